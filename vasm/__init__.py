@@ -1,0 +1,5 @@
+"""The assembler: vISA text to objects."""
+
+from vasm.assembler import Assembly, assemble_text
+
+__all__ = ["Assembly", "assemble_text"]

@@ -1,0 +1,3 @@
+from vasm.cli import main
+
+main()

@@ -1,0 +1,96 @@
+"""One text to an object: parse, check, encode, wrap."""
+
+from __future__ import annotations
+
+import gc
+import struct
+from dataclasses import dataclass
+
+from visa.cisa import write_module
+from visa.container import LINES, VISA, Container, Symbol
+from visa.container import STB_GLOBAL as GLOBAL
+from visa.container import STB_LOCAL as LOCAL
+from visa.diagnostics import AssemblyError, Collector, Diagnostic
+from visa.platforms import find
+from visa.program import Body, Module
+from visa.text import parse_module
+
+
+@dataclass
+class Assembly:
+    """A parsed text with its CISA bytes and warnings."""
+
+    module: Module
+    isa: bytes
+    warnings: list[Diagnostic]
+    platform: str | None
+
+    def object_bytes(self, debug: bool = False) -> bytes:
+        """The ELF object; with ``debug`` it maps instructions to source lines."""
+        container = Container(False, {VISA: self.isa}, symbols(self.module, self.isa), self.platform or "")
+        if self.platform and (platform := find(self.platform)):
+            container.grf_size = platform.grf_size
+        if debug:
+            container.sections[LINES] = line_map(self.module.bodies)
+        return container.write()
+
+
+def assemble_text(text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20) -> Assembly:
+    """Assemble one text.
+
+    Raises:
+        AssemblyError: with every error found, up to ``max_errors``.
+    """
+    collector = Collector(max_errors)
+    collecting = gc.isenabled()
+    gc.disable()  # the syntax tree is large and free of cycles
+    try:
+        module = parse_module(text, file, platform, collector)
+        if collector.error_count:
+            raise AssemblyError(collector.items)
+        return Assembly(module, write_module(module), collector.items, platform)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def call_targets(body: Body) -> list[tuple[str, str, int]]:
+    """Mnemonic, name and instruction number of every fcall and faddr of a body."""
+    return [
+        (i.form.mnemonic, body.strings[i.args["name"]], n) for n, i in enumerate(body.instructions) if i.form.mnemonic in ("fcall", "faddr")
+    ]
+
+
+def symbols(module: Module, isa: bytes) -> list[Symbol]:
+    """Kernels and functions with their places in the module, and the names that it does not define."""
+    found: list[Symbol] = []
+    places = _places(isa, len(module.kernels), len(module.functions))
+    for body, (offset, size) in zip(module.bodies, places, strict=True):
+        found.append(Symbol(body.name, offset, size, binding=GLOBAL if body.is_kernel or body.is_exported else LOCAL))
+    defined = {b.name for b in module.bodies}
+    wanted = {name: None for body in module.bodies for _, name, _ in call_targets(body) if name not in defined}
+    return found + [Symbol(name, kind=0, section="") for name in wanted]
+
+
+def _places(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:
+    """Offset and size of each body, read out of the module's header."""
+    position, found = 8, []
+    for index in range(kernels + functions):
+        is_kernel = index < kernels
+        if index == kernels:
+            position += 4
+        position += 0 if is_kernel else 1
+        (length,) = struct.unpack_from("<H", isa, position)
+        position += 2 + length
+        found.append(struct.unpack_from("<II", isa, position))
+        position += 12 + 4 + 10 if is_kernel else 8 + 4
+    return found
+
+
+def line_map(bodies: list[Body]) -> bytes:
+    """Section ``.visa.lines``: for each body its name, its file, and one line number for each instruction."""
+    out = []
+    for b in bodies:
+        out.append(b.name.encode("utf-8", "surrogateescape") + b"\0" + b.file.encode("utf-8", "surrogateescape") + b"\0")
+        out.append(struct.pack(f"<I{len(b.instructions)}I", len(b.instructions), *(i.line for i in b.instructions)))
+    return b"".join(out)

@@ -1,0 +1,21 @@
+"""Listings: offset, bytes and source of every instruction."""
+
+from __future__ import annotations
+
+from vasm.assembler import Assembly
+from visa.cisa.codec import Encoder
+
+
+def listing_text(assembly: Assembly, source: str) -> str:
+    """One line for each instruction; offsets count from the start of the body's code."""
+    lines, encoder, out = source.splitlines(), Encoder(), []
+    for body in assembly.module.bodies:
+        out.append(f"{'kernel' if body.is_kernel else 'function'} {body.name}")
+        offset = 0
+        for i in body.instructions:
+            code = encoder.encode(i)
+            shown = code[:16].hex() + ("..." if len(code) > 16 else "")
+            text = lines[i.line - 1].strip() if 0 < i.line <= len(lines) else ""
+            out.append(f"{offset:8x}  {shown:<35}  {i.line:6}  {text}")
+            offset += len(code)
+    return "\n".join(out) + "\n"

@@ -1,0 +1,247 @@
+"""Instructions to bytes and back, driven by the table (manual, chapter 4)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from visa import types
+from visa.isa import Form, InstructionSet
+from visa.isa.enums import TARGET_OUTPUTS
+from visa.isa.record import Field, width_of
+from visa.operands import Address, Execution, General, Immediate, Indirect, Predicate, PredicateControl, Raw, Region, State, VectorOperand
+from visa.program import Instruction
+
+_STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
+_STRIDE_OF = {v: k for k, v in _STRIDES.items()}
+_WIDE = frozenset({types.DF, types.Q, types.UQ})
+_MODES = {"": 0, "any": 1 << 13, "all": 2 << 13}
+_INVERSE = 1 << 15
+
+
+class DecodeError(Exception):
+    """Bytes that are no instruction; ``offset`` counts from the start of the data."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        self.offset, self.message = offset, message
+        super().__init__(f"{message} at offset {offset:#x}")
+
+
+def region_code(region: Region) -> int:
+    v, w, h = region
+    return _STRIDES[v] | _STRIDES[w] << 4 | _STRIDES[h] << 8
+
+
+def encode_vector(op: VectorOperand) -> bytes:
+    """Tag and contents of a vector operand."""
+    tag = op.modifier << 3
+    if type(op) is General:
+        return struct.pack("<BIBBH", tag, op.var, op.row & 255, op.col & 255, region_code(op.region))
+    if type(op) is Immediate:
+        return struct.pack("<BBQ" if op.type in _WIDE else "<BBI", tag | 5, op.type.code, op.bits)
+    if type(op) is Address:
+        return struct.pack("<BHBB", tag | 1, op.var, op.offset, op.width.bit_length() - 1)
+    if type(op) is Predicate:
+        return struct.pack("<BH", tag | 2, op.var)
+    if type(op) is Indirect:
+        return struct.pack("<BHBhBH", tag | 3, op.var, op.element, op.offset, op.type.code, region_code(op.region))
+    assert type(op) is State
+    return struct.pack("<BBHB", tag | 6, op.kind, op.var, op.offset)
+
+
+def encode_predicate(pred: PredicateControl | None) -> int:
+    return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
+
+
+def encode_exec(execution: Execution) -> int:
+    return execution.size.bit_length() - 1 | execution.mask << 4
+
+
+class Encoder:
+    """Encodes instructions; remembers the bytes of operands that it has seen."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[VectorOperand, bytes] = {}
+        self._emitters: dict[Form, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
+
+    def encode(self, instruction: Instruction) -> bytes:
+        form, args = instruction.form, instruction.args
+        emitters = self._emitters.get(form)
+        if emitters is None:
+            emitters = self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
+        return b"".join([form.opcode.to_bytes(1, "little"), *[emit(args) for emit in emitters]])
+
+    def _vector(self, op: VectorOperand) -> bytes:
+        data = self._vectors.get(op)
+        if data is None:
+            data = self._vectors[op] = encode_vector(op)
+        return data
+
+    def _emitter(self, f: Field) -> Callable[[dict[str, Any]], bytes]:
+        name, kind = f.name, f.kind
+        if f.constant is not None:
+            data = f.constant.to_bytes(width_of(kind), "little")
+            return lambda args: data
+        if f.copy_of:
+            name = f.copy_of
+        if f.condition:
+            field, bit = f.condition
+            return lambda args: self._vector(args[name]) if args[field] & bit else b""
+        if f.parts:
+            return self._packed(f)
+        if kind == "ec":
+            return lambda args: encode_exec(args["exec"]).to_bytes(1, "little")
+        if kind == "pr":
+            return lambda args: encode_predicate(args["pred"]).to_bytes(2, "little")
+        if kind in ("d", "s"):
+            return lambda args: self._vector(args[name])
+        if kind in ("r", "w"):
+            return lambda args: struct.pack("<IH", args[name].var, args[name].offset)
+        if kind in ("r*", "r!"):
+            return lambda args: b"".join(struct.pack("<IH", r.var, r.offset) for r in args[name])
+        if kind == "L*":
+            return lambda args: struct.pack(f"<{len(args[name])}H", *args[name])
+        if kind == "n":
+            return lambda args: bytes([len(args[name])])
+        pack = struct.Struct(_INTEGER_FORMATS[kind]).pack
+        return lambda args: pack(args[name])
+
+    def _packed(self, f: Field) -> Callable[[dict[str, Any]], bytes]:
+        size, parts = width_of(f.kind), f.parts
+
+        def emit(args: dict[str, Any]) -> bytes:
+            value = shift = 0
+            for part, bits in parts:
+                value |= (args.get(part, 0) & ((1 << bits) - 1)) << shift
+                shift += bits
+            return value.to_bytes(size, "little")
+
+        return emit
+
+
+_INTEGER_FORMATS = {"B": "<B", "H": "<H", "W": "<I", "I": "<i", "T": "<B", "S": "<B", "L": "<H", "N2": "<H", "N4": "<I"}
+
+
+class Decoder:
+    """Decodes instructions out of a byte string."""
+
+    def __init__(self, table: InstructionSet, data: bytes, position: int, end: int) -> None:
+        self._table, self._data, self.position, self._end = table, data, position, end
+
+    def _take(self, fmt: str) -> Any:
+        size = struct.calcsize(fmt)
+        if self.position + size > self._end:
+            raise DecodeError(self.position, "the instruction stream ends inside an instruction")
+        values = struct.unpack_from(fmt, self._data, self.position)
+        self.position += size
+        return values[0] if len(values) == 1 else values
+
+    def next(self) -> Instruction:
+        """The instruction at the current position, which moves behind it."""
+        start = self.position
+        opcode = self._take("<B")
+        forms = self._table.by_opcode.get(opcode)
+        if not forms:
+            raise DecodeError(start, f"{opcode:#04x} is not an opcode")
+        args: dict[str, Any] = {}
+        form = forms[0]
+        done = 0
+        if len(forms) > 1:
+            chosen = None
+            while chosen is None:
+                self._field(form.fields[done], args)
+                done += 1
+                if all(name in args for name in form.fixed):
+                    key = {name: args[name] for name in form.fixed}
+                    chosen = next((f for f in forms if f.fixed == key), None)
+                    if chosen is None:
+                        raise DecodeError(start, f"opcode {opcode:#04x} has no sub-operation {key}")
+            form = chosen
+        for f in form.fields[done:]:
+            self._field(f, args)
+        return Instruction(form, args)
+
+    def _field(self, f: Field, args: dict[str, Any]) -> None:
+        kind, name = f.kind, f.name
+        if f.constant is not None or f.copy_of:
+            if kind in ("d", "s"):
+                self._vector()
+            else:
+                self._take(_INTEGER_FORMATS[kind])
+        elif f.condition:
+            if args[f.condition[0]] & f.condition[1]:
+                args[name] = self._vector()
+        elif f.parts:
+            value = self._take(_INTEGER_FORMATS[kind])
+            for part, bits in f.parts:
+                args[part] = value & ((1 << bits) - 1)
+                value >>= bits
+        elif kind == "ec":
+            byte = self._take("<B")
+            if byte & 15 > 5:
+                raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
+            args["exec"] = Execution(1 << (byte & 15), byte >> 4)
+        elif kind == "pr":
+            args["pred"] = self._predicate(self._take("<H"))
+        elif kind in ("d", "s"):
+            args[name] = self._vector()
+        elif kind in ("r", "w"):
+            args[name] = Raw(*self._take("<IH"))
+        elif kind == "r!":
+            count = 4 + sum(1 for bit in TARGET_OUTPUTS if args["mode"] & bit)
+            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(count))
+        elif kind == "r*":
+            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(args.pop("#" + name)))
+        elif kind == "L*":
+            args[name] = tuple(self._take("<H") for _ in range(args.pop("#" + name)))
+        elif kind == "n":
+            args["#" + name] = self._take("<B")
+        else:
+            args[name] = self._take(_INTEGER_FORMATS[kind])
+
+    def _predicate(self, code: int) -> PredicateControl | None:
+        if not code & 0xFFF:
+            return None
+        mode = {0: "", 1: "any", 2: "all"}.get(code >> 13 & 3)
+        if mode is None:
+            raise DecodeError(self.position - 2, "predicate control 3 is reserved")
+        return PredicateControl(code & 0xFFF, bool(code & _INVERSE), mode)
+
+    def _region(self, code: int) -> Region:
+        try:
+            return _STRIDE_OF[code & 15], _STRIDE_OF[code >> 4 & 15], _STRIDE_OF[code >> 8 & 15]
+        except KeyError:
+            raise DecodeError(self.position - 2, f"{code:#06x} is not a region") from None
+
+    def _type(self, code: int) -> types.DataType:
+        if code not in types.BY_CODE:
+            raise DecodeError(self.position - 1, f"{code} is not a code of a data type")
+        return types.BY_CODE[code]
+
+    def _vector(self) -> VectorOperand:
+        start = self.position
+        tag = self._take("<B")
+        modifier, operand_class = tag >> 3, tag & 7
+        if modifier > 5:
+            raise DecodeError(start, f"{modifier} is not a code of an operand modifier")
+        if operand_class == 0:
+            var, row, col, region = self._take("<IBBH")
+            return General(var, row, col, self._region(region), modifier)
+        if operand_class == 1:
+            var, offset, width = self._take("<HBB")
+            return Address(var, offset, 1 << min(width, 31), modifier)
+        if operand_class == 2:
+            return Predicate(self._take("<H"), modifier)
+        if operand_class == 3:
+            var, element, offset, code, region = self._take("<HBhBH")
+            return Indirect(var, element, offset, self._region(region), self._type(code), modifier)
+        if operand_class == 5:
+            data_type = self._type(self._take("<B"))
+            return Immediate(data_type, self._take("<Q" if data_type in _WIDE else "<I"), modifier)
+        if operand_class == 6:
+            kind, var, offset = self._take("<BHB")
+            return State(kind, var, offset, modifier)
+        raise DecodeError(start, f"{operand_class} is not an operand class")
+
+

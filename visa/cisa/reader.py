@@ -1,0 +1,202 @@
+"""CISA bytes to a module. Damage is reported with what was read and where."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from visa import types
+from visa.cisa.codec import DecodeError, Decoder
+from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.isa import instruction_set
+from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable
+
+_VERSIONS = ((4, 0), (4, 1), (4, 2))
+
+
+class _Reader:
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.name, self.position, self.what = data, name, 0, "header"
+
+    def fail(self, message: str, offset: int | None = None, code: str = "C001", hint: str = "") -> FormatError:
+        at = self.position if offset is None else offset
+        return FormatError(Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint))
+
+    def take(self, fmt: str) -> Any:
+        size = struct.calcsize(fmt)
+        if self.position + size > len(self.data):
+            raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
+        values = struct.unpack_from(fmt, self.data, self.position)
+        self.position += size
+        return values[0] if len(values) == 1 else values
+
+    def bytes(self, size: int) -> bytes:
+        if self.position + size > len(self.data):
+            raise self.fail(f"the file ends here, {size} more bytes expected")
+        self.position += size
+        return self.data[self.position - size : self.position]
+
+    def name_field(self) -> str:
+        size: int = self.take("<H")
+        return self.bytes(size).decode("utf-8", "surrogateescape")
+
+    def count(self, fmt: str, record: int, what: str) -> int:
+        """A count that the rest of the file can hold."""
+        self.what = what
+        start = self.position
+        number: int = self.take(fmt)
+        if number * record > len(self.data) - self.position:
+            raise self.fail(f"{number} records cannot follow in {len(self.data) - self.position} bytes", start)
+        return number
+
+
+def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnostic] | None = None) -> Module:
+    """Parse a CISA module.
+
+    With ``keep_going`` damage inside a body is appended there and the body keeps what was read before it.
+
+    Raises:
+        FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
+    """
+    r = _Reader(data, name)
+    if data[:4] != b"CISA":
+        raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
+    r.position = 4
+    version = (r.take("<B"), r.take("<B"))
+    if version not in _VERSIONS:
+        raise r.fail(f"version {version[0]}.{version[1]} of the format is not known", 4, hint="this tool reads 4.0, 4.1 and 4.2")
+    module = Module((4, 2) if version == (4, 2) else (4, 1))
+    places: list[tuple[Body, int, int]] = []
+    r.what = "kernel table"
+    for _ in range(r.take("<H")):
+        body = Body(r.name_field(), True, module.version, file=name)
+        offset, size, _ = r.take("<III")
+        _relocations(r, body)
+        binaries = []
+        for _ in range(r.take("<B")):
+            platform, start, length = r.take("<BII")
+            binaries.append((platform, data[start : start + length]))
+        module.gen_binaries.append(binaries)
+        module.kernels.append(body)
+        places.append((body, offset, size))
+    r.what = "file-scope variables"
+    if r.take("<H"):
+        raise r.fail("file-scope variables have no public layout")
+    r.what = "function table"
+    for _ in range(r.take("<H")):
+        linkage = r.take("<B")
+        body = Body(r.name_field(), False, module.version, file=name, linkage=linkage)
+        offset, size = r.take("<II")
+        _relocations(r, body)
+        module.functions.append(body)
+        places.append((body, offset, size))
+    for body, offset, size in places:
+        r.what = f"body of {body.name}"
+        if offset + size > len(data) or offset < r.position and size:
+            raise r.fail(f"{body.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
+        if not size:
+            continue
+        try:
+            _Bodies(r, offset, size).read(body)
+        except FormatError as error:
+            if keep_going is None:
+                raise
+            keep_going.extend(error.diagnostics)
+    return module
+
+
+def _relocations(r: _Reader, body: Body) -> None:
+    for table in (body.variable_relocations, body.function_relocations):
+        for _ in range(r.take("<H")):
+            table.append(r.take("<II"))
+
+
+class _Bodies:
+    def __init__(self, r: _Reader, offset: int, size: int) -> None:
+        # A body is read from its own slice, so that damage cannot lead into the next one.
+        self.r = _Reader(r.data[: offset + size], r.name)
+        self.r.position = self.start = offset
+
+    def read(self, body: Body) -> None:
+        r = self.r
+        part = f"of {body.name}"
+        for _ in range(r.count("<I", 1, f"strings {part}")):
+            end = r.data.find(b"\0", r.position)
+            if end < 0:
+                raise r.fail("a string does not end")
+            body.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
+            r.position += 1
+        body.name_index = r.take("<I")
+        new = body.version >= (4, 2)
+        for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
+            string = r.take("<I")
+            code = r.take("<B")
+            code, align = (code, r.take("<B")) if new else (code & 15, code >> 4)
+            if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
+                raise r.fail(f"type {code} with alignment {align} does not exist", r.position - 1)
+            elements, index, byte, _, attributes = r.take("<HIHBB")
+            alias = (index, byte) if index or byte else None
+            body.variables.append(Variable(string, self.string(body, string), types.BY_CODE[code], elements, align, alias, self.attributes(body, attributes)))
+        for items, what in ((body.addresses, "addresses"), (body.predicates, "predicates")):
+            self.declared(body, items, "<H", f"{what} {part}")
+        for _ in range(r.count("<H", 6, f"labels {part}")):
+            string, kind, attributes = r.take("<IBB")
+            body.labels.append(LabelName(string, self.string(body, string), kind))
+            self.attributes(body, attributes)
+        for items, what in ((body.samplers, "samplers"), (body.surfaces, "surfaces")):
+            self.declared(body, items, "<B", f"{what} {part}")
+        if r.take("<B"):
+            raise r.fail("VME variables have no public layout")
+        if body.is_kernel:
+            for _ in range(r.count("<I", 9, f"inputs {part}")):
+                body.inputs.append(Input(*r.take("<BIhH")))
+        r.what = f"code {part}"
+        size, entry = r.take("<II")
+        if not body.is_kernel:
+            body.input_size, body.return_size = r.take("<BB")
+        body.attributes = self.attributes(body, r.take("<H"))
+        position = self.start + entry
+        if position < r.position or position + size > len(r.data):
+            raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
+        self.code(body, position, position + size)
+
+    def code(self, body: Body, position: int, end: int) -> None:
+        decoder = Decoder(instruction_set(body.version), self.r.data, position, end)
+        try:
+            while decoder.position < end:
+                at = decoder.position
+                body.instructions.append(decoder.next())
+                self.check_indices(body, body.instructions[-1], at)
+        except DecodeError as error:
+            del body.instructions[len(body.instructions) :]
+            hint = ""
+            if body.instructions and not any(self.r.data[end - 8 : end]) or len(body.instructions) < 4:
+                hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
+            raise self.r.fail(f"{error.message} in instruction {len(body.instructions)}", error.offset, "C002", hint) from None
+
+    def check_indices(self, body: Body, instruction: Any, at: int) -> None:
+        """Operands must name things that exist, so that whoever works on the tree need not look."""
+        from visa.cisa.references import invalid_reference
+
+        problem = invalid_reference(body, instruction)
+        if problem:
+            body.instructions.pop()
+            raise DecodeError(at, problem)
+
+    def string(self, body: Body, index: int) -> str:
+        if index >= len(body.strings):
+            raise self.r.fail(f"string {index} does not exist, there are {len(body.strings)}")
+        return body.strings[index]
+
+    def declared(self, body: Body, items: list[Declared], fmt: str, what: str) -> None:
+        for _ in range(self.r.count(fmt, 7, what)):
+            string, elements, attributes = self.r.take("<IHB")
+            items.append(Declared(string, self.string(body, string), elements, self.attributes(body, attributes)))
+
+    def attributes(self, body: Body, count: int) -> list[Attribute]:
+        found = []
+        for _ in range(count):
+            string, size = self.r.take("<IB")
+            value = self.r.bytes(size) if size else None
+            found.append(Attribute(string, self.string(body, string), value))
+        return found

@@ -1,0 +1,83 @@
+"""A module as CISA bytes (manual, chapter 4), complete and in the container form without native code."""
+
+from __future__ import annotations
+
+import struct
+
+from visa.cisa.codec import Encoder
+from visa.program import Attribute, Body, Declared, Module
+
+_MAGIC = b"CISA"
+
+
+def write_module(module: Module) -> bytes:
+    """The bytes of a module; nothing in them depends on time or place."""
+    encoder = Encoder()
+    bodies = [_Body(b, encoder) for b in module.bodies]
+    names = [b.name.encode("utf-8", "surrogateescape") for b in module.bodies]
+    header_size = len(_MAGIC) + 2 + 2 + 2 + 2
+    for body, name in zip(module.bodies, names, strict=True):
+        relocations = 4 + 8 * (len(body.variable_relocations) + len(body.function_relocations))
+        header_size += (2 + len(name) + 12 + 1 + 9 if body.is_kernel else 1 + 2 + len(name) + 8) + relocations
+    out = [_MAGIC, struct.pack("<BBH", *module.version, len(module.kernels))]
+    offset = header_size
+    for body, name, coded in zip(module.bodies, names, bodies, strict=True):
+        if len(out) == 2 + len(module.kernels):
+            out.append(struct.pack("<HH", 0, len(module.functions)))
+        size = len(coded.data)
+        relocations_table = _relocations(body)
+        if body.is_kernel:
+            place = struct.pack("<III", offset, size, offset + coded.input_offset)
+            gen = struct.pack("<BBII", 1, 0, offset + size, 0)
+            out.append(struct.pack("<H", len(name)) + name + place + relocations_table + gen)
+        else:
+            out.append(struct.pack("<BH", body.linkage, len(name)) + name + struct.pack("<II", offset, size) + relocations_table)
+        offset += size
+    if not module.functions:
+        out.append(struct.pack("<HH", 0, 0))
+    return b"".join(out + [b.data for b in bodies])
+
+
+def _relocations(body: Body) -> bytes:
+    tables = (body.variable_relocations, body.function_relocations)
+    return b"".join(struct.pack("<H", len(t)) + b"".join(struct.pack("<II", *pair) for pair in t) for t in tables)
+
+
+def _attributes(items: list[Attribute]) -> bytes:
+    values = [(a.string, a.value or b"") for a in items]
+    return b"".join(struct.pack("<IB", string, len(value)) + value for string, value in values)
+
+
+def _declared(items: list[Declared]) -> bytes:
+    return b"".join(struct.pack("<IHB", d.string, d.elements & 0xFFFF, len(d.attributes)) + _attributes(d.attributes) for d in items)
+
+
+class _Body:
+    """Bytes of one body and the place of its input table."""
+
+    def __init__(self, body: Body, encoder: Encoder) -> None:
+        new = body.version >= (4, 2)
+        out = [struct.pack("<I", len(body.strings))]
+        out += [s.encode("utf-8", "surrogateescape") + b"\0" for s in body.strings]
+        out.append(struct.pack("<II", body.name_index, len(body.variables)))
+        for v in body.variables:
+            index, byte = v.alias or (0, 0)
+            props = struct.pack("<BB", v.type.code, v.align) if new else bytes([v.type.code | v.align << 4])
+            record = struct.pack("<I", v.string) + props + struct.pack("<HIHBB", v.elements & 0xFFFF, index, byte, 0, len(v.attributes))
+            out.append(record + _attributes(v.attributes))
+        out.append(struct.pack("<H", len(body.addresses)) + _declared(body.addresses))
+        out.append(struct.pack("<H", len(body.predicates)) + _declared(body.predicates))
+        out.append(struct.pack("<H", len(body.labels)) + b"".join(struct.pack("<IBB", n.string, n.kind, 0) for n in body.labels))
+        out.append(struct.pack("<B", len(body.samplers)) + _declared(body.samplers))
+        out.append(struct.pack("<B", len(body.surfaces)) + _declared(body.surfaces))
+        out.append(b"\0")
+        self.input_offset = sum(map(len, out))
+        if body.is_kernel:
+            out.append(struct.pack("<I", len(body.inputs)))
+            out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in body.inputs]
+        code = b"".join([encoder.encode(i) for i in body.instructions])
+        attributes = struct.pack("<H", len(body.attributes)) + _attributes(body.attributes)
+        trailer = attributes if body.is_kernel else struct.pack("<BB", body.input_size, body.return_size) + attributes
+        entry = sum(map(len, out)) + 8 + len(trailer)
+        out.append(struct.pack("<II", len(code), entry))
+        self.data = b"".join([*out, trailer, code])

@@ -1,0 +1,182 @@
+"""Diagnostics: what is wrong, where, and what would help. One renderer each for people, GNU style, JSON and SARIF."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in a source text; line and column count from 1, ``length`` in characters."""
+
+    file: str
+    line: int
+    column: int = 1
+    length: int = 1
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass(frozen=True)
+class Label:
+    """A second place that belongs to a diagnostic, such as an earlier definition."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message. ``code`` is stable (V... assembler, L... linker, S... simulator, C... binary files)."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    hint: str = ""
+    labels: tuple[Label, ...] = ()
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        return render_gnu(self)
+
+
+class VisaError(Exception):
+    """Base of all errors that the tools raise for faulty input; carries one or more diagnostics."""
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
+        self.diagnostics: list[Diagnostic] = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
+        super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+
+class AssemblyError(VisaError):
+    """The text is not a valid program."""
+
+
+class FormatError(VisaError):
+    """A binary file is damaged or not what it claims to be."""
+
+
+class LinkError(VisaError):
+    """Objects do not fit together."""
+
+
+class LaunchError(VisaError):
+    """A launch does not fit its kernel."""
+
+
+class SimulationError(VisaError):
+    """The program did something that has no defined result."""
+
+
+@dataclass
+class Collector:
+    """Gathers diagnostics up to a limit."""
+
+    limit: int = 20
+    items: list[Diagnostic] = field(default_factory=list)
+    error_count: int = 0
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.severity == "error":
+            self.error_count += 1
+            if self.error_count > self.limit:
+                return
+        self.items.append(diagnostic)
+
+    @property
+    def full(self) -> bool:
+        return self.error_count >= self.limit
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """A hint that names the closest candidates, or an empty string."""
+    close = difflib.get_close_matches(name, list(candidates), n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+
+
+def render_gnu(d: Diagnostic) -> str:
+    """``file:line:column: severity: message [code]`` on one line."""
+    place = f"{d.span}: " if d.span else ""
+    hint = f" ({d.hint})" if d.hint else ""
+    return f"{place}{d.severity}: {d.message} [{d.code}]{hint}"
+
+
+def _excerpt(span: Span) -> list[str]:
+    if not span.text or not span.line:
+        return []
+    number = str(span.line)
+    text = span.text.rstrip("\r\n")
+    lead = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
+    width = max(1, min(span.length, len(text) - span.column + 1))
+    return [f" {number} | {text}", f" {' ' * len(number)} | {lead}{'^' * width}"]
+
+
+def render_human(d: Diagnostic, color: bool = False) -> str:
+    """Message, source line with a caret, further places and the hint, on several lines."""
+
+    def paint(code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if color else text
+
+    tone = "1;31" if d.severity == "error" else "1;35"
+    place = paint("1", f"{d.span}: ") if d.span else ""
+    lines = [f"{place}{paint(tone, d.severity + ':')} {d.message} [{d.code}]"]
+    if d.span:
+        lines += _excerpt(d.span)
+    for label in d.labels:
+        lines.append(f"{paint('1', f'{label.span}:')} {paint('1;36', 'note:')} {label.message}")
+        lines += _excerpt(label.span)
+    if d.hint:
+        lines.append(f"  {paint('1;36', 'hint:')} {d.hint}")
+    return "\n".join(lines)
+
+
+def _place(span: Span | None) -> dict[str, object]:
+    return {} if span is None else {"file": span.file, "line": span.line, "column": span.column, "length": span.length}
+
+
+def render_json(items: Sequence[Diagnostic]) -> str:
+    """A JSON array with one object for each diagnostic."""
+    rows = [
+        {"code": d.code, "severity": d.severity, "message": d.message, "hint": d.hint}
+        | _place(d.span)
+        | {"labels": [{"message": n.message} | _place(n.span) for n in d.labels]}
+        for d in items
+    ]
+    return json.dumps(rows, indent=1)
+
+
+def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
+    """A SARIF 2.1.0 log, as code-scanning services read it."""
+
+    def location(span: Span) -> dict[str, object]:
+        region = {"startLine": max(1, span.line), "startColumn": span.column, "endColumn": span.column + span.length}
+        return {"physicalLocation": {"artifactLocation": {"uri": span.file}, "region": region}}
+
+    results = [
+        {
+            "ruleId": d.code,
+            "level": "error" if d.severity == "error" else "warning",
+            "message": {"text": d.message + (f" ({d.hint})" if d.hint else "")},
+            "locations": [location(d.span)] if d.span else [],
+            "relatedLocations": [location(n.span) | {"message": {"text": n.message}} for n in d.labels],
+        }
+        for d in items
+    ]
+    run = {"tool": {"driver": {"name": tool, "rules": [{"id": c} for c in sorted({d.code for d in items})]}}, "results": results}
+    log = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
+    return json.dumps(log, indent=1)
+
+
+def render(items: Sequence[Diagnostic], style: str, color: bool = False, tool: str = "visakit") -> str:
+    """All diagnostics in one of the styles human, gnu, json and sarif."""
+    if style == "json":
+        return render_json(items)
+    if style == "sarif":
+        return render_sarif(items, tool)
+    one = render_gnu if style == "gnu" else lambda d: render_human(d, color)
+    return "\n".join(one(d) for d in items)

@@ -1,0 +1,94 @@
+"""Reading and writing files the way all commands do: ``-`` is a standard stream, output appears complete or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from visa.diagnostics import Diagnostic, Span, VisaError, render
+
+MAXIMUM_INPUT = 1 << 30
+
+
+class UsageError(Exception):
+    """The command line makes no sense; exit code 2."""
+
+
+def _failure(path: str, error: OSError) -> VisaError:
+    return VisaError(Diagnostic("F001", f"{error.strerror or error}", Span(path, 0)))
+
+
+def read_bytes(path: str) -> bytes:
+    """The contents of a file or of standard input.
+
+    Raises:
+        VisaError: it cannot be read.
+    """
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read()
+        if os.path.isfile(path) and os.path.getsize(path) > MAXIMUM_INPUT:
+            raise VisaError(Diagnostic("F002", f"the file has {os.path.getsize(path)} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError as error:
+        raise _failure(path, error) from None
+
+
+def read_text(path: str) -> str:
+    """A UTF-8 text file.
+
+    Raises:
+        VisaError: it cannot be read or is not text.
+    """
+    data = read_bytes(path)
+    if b"\0" in data[:4096]:
+        hint = "this is an object; disassemble it with vdis" if data[:4] in (b"CISA", b"\x7fELF") else ""
+        raise VisaError(Diagnostic("F003", "this is a binary file, not vISA text", Span(path, 0), hint))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise VisaError(Diagnostic("F004", f"byte {data[error.start]:#04x} is not UTF-8 text", Span(path, line, 1))) from None
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write beside the target, then rename; nothing is left behind on failure. ``-`` is standard output, never a terminal.
+
+    Raises:
+        VisaError: it cannot be written.
+    """
+    if path == "-":
+        if sys.stdout.isatty() and b"\0" in data:
+            raise UsageError("binary output is not written to a terminal; use -o FILE or a pipe")
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    directory = os.path.dirname(os.path.abspath(path))
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as f:
+                f.write(data)
+            return
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as f:
+                f.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise _failure(path, error) from None
+
+
+def report(items: Sequence[Diagnostic], style: str, tool: str) -> None:
+    """Write diagnostics to standard error, in colour only on a terminal."""
+    if items or style in ("json", "sarif"):
+        color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        print(render(items, style, color, tool), file=sys.stderr)

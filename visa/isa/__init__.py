@@ -1,0 +1,50 @@
+"""The instruction set: one table from which parser, encoder, decoder, printer, checks and documentation are derived."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from visa.isa import arithmetic, flow, logic, lsc, memory, misc, move, sampler, sync
+from visa.isa.record import Choice, FenceFlags, Field, Flag, Form, Number, Saturate, Suffix, TargetFlags
+
+__all__ = ["Choice", "FenceFlags", "Field", "Flag", "Form", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
+
+FORMS: tuple[Form, ...] = (
+    *arithmetic.FORMS, *logic.FORMS, *move.FORMS, *flow.FORMS, *memory.FORMS, *lsc.FORMS, *sampler.FORMS, *sync.FORMS, *misc.FORMS,
+)  # fmt: skip
+RESERVED = misc.RESERVED
+
+
+class InstructionSet:
+    """The table as one version of the language has it."""
+
+    def __init__(self, forms: tuple[Form, ...]) -> None:
+        self.forms = forms
+
+    @cached_property
+    def by_mnemonic(self) -> dict[str, tuple[Form, ...]]:
+        """Forms by mnemonic in lower case; several where one mnemonic has a typed and an untyped form."""
+        found: dict[str, tuple[Form, ...]] = {}
+        for form in self.forms:
+            for name in (form.mnemonic, *form.aliases):
+                found[name.lower()] = (*found.get(name.lower(), ()), form)
+        return found
+
+    @cached_property
+    def by_opcode(self) -> dict[int, tuple[Form, ...]]:
+        found: dict[int, tuple[Form, ...]] = {}
+        for form in self.forms:
+            found[form.opcode] = (*found.get(form.opcode, ()), form)
+        return found
+
+
+_VERSIONS: dict[bool, InstructionSet] = {}
+
+
+def instruction_set(version: tuple[int, int] = (4, 1)) -> InstructionSet:
+    """The table for a version of the text and binary format. 4.2 differs from 4.1 in ifcall."""
+    new = version >= (4, 2)
+    if new not in _VERSIONS:
+        forms = tuple(flow.IFCALL_4_2 if f.opcode == 0x4F else f for f in FORMS) if new else FORMS
+        _VERSIONS[new] = InstructionSet(forms)
+    return _VERSIONS[new]

@@ -1,0 +1,42 @@
+"""Values of sub-operations and modifiers that several chapters share."""
+
+RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
+NO_RELATION = 6
+
+PRECISIONS = {"u1": 1, "s1": 2, "u2": 3, "s2": 4, "u4": 5, "s4": 6, "u8": 7, "s8": 8, "bf": 9, "hf": 10, "bf8": 11, "tf32": 12}
+
+ATOMICS = {
+    "add": 0, "sub": 1, "inc": 2, "dec": 3, "min": 4, "max": 5, "xchg": 6, "cmpxchg": 7, "and": 8, "or": 9, "xor": 10, "minsint": 11,
+    "maxsint": 12, "fmax": 16, "fmin": 17, "fcmpwr": 18, "fadd": 19, "fsub": 20,
+}  # fmt: skip
+ATOMIC_WIDTHS = {"16": 1, "64": 2}
+
+COUNTS = {"1": 0, "2": 1, "4": 2, "8": 3}
+OWORDS = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
+
+LSC_SFIDS = {"ugm": 0, "ugml": 1, "tgm": 2, "slm": 3}
+LSC_CACHES = {"df": 0, "uc": 1, "ca": 2, "wb": 3, "wt": 4, "st": 5, "ri": 6, "cc": 7}
+LSC_ADDRESS_TYPES = {"flat": 1, "bss": 2, "ss": 3, "bti": 4, "arg": 5, "surf": 6}
+LSC_ADDRESS_SIZES = {"a16": 1, "a32": 2, "a64": 3}
+LSC_DATA_SIZES = {"d8": 1, "d16": 2, "d32": 3, "d64": 4, "d8u32": 5, "d16u32": 6, "d16u32h": 7}
+LSC_DATA_SIZE_SPELLINGS = LSC_DATA_SIZES | {
+    f"{a}{n}{b}32{h}": LSC_DATA_SIZES[f"d{n}u32{h}"] for n, h in ((8, ""), (16, ""), (16, "h")) for a in "du" for b in "cu"
+} | {"u8": 1, "u16": 2, "u32": 3, "u64": 4}  # fmt: skip
+LSC_ELEMENTS = {1: 1, 2: 2, 3: 3, 4: 4, 8: 5, 16: 6, 32: 7, 64: 8}
+LSC_ORDERS = {"n": 1, "t": 2}
+
+FENCE_OPS = {"none": 0, "evict": 1, "invalidate": 2, "discard": 3, "clean": 4, "flushl3": 5, "type6": 6}
+FENCE_SCOPES = {"group": 0, "local": 1, "tile": 2, "gpu": 3, "gpus": 4, "sysrel": 5, "sysacq": 6}
+
+MEDIA_MODIFIERS = {"nomod": 0, "modified": 1, "top": 2, "bottom": 3, "top_mod": 4, "bottom_mod": 5}
+SAMPLE_FORMATS = {"16-full": 0, "16-downsampled": 1, "8-full": 2, "8-downsampled": 3}
+AVS_FORMATS = {"AVS_16_FULL": 0, "AVS_16_DOWN_SAMPLE": 1, "AVS_8_FULL": 2, "AVS_8_DOWN_SAMPLE": 3}
+AVS_MODES = {"AVS_16x4": 0, "AVS_8x4": 1, "AVS_16x8": 2, "AVS_4x4": 3}
+LIFETIME_CLASSES = {"V": 0, "A": 1, "P": 2}
+
+TARGET_BITS = (
+    ("RTI", 1 << 2), ("A", 1 << 3), ("O", 1 << 4), ("Z", 1 << 5), ("ST", 1 << 6), ("LRTW", 1 << 7), ("CPS", 1 << 8), ("PS", 1 << 9),
+    ("CM", 1 << 10), ("SI", 1 << 11), ("NULLRT", 1 << 12),
+)  # fmt: skip
+TARGET_OUTPUTS = (1 << 3, 1 << 4, 1 << 5, 1 << 6)
+"""Mode bits that add one output (source-0 alpha, output mask, depth, stencil) to the four colours."""

@@ -1,0 +1,65 @@
+"""Load, store and cache messages (LSC), the memory instructions since DG2."""
+
+from visa.isa.enums import FENCE_OPS, FENCE_SCOPES, LSC_CACHES, LSC_SFIDS
+from visa.isa.record import Choice, Form, form
+from visa.platforms import since
+
+_CATEGORY = "lsc"
+_CACHES = (Choice("l1", LSC_CACHES, 0), Choice("l3", LSC_CACHES, 0))
+_UNTYPED_SUFFIXES = (Choice("sfid", {k: v for k, v in LSC_SFIDS.items() if k != "tgm"}), *_CACHES)
+_TYPED_SUFFIXES = (Choice("", {"tgm": 2}), *_CACHES)
+_HEAD = "B:subop ec pr B:sfid B:l1 B:l3"
+_ADDRESS = "B:addr_type H:imm_scale I:imm_offset B:addr_size"
+_DATA = "B:data_size B:order B:elems"
+_PAYLOAD = "s:surface w:dst r:addr r:src1 r:src2"
+_TYPED_HEAD = "B:subop ec pr B:l1 B:l3 B:addr_type B:addr_size B:data_size B:order B:elems B:=elems s:surface"
+
+_ATOMICS = (
+    ("iinc", 8, 0, "Add one"), ("idec", 9, 0, "Subtract one"), ("load", 10, 0, "Read atomically"), ("store", 11, 1, "Write atomically"),
+    ("iadd", 12, 1, "Add"), ("isub", 13, 1, "Subtract"), ("smin", 14, 1, "Signed minimum"), ("smax", 15, 1, "Signed maximum"),
+    ("umin", 16, 1, "Unsigned minimum"), ("umax", 17, 1, "Unsigned maximum"), ("icas", 18, 2, "Compare and swap"), ("fadd", 19, 1, "Float add"),
+    ("fsub", 20, 1, "Float subtract"), ("fmin", 21, 1, "Float minimum"), ("fmax", 22, 1, "Float maximum"),
+    ("fcas", 23, 2, "Float compare and swap"), ("and", 24, 1, "And"), ("or", 25, 1, "Or"), ("xor", 26, 1, "Exclusive or"),
+)  # fmt: skip
+
+
+def _untyped(name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}") -> Form:
+    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop)
+
+
+def _typed(name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2") -> Form:
+    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
+                semantics=f"typed_{name}")  # fmt: skip
+
+
+_LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
+_ATOMIC = "(exec) @data:dst @address src1 src2"
+_STRIDED = f"{_HEAD} {_ADDRESS} {_DATA} B:=0 s:surface w:dst r:addr s:pitch r:src1"
+_BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst s:base s:surface_width s:surface_height s:surface_pitch s:x s:y r:src1"
+_TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface w:dst r:u r:v r:src1"
+
+FORMS = (
+    _untyped("lsc_load", 0, "Read elements at each lane's address.", _LOAD),
+    _untyped("lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED),
+    _untyped("lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD),
+    _untyped("lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D),
+    _untyped("lsc_store", 4, "Write elements at each lane's address.", _STORE),
+    _untyped("lsc_store_strided", 5, "Write elements at a base address and a stride.", _STORE, _STRIDED),
+    _untyped("lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE),
+    _untyped("lsc_store_block2d", 7, "Write a two-dimensional block of a matrix in memory.", "(exec) @matrix @block2d:src1", _BLOCK2D),
+    *(_untyped(f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
+    _untyped("lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
+    _untyped("lsc_store_uncompressed", 28, "Write without compression.", _STORE),
+    _untyped("lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
+    _typed("lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD),
+    _typed("lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D),
+    _typed("lsc_store_quad", 6, "Write the named channels of an image element.", _STORE),
+    _typed("lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D),
+    *(_typed(f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
+    _typed("lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
+    _typed("lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
+    _typed("lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),
+    _typed("lsc_read_state_info", 30, "Read the state of a surface.", "(exec) dst @address"),
+    form(0x8B, "lsc_fence", "ec pr B:sfid B:op B:scope", "Order memory accesses.", category=_CATEGORY, text="",
+         suffixes=(Choice("sfid", LSC_SFIDS), Choice("op", FENCE_OPS), Choice("scope", FENCE_SCOPES)), platforms=since("dg2")),
+)  # fmt: skip

@@ -1,0 +1,24 @@
+"""Moves, conversions, selection, comparison and address arithmetic."""
+
+from visa.isa.enums import NO_RELATION, RELATIONS
+from visa.isa.record import FLOATS, INTEGERS, SAT, Choice, form
+from visa.platforms import since
+
+_CATEGORY = "move"
+_ANY = INTEGERS | FLOATS | {"bf", "v", "uv", "vf"}
+
+FORMS = (
+    form(0x1D, "fcvt", "ec d:dst s:src0", "Convert between floats and the formats bf8, hf8 and tf32.", category=_CATEGORY, suffixes=(SAT,),
+         types="ub b ud hf f", platforms=since("pvc")),
+    form(0x28, "addr_add", "ec d:dst s:src0 s:src1", "Add an offset to an address.", category=_CATEGORY, types="uw w ud d"),
+    form(0x29, "mov", "ec pr d:dst s:src0", "Copy with conversion to the destination's type.", category=_CATEGORY, suffixes=(SAT,), types=_ANY),
+    form(0x2A, "sel", "ec pr d:dst s:src0 s:src1", "src0 where the predicate holds, else src1.", category=_CATEGORY, suffixes=(SAT,), types=_ANY),
+    form(0x2B, "setp", "ec d:dst s:src0", "Set a predicate from the bits of an integer.", category=_CATEGORY, types=INTEGERS),
+    form(0x2C, "cmp", "ec B:rel_op d:dst s:src0 s:src1", "Compare; the result is a predicate or all ones and zeros.", category="compare",
+         suffixes=(Choice("rel_op", RELATIONS, NO_RELATION),), types=_ANY),
+    form(0x2D, "movs", "ec d:dst s:src0", "Copy to or from a surface or sampler variable.", category=_CATEGORY, types="ud d uq q"),
+    form(0x45, "min", "ec B:sub_op d:dst s:src0 s:src1", "The smaller of two values; a number wins over a NaN.", category=_CATEGORY,
+         suffixes=(SAT,), types=_ANY, sub_op=0),
+    form(0x45, "max", "ec B:sub_op d:dst s:src0 s:src1", "The larger of two values; a number wins over a NaN.", category=_CATEGORY,
+         suffixes=(SAT,), types=_ANY, sub_op=1),
+)  # fmt: skip

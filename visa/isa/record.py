@@ -1,0 +1,235 @@
+"""The record that describes an instruction, and the small notation in which the chapters write records down.
+
+A *layout* lists the fields of an instruction in binary order, after the opcode byte, separated by blanks:
+
+====== ============================================== =========================================
+kind   field                                          value in ``Instruction.args``
+====== ============================================== =========================================
+ec     execution size and mask, one byte              :class:`~visa.operands.Execution`
+pr     predicate, two bytes                           ``PredicateControl`` or None
+d: s:  vector operand, destination or source          one of the operand classes
+w: r:  raw operand, destination or source             :class:`~visa.operands.Raw`
+T: S:  surface or sampler index, one byte             int
+L:     label index, two bytes                         int
+B: H:  unsigned integer of 1 or 2 bytes               int
+W: I:  unsigned and signed integer of 4 bytes         int
+N2 N4  index into the body's strings, 2 or 4 bytes    str
+n:x    count of the list field x, one byte            (none)
+L*: r* list of labels or raw operands                 tuple
+====== ============================================== =========================================
+
+``B:a.5+b.3`` packs fields into bits, lowest first; ``B:=3`` is a constant, ``B:=a`` a copy of field ``a``;
+``s?mode&4:x`` is present only if that bit of an earlier field is set. ``r!`` is the list of render-target outputs,
+whose length follows from ``mode``.
+
+The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
+``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
+for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*`` for a list.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from visa.platforms import ALL
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the binary form. ``parts`` are (name, bits) of a packed integer."""
+
+    name: str
+    kind: str
+    parts: tuple[tuple[str, int], ...] = ()
+    constant: int | None = None
+    copy_of: str = ""
+    condition: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A suffix that selects one of several values of a field. With a default it may be missing."""
+
+    field: str
+    values: dict[str, int]
+    default: int | None = None
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        return {v: k for k, v in reversed(self.values.items())}
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A suffix that sets a field to 1. Without a field it is accepted and not stored."""
+
+    field: str
+    word: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A suffix that is an integer; ``prefix`` and ``base`` say how it is written."""
+
+    field: str
+    prefix: str = ""
+    base: int = 10
+
+
+@dataclass(frozen=True)
+class Saturate:
+    """``.sat`` behind a mnemonic: stored as the modifier of the destination."""
+
+
+@dataclass(frozen=True)
+class FenceFlags:
+    """The letters behind a fence, one bit each."""
+
+    letters: tuple[tuple[str, str, int], ...] = (
+        ("L1", "l1", 1),
+        ("E", "flush", 1),
+        ("I", "flush", 2),
+        ("S", "flush", 4),
+        ("C", "flush", 8),
+        ("R", "flush", 16),
+    )
+
+
+@dataclass(frozen=True)
+class TargetFlags:
+    """The ``<RTI><A>...`` flags of a render-target write, bits of ``mode``."""
+
+    bits: tuple[tuple[str, int], ...]
+
+
+Suffix = Choice | Flag | Number | Saturate | FenceFlags | TargetFlags
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One mnemonic: the sub-operation of an opcode, its binary fields and its text."""
+
+    opcode: int
+    mnemonic: str
+    category: str
+    layout: str
+    text: tuple[str, ...]
+    fixed: dict[str, int]
+    suffixes: tuple[Suffix, ...]
+    summary: str
+    types: frozenset[str]
+    platforms: frozenset[str]
+    sizes: tuple[int, ...]
+    aliases: tuple[str, ...]
+    semantics: str
+    rules: frozenset[str] = frozenset()
+    fields: tuple[Field, ...] = field(default=())
+
+    @cached_property
+    def has_exec(self) -> bool:
+        return any(f.kind == "ec" for f in self.fields)
+
+    @cached_property
+    def has_predicate(self) -> bool:
+        return any(f.kind == "pr" for f in self.fields)
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        return {name: f for f in self.fields for name in ([p for p, _ in f.parts] or [f.name])}
+
+    @cached_property
+    def syntax(self) -> str:
+        """The assembly form, for messages and the reference pages."""
+        suffix = ""
+        for s in self.suffixes:
+            if isinstance(s, Saturate):
+                suffix += "[.sat]"
+            elif isinstance(s, Choice):
+                suffix += f".{s.field}" if s.default is None else f"[.{s.field}]"
+            elif isinstance(s, Flag):
+                suffix += f"[.{s.word}]"
+            elif isinstance(s, Number):
+                suffix += f".{s.prefix}{s.field}"
+            else:
+                suffix += "[.flags]"
+        operands = [o.replace("(exec)", "(mask, exec_size)") for o in self.text]
+        operands = ["[" + o[:-1] + "]" if o.endswith("?") else o.replace("*", "...") for o in operands]
+        return " ".join((["[(predicate)]"] if self.has_predicate else []) + [self.mnemonic + suffix] + operands)
+
+    def __repr__(self) -> str:
+        return f"<Form {self.opcode:#x} {self.mnemonic}>"
+
+
+_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "n": 1}
+_ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)&(?P<bit>\d+))?(?::(?P<rest>.+))?$")
+
+
+def parse_layout(layout: str) -> tuple[Field, ...]:
+    """Fields of a layout in the notation above."""
+    fields: list[Field] = []
+    for item in layout.split():
+        match = _ITEM.match(item)
+        assert match, item
+        kind, rest = match["kind"], match["rest"] or ""
+        condition = (match["cond"], int(match["bit"])) if match["cond"] else None
+        if kind in ("ec", "pr"):
+            fields.append(Field({"ec": "exec", "pr": "pred"}[kind], kind))
+        elif rest.startswith("="):
+            value = rest[1:]
+            fields.append(Field("", kind, constant=int(value)) if value.isdigit() else Field("", kind, copy_of=value))
+        elif kind in _WIDTHS and ("+" in rest or "." in rest):
+            parts = [p.split(".") for p in rest.split("+")]
+            fields.append(Field("", kind, parts=tuple((n, int(b)) for n, b in parts)))
+        else:
+            fields.append(Field(rest, kind, condition=condition))
+    return tuple(fields)
+
+
+def width_of(kind: str) -> int:
+    """Bytes of an integer field."""
+    return _WIDTHS[kind]
+
+
+INTEGERS = frozenset({"ud", "d", "uw", "w", "ub", "b", "uq", "q"})
+FLOATS = frozenset({"df", "f", "hf"})
+ANY_SIZE = (1, 2, 4, 8, 16, 32)
+
+
+def form(
+    opcode: int,
+    mnemonic: str,
+    layout: str,
+    summary: str,
+    *,
+    category: str,
+    text: str | None = None,
+    suffixes: tuple[Suffix, ...] = (),
+    types: frozenset[str] | str = frozenset(),
+    platforms: frozenset[str] = ALL,
+    sizes: tuple[int, ...] = ANY_SIZE,
+    aliases: tuple[str, ...] = (),
+    semantics: str | None = None,
+    rules: str = "",
+    **fixed: int,
+) -> Form:
+    """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
+    fields = parse_layout(layout)
+    if text is None:
+        hidden = {getattr(s, "field", "") for s in suffixes} | set(fixed)
+        names = ["(exec)"] if any(f.kind == "ec" for f in fields) else []
+        for f in fields:
+            names += [n for n, _ in f.parts if n not in hidden]
+            if f.name and f.name not in hidden and f.kind not in ("ec", "pr", "n"):
+                names.append(f.name)
+        text = " ".join(names)
+    types = frozenset(types.split()) if isinstance(types, str) else types
+    return Form(
+        opcode, mnemonic, category, layout, tuple(text.split()), dict(fixed), suffixes, summary, types, platforms, sizes, aliases,
+        semantics or mnemonic, frozenset(rules.split()), fields,
+    )  # fmt: skip
+
+
+SAT = Saturate()
+CHANNELS = {"".join(c for i, c in enumerate("RGBA") if mask >> i & 1): mask for mask in range(1, 16)}

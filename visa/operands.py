@@ -1,0 +1,120 @@
+"""Operands of vISA instructions (manual, chapter 3). Values only: names are resolved to indices of the enclosing body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visa.types import DataType
+
+# Source and destination modifiers, by binary code.
+NO_MODIFIER, ABS, NEG, NEG_ABS, SAT, NOT = range(6)
+MODIFIER_TEXT = {NO_MODIFIER: "", ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)", SAT: ""}
+
+Region = tuple[int | None, int | None, int | None]
+"""Vertical stride, width, horizontal stride in elements; None where the encoding has none."""
+
+SCALAR: Region = (0, 1, 0)
+SURFACE, SAMPLER = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """A region of a general variable; ``row`` counts GRFs, ``col`` elements."""
+
+    var: int
+    row: int
+    col: int
+    region: Region
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Elements of an address variable."""
+
+    var: int
+    offset: int
+    width: int
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A whole predicate variable as an operand."""
+
+    var: int
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class Indirect:
+    """Register-indirect region: the address variable's elements hold byte addresses of registers."""
+
+    var: int
+    element: int
+    offset: int
+    region: Region
+    type: DataType
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant; ``bits`` are the stored bits (8 bytes for df, q and uq, else 4)."""
+
+    type: DataType
+    bits: int
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An element of a surface or sampler variable."""
+
+    kind: int
+    var: int
+    offset: int
+    modifier: int = NO_MODIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A variable from a byte offset on, as messages use it. Variable 0 is %null."""
+
+    var: int
+    offset: int
+
+
+NULL = Raw(0, 0)
+VectorOperand = General | Address | Predicate | Indirect | Immediate | State
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateControl:
+    """The predicate of an instruction: ``mode`` is "" for one bit a lane, "any" or "all" for the whole flag."""
+
+    var: int
+    inverse: bool = False
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Execution size and mask control. ``offset`` is the first lane (M1 0, M2 4 ... M8 28)."""
+
+    size: int
+    mask: int
+
+    @property
+    def offset(self) -> int:
+        return (self.mask & 7) * 4
+
+    @property
+    def no_mask(self) -> bool:
+        return self.mask >= 8
+
+    def __str__(self) -> str:
+        return f"(M{(self.mask & 7) + 1}{'_NM' if self.no_mask else ''}, {self.size})"
+
+
+EXEC_SIZES = (1, 2, 4, 8, 16, 32)

@@ -1,0 +1,194 @@
+"""The syntax tree: module, bodies, declarations, instructions. Every tool works on it, and there is no other.
+
+Indices are those of the binary format: general variables 0 to 31 are predefined, declared ones start at 32; predicates start at 1
+(0 is "no predicate"); surfaces 0 to 5 are predefined, declared ones start at 6; addresses, samplers and labels start at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from visa import types
+from visa.isa import Form
+from visa.types import DataType
+
+FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
+NAMED_SAMPLER = 31
+
+PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
+    ("%null", types.UD, 256), ("%thread_x", types.UW, 1), ("%thread_y", types.UW, 1), ("%group_id_x", types.UD, 1), ("%group_id_y", types.UD, 1),
+    ("%group_id_z", types.UD, 1), ("%tsc", types.UD, 5), ("%r0", types.UD, 16), ("%arg", types.UD, 256), ("%retval", types.UD, 128),
+    ("%sp", types.UQ, 1), ("%fp", types.UQ, 1), ("%hw_id", types.UD, 1), ("%sr0", types.UD, 4), ("%cr0", types.UD, 3), ("%ce0", types.UD, 1),
+    ("%dbg0", types.UD, 2), ("%color", types.UD, 1), ("%impl_arg_buf_ptr", types.UQ, 1), ("%local_id_buf_ptr", types.UQ, 1), ("%msg0", types.UD, 3),
+    ("%scratchloc", types.UQ, 1),
+)  # fmt: skip
+"""Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 2). The last came with version 4.2."""
+
+PREDEFINED_SURFACES = ("%slm", "T1", "T2", "TSS", "%bss", "%scratch")
+SLM, SCRATCH, STATELESS, BINDLESS = 0, 5, 3, 4
+
+
+def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
+    """Names of the predefined variables in a version of the format."""
+    names = tuple(n for n, _, _ in PREDEFINED_VARIABLES)
+    return names if version >= (4, 2) else names[:-1]
+
+
+def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
+    """The strings that every body's pool holds behind the body's own name."""
+    return (*predefined_names(version), *PREDEFINED_SURFACES, "S31")
+
+
+@dataclass(slots=True)
+class Attribute:
+    """Name (string index) and value: None for a flag, else the stored bytes."""
+
+    string: int
+    name: str
+    value: bytes | None
+
+    @property
+    def integer(self) -> int:
+        return int.from_bytes(self.value or b"\1", "little")
+
+
+@dataclass(slots=True)
+class Variable:
+    """A general variable. ``align`` is the binary code; ``alias`` (variable index, byte offset)."""
+
+    string: int
+    name: str
+    type: DataType
+    elements: int
+    align: int = 0
+    alias: tuple[int, int] | None = None
+    attributes: list[Attribute] = field(default_factory=list)
+    line: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.type.size * self.elements
+
+
+@dataclass(slots=True)
+class Declared:
+    """An address, predicate, sampler or surface variable."""
+
+    string: int
+    name: str
+    elements: int
+    attributes: list[Attribute] = field(default_factory=list)
+    line: int = 0
+
+
+@dataclass(slots=True)
+class LabelName:
+    """A label; ``kind`` 0 is a jump target, 1 a subroutine."""
+
+    string: int
+    name: str
+    kind: int = 0
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Input:
+    """A payload range that is loaded into a variable before the thread starts; ``kind`` is the stored byte (class and implicit kind)."""
+
+    kind: int
+    index: int
+    offset: int
+    size: int
+    line: int = 0
+
+    @property
+    def operand_class(self) -> int:
+        return self.kind & 7
+
+
+@dataclass(slots=True)
+class Instruction:
+    """A form of the table with the values of its fields, and the source line (0 where unknown)."""
+
+    form: Form
+    args: dict[str, Any]
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Body:
+    """A kernel or a function."""
+
+    name: str
+    is_kernel: bool
+    version: tuple[int, int] = (4, 1)
+    strings: list[str] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+    addresses: list[Declared] = field(default_factory=list)
+    predicates: list[Declared] = field(default_factory=list)
+    labels: list[LabelName] = field(default_factory=list)
+    samplers: list[Declared] = field(default_factory=list)
+    surfaces: list[Declared] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    linkage: int = 0
+    name_index: int = 0
+    input_size: int = 0
+    return_size: int = 0
+    variable_relocations: list[tuple[int, int]] = field(default_factory=list)
+    function_relocations: list[tuple[int, int]] = field(default_factory=list)
+    file: str = ""
+    line: int = 0
+
+    def add_string(self, text: str) -> int:
+        """Append to the string pool; an empty string is not stored and stands at index 0."""
+        if not text:
+            return 0
+        self.strings.append(text)
+        return len(self.strings) - 1
+
+    def attribute(self, name: str) -> Attribute | None:
+        return next((a for a in self.attributes if a.name == name), None)
+
+    def integer_attribute(self, name: str, default: int = 0) -> int:
+        found = self.attribute(name)
+        return found.integer if found else default
+
+    @property
+    def is_exported(self) -> bool:
+        return self.attribute("Extern") is not None or self.linkage == 2
+
+    @property
+    def simd_size(self) -> int:
+        return self.integer_attribute("SimdSize", 16)
+
+    def variable_name(self, index: int) -> str:
+        names = predefined_names((4, 2))
+        if index < len(names):
+            return names[index]
+        return self.variables[index - FIRST_VARIABLE].name
+
+    def surface_name(self, index: int) -> str:
+        return PREDEFINED_SURFACES[index] if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].name
+
+    def sampler_name(self, index: int) -> str:
+        return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
+
+    def variable_type(self, index: int) -> DataType:
+        return PREDEFINED_VARIABLES[index][1] if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].type
+
+
+@dataclass(slots=True)
+class Module:
+    """A CISA module: kernels, functions and the version of the format."""
+
+    version: tuple[int, int] = (4, 1)
+    kernels: list[Body] = field(default_factory=list)
+    functions: list[Body] = field(default_factory=list)
+    gen_binaries: list[list[tuple[int, bytes]]] = field(default_factory=list)
+
+    @property
+    def bodies(self) -> list[Body]:
+        return [*self.kernels, *self.functions]

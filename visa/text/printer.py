@@ -1,0 +1,296 @@
+"""Syntax tree to text that assembles to the same bytes."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from visa import types
+from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
+from visa.operands import MODIFIER_TEXT, SAMPLER, SCALAR, SURFACE, Address, General, Immediate, Indirect, Predicate, PredicateControl, Raw, State, VectorOperand
+from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Body, Declared, Instruction, Module, Variable, predefined_strings
+from visa.text.slots import slots
+from visa.text.suffixes import suffix_text
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+_INPUT_CLASSES = ("V", "S", "T")
+
+
+def quote(text: str) -> str:
+    """A string literal."""
+    out = "".join(c if c.isprintable() and c not in '"\\' else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}" for c in text)
+    return f'"{out}"'
+
+
+def immediate(op: Immediate) -> str:
+    """An immediate; floats in decimal where that is exact and short, else their bits."""
+    t, bits = op.type, op.bits
+    if t is types.F or t is types.DF:
+        value = struct.unpack(*(("<f", struct.pack("<I", bits & 0xFFFFFFFF)) if t is types.F else ("<d", struct.pack("<Q", bits))))[0]
+        text = repr(value)
+        if len(text) <= 12 and re.fullmatch(r"-?\d+\.\d+", text):
+            return f"{text}:{t}"
+    return f"{bits:#x}:{t}"
+
+
+class BodyPrinter:
+    """Prints one body."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.names = _DeclaredNames(body)
+
+    # -- operands ------------------------------------------------------------------------------------------
+
+    def vector(self, op: VectorOperand, destination: bool) -> str:
+        prefix = MODIFIER_TEXT.get(op.modifier, "")
+        if isinstance(op, General):
+            return f"{prefix}{self.place(op)}{self._region(op.region, destination)}"
+        if isinstance(op, Immediate):
+            return immediate(op)
+        if isinstance(op, Address):
+            return f"{prefix}{self.body.addresses[op.var].name}({op.offset})<{op.width}>"
+        if isinstance(op, Predicate):
+            return self.body.predicates[op.var - FIRST_PREDICATE].name
+        if isinstance(op, Indirect):
+            offset = f",{op.offset}" if op.offset else ""
+            name = self.body.addresses[op.var].name
+            return f"{prefix}r[{name}({op.element}){offset}]{self._region(op.region, destination)}:{op.type}"
+        assert isinstance(op, State)
+        name = self.body.surface_name(op.var) if op.kind == SURFACE else self.body.sampler_name(op.var)
+        return f"{prefix}{name}({op.offset})"
+
+    def _region(self, region: tuple[int | None, int | None, int | None], destination: bool) -> str:
+        v, w, h = region
+        if w is None or destination:
+            return f"<{h}>"
+        return f"<{w},{h}>" if v is None else f"<{v};{w},{h}>"
+
+    def place(self, op: General) -> str:
+        return f"{self.body.variable_name(op.var)}({op.row},{op.col})"
+
+    def raw(self, op: Raw) -> str:
+        return f"{self.body.variable_name(op.var)}.{op.offset}"
+
+    def bare_raw(self, op: Raw) -> str:
+        return self.raw(op) if op.offset else self.body.variable_name(op.var)
+
+    def bare_scalar(self, op: VectorOperand) -> str:
+        if isinstance(op, Immediate) and op.type is types.UD:
+            return f"{op.bits:#x}"
+        if isinstance(op, General) and op.region == SCALAR and not op.modifier:
+            return self.place(op) if op.row or op.col else self.body.variable_name(op.var)
+        return self.vector(op, False)
+
+    def label(self, index: int) -> str:
+        name = self.body.labels[index].name
+        return name if _IDENTIFIER.match(name) else quote(name)
+
+    def string(self, index: int) -> str:
+        text = self.body.strings[index]
+        return text if _IDENTIFIER.match(text) else quote(text)
+
+    # -- statements ----------------------------------------------------------------------------------------
+
+    def predication(self, pred: PredicateControl) -> str:
+        mode = f".{pred.mode}" if pred.mode else ""
+        return f"({'!' if pred.inverse else ''}{self.body.predicates[pred.var - FIRST_PREDICATE].name}{mode}) "
+
+    def instruction(self, i: Instruction) -> str:
+        """One instruction without leading blanks."""
+        form, args = i.form, i.args
+        if form.mnemonic == ".label":
+            return f"{self.body.labels[args['label']].name}:"
+        if form.mnemonic == ".function":
+            return f".function {quote(self.body.labels[args['label']].name)}"
+        if form.mnemonic in (".file", ".loc"):
+            return f".file {quote(self.body.strings[args['name']])}" if form.mnemonic == ".file" else f".loc {args['line']}"
+        pred = args.get("pred")
+        words = [s.write(self, args) for s in slots(form)]
+        text = form.mnemonic + suffix_text(form, args)
+        return (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
+
+    def declaration(self, what: int, index: int) -> str:
+        body = self.body
+        if what == VARIABLE:
+            return self._variable(body.variables[index - FIRST_VARIABLE])
+        letter, item = {
+            ADDRESS: lambda: ("A", body.addresses[index]), PREDICATE: lambda: ("P", body.predicates[index - FIRST_PREDICATE]),
+            SAMPLERS: lambda: ("S", body.samplers[index]), SURFACES: lambda: ("T", body.surfaces[index - FIRST_SURFACE]),
+        }[what]()  # fmt: skip
+        return f".decl {item.name} v_type={letter} num_elts={item.elements}{self._attributes(item.attributes)}"
+
+    def _variable(self, v: Variable) -> str:
+        align = f" align={types.ALIGNMENTS[v.align]}" if v.align else ""
+        alias = f" alias=<{self.body.variable_name(v.alias[0])}, {v.alias[1]}>" if v.alias else ""
+        return f".decl {v.name} v_type=G type={v.type} num_elts={v.elements}{align}{alias}{self._attributes(v.attributes)}"
+
+    def _attributes(self, items: list[Attribute]) -> str:
+        shown = [a.name if a.value is None else f"{a.name}={int.from_bytes(a.value, 'little')}" for a in items]
+        return f" attrs={{{','.join(shown)}}}" if shown else ""
+
+    def kernel_attribute(self, a: Attribute) -> str:
+        if a.value is None:
+            return f".kernel_attr {a.name}"
+        if a.name == "Target":
+            return f".kernel_attr Target={quote('cm' if a.value == bytes(1) else '3d')}"
+        if len(a.value) == 4 and a.name != "OutputAsmPath":
+            return f".kernel_attr {a.name}={a.integer}"
+        if len(a.value) < 4 and a.name != "OutputAsmPath":
+            return f".kernel_attr {a.name}={a.integer}"
+        return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'replace'))}"
+
+    def lines(self) -> list[str]:
+        """The statements of the body."""
+        return _BodyText(self).run()
+
+
+class _DeclaredNames:
+    """Everything that owns a string, by string index, in the order in which text would have made them."""
+
+    def __init__(self, body: Body) -> None:
+        self.at: dict[int, tuple[int, int, int]] = {}
+        groups: list[tuple[int, int, list[Variable] | list[Declared]]] = [
+            (VARIABLE, FIRST_VARIABLE, body.variables), (ADDRESS, 0, body.addresses), (PREDICATE, FIRST_PREDICATE, body.predicates), (SAMPLERS, 0, body.samplers),
+            (SURFACES, FIRST_SURFACE, body.surfaces),
+        ]  # fmt: skip
+        for what, first, items in groups:
+            for i, item in enumerate(items):
+                self.at[item.string] = (what, first + i, 1 + len(item.attributes))
+        self.string_of = {(what, index): string for string, (what, index, _) in self.at.items()}
+
+
+class _BodyText:
+    """Puts declarations, attributes and instructions into the order that gives the same string pool, and names into scopes."""
+
+    def __init__(self, printer: BodyPrinter) -> None:
+        self.printer, self.body = printer, printer.body
+        self.out: list[str] = []
+        self.next = len(predefined_strings(self.body.version)) + 1
+        self.scopes: list[dict[str, tuple[int, int]]] = [{}]
+        self.attributes = {a.string: a for a in self.body.attributes}
+        self.inputs = list(self.body.inputs)
+        self.declared: set[tuple[int, int]] = set()
+        self.labels_made: set[int] = set()
+
+    def run(self) -> list[str]:
+        body = self.body
+        kind = ".kernel" if body.is_kernel else ".global_function"
+        self.out.append(f"{kind} {quote(body.name)}")
+        self.advance()
+        skip_next_label = -1
+        for number, i in enumerate(body.instructions):
+            used = list(references(i))
+            self.advance(max((self.string_of(*u) for u in used), default=0))
+            for what, index in used:
+                if what not in (LABEL, STRING) and (what, index) not in self.declared:
+                    self.declare(what, index)
+            self.enter_scope(used)
+            if i.form.mnemonic == ".label" and skip_next_label == i.args["label"]:
+                skip_next_label = -1
+            else:
+                indent = "" if i.form.mnemonic in (".label", ".function") else "    "
+                self.out.append(f"{indent}{self.printer.instruction(i)}{'' if not indent else f' /// ${number}'}")
+                if i.form.mnemonic == ".function":
+                    self.out.append(f"{body.labels[i.args['label']].name}:")
+            for what, index in used:
+                if what == STRING and index == self.next:
+                    self.next += 1
+                elif what == LABEL and index not in self.labels_made:
+                    self.labels_made.add(index)
+                    if body.labels[index].string == self.next:
+                        self.next += 1
+            self.advance()
+        self.advance(len(body.strings))
+        for what, index, _ in sorted(self.printer.names.at.values()):
+            if (what, index) not in self.declared:
+                self.declare(what, index)
+        self.flush_inputs(everything=True)
+        for a in list(self.attributes.values()):
+            self.out.append(self.printer.kernel_attribute(a))
+        self.out += ["}"] * (len(self.scopes) - 1)
+        return self.out
+
+    def string_of(self, what: int, index: int) -> int:
+        """Index of the string that a reference needs."""
+        if what == STRING:
+            return index
+        if what == LABEL:
+            return self.body.labels[index].string if index not in self.labels_made else 0
+        return self.printer.names.string_of.get((what, index), 0)
+
+    def advance(self, needed: int = 0) -> None:
+        """Write what made the next strings of the pool. A name that hides another waits until an instruction needs it."""
+        while True:
+            if self.next in self.printer.names.at:
+                what, index, count = self.printer.names.at[self.next]
+                if self.next > needed and self.body.strings[self.next] in self.scopes[-1] and (what, index) not in self.declared:
+                    break
+                if (what, index) not in self.declared:
+                    self.declare(what, index)
+                self.next += count
+            elif self.next in self.attributes:
+                last = self.next == len(self.body.strings) - 1 and len(self.attributes) == 1
+                attribute = self.attributes.pop(self.next)
+                if not (last and attribute.name == "Target" and attribute.value == b"\1"):
+                    self.out.append(self.printer.kernel_attribute(attribute))
+                self.next += 1
+            else:
+                break
+        self.flush_inputs()
+
+    def flush_inputs(self, everything: bool = False) -> None:
+        while self.inputs:
+            i = self.inputs[0]
+            what = (VARIABLE, SAMPLERS, SURFACES)[min(i.operand_class, 2)]
+            predefined = what == VARIABLE and i.index < FIRST_VARIABLE or what == SURFACES and i.index < FIRST_SURFACE
+            if not (everything or predefined or (what, i.index) in self.declared):
+                return
+            implicit = i.kind >> 3
+            word = f".implicit_UNDEFINED_{implicit}" if implicit else ".input"
+            name = (self.body.variable_name, self.body.sampler_name, self.body.surface_name)[min(i.operand_class, 2)](i.index)
+            self.out.append(f"{word} {name} offset={i.offset} size={i.size}")
+            self.inputs.pop(0)
+
+    def declare(self, what: int, index: int) -> None:
+        if what == VARIABLE and index < FIRST_VARIABLE or what == SURFACES and index < FIRST_SURFACE or what == SAMPLERS and index >= len(self.body.samplers):
+            return
+        if what == VARIABLE:
+            alias = self.body.variables[index - FIRST_VARIABLE].alias
+            if alias:
+                self.enter_scope([(VARIABLE, alias[0])])
+        text = self.printer.declaration(what, index)
+        name = text.split(" ", 2)[1]
+        if name in self.scopes[-1]:
+            self.scopes.append({})
+            self.out.append("{")
+        self.scopes[-1][name] = (what, index)
+        self.declared.add((what, index))
+        self.out.append(text)
+
+    def enter_scope(self, used: list[tuple[int, int]]) -> None:
+        """Close scopes until every name that the instruction uses means what it should."""
+        if len(self.scopes) == 1:
+            return
+        while len(self.scopes) > 1 and not all(self.visible(*u) for u in used):
+            self.scopes.pop()
+            self.out.append("}")
+
+    def visible(self, what: int, index: int) -> bool:
+        for scope in reversed(self.scopes):
+            for name, meaning in scope.items():
+                if meaning == (what, index):
+                    inner = next((s for s in reversed(self.scopes) if name in s), scope)
+                    return inner[name] == meaning
+        return True
+
+
+def print_module(module: Module) -> str:
+    """The text of a module: one statement a line."""
+    lines = [f".version {module.version[0]}.{module.version[1]}"]
+    for body in module.bodies:
+        lines += BodyPrinter(body).lines()
+    return "\n".join(lines) + "\n"
+
+
+__all__ = ["SAMPLER", "BodyPrinter", "print_module", "quote"]
