@@ -137,13 +137,13 @@ def read_elf(data: bytes, name: str) -> tuple[int, int, dict[str, bytes], list[S
                     kind = {"STT_FUNC": STT_FUNC, "STT_OBJECT": STT_OBJECT}.get(e["st_info"]["type"], STT_NOTYPE)
                     binding = STB_LOCAL if e["st_info"]["bind"] == "STB_LOCAL" else STB_GLOBAL
                     symbols.append(Symbol(e.name, e["st_value"], e["st_size"], kind, binding, section))
-        machine = elf.header["e_machine"]
+        (machine,) = struct.unpack_from("<H", data, 18)
         kind = {"ET_REL": ET_REL, "ET_EXEC": ET_EXEC}.get(elf.header["e_type"], 0)
     except FormatError:
         raise
     except Exception as error:  # pyelftools raises whatever the damage leads it to
         raise _bad(name, f"this is not a readable ELF file: {error}") from None
-    return kind, machine if isinstance(machine, int) else {"EM_INTELGT": EM_INTELGT}.get(machine, 0), sections, symbols
+    return kind, machine, sections, symbols
 
 
 def read_container(data: bytes, name: str) -> Container:

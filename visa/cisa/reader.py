@@ -108,7 +108,7 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
 def _relocations(r: _Reader, body: Body) -> None:
     for table in (body.variable_relocations, body.function_relocations):
         for _ in range(r.take("<H")):
-            table.append(r.take("<II"))
+            table.append(r.take("<HH"))
 
 
 class _Bodies:

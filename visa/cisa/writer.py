@@ -17,7 +17,7 @@ def write_module(module: Module) -> bytes:
     names = [b.name.encode("utf-8", "surrogateescape") for b in module.bodies]
     header_size = len(_MAGIC) + 2 + 2 + 2 + 2
     for body, name in zip(module.bodies, names, strict=True):
-        relocations = 4 + 8 * (len(body.variable_relocations) + len(body.function_relocations))
+        relocations = 4 + 4 * (len(body.variable_relocations) + len(body.function_relocations))
         header_size += (2 + len(name) + 12 + 1 + 9 if body.is_kernel else 1 + 2 + len(name) + 8) + relocations
     out = [_MAGIC, struct.pack("<BBH", *module.version, len(module.kernels))]
     offset = header_size
@@ -40,7 +40,7 @@ def write_module(module: Module) -> bytes:
 
 def _relocations(body: Body) -> bytes:
     tables = (body.variable_relocations, body.function_relocations)
-    return b"".join(struct.pack("<H", len(t)) + b"".join(struct.pack("<II", *pair) for pair in t) for t in tables)
+    return b"".join(struct.pack("<H", len(t)) + b"".join(struct.pack("<HH", *pair) for pair in t) for t in tables)
 
 
 def _attributes(items: list[Attribute]) -> bytes:

@@ -1,0 +1,149 @@
+"""Linked images: what the linker writes and the simulator loads."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from visa.cisa import read_module, write_module
+from visa.container import DATA_PREFIX, LAUNCH, LINES, STT_FUNC, STT_OBJECT, VISA, ZE_INFO, Container, Symbol, read_container
+from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.program import Body, Module
+
+FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
+DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
+SLOT_OFFSET = 0x10000
+"""Data sections and buffers begin this far into their 4 GiB slot, so that no pointer has a zero low half and small underruns are caught."""
+
+
+@dataclass
+class DataSection:
+    """Constant or global data at a fixed simulated address."""
+
+    name: str
+    address: int
+    contents: bytes
+    writable: bool
+
+
+@dataclass
+class Image:
+    """A module whose calls are resolved, with addresses, data and what the launcher must know."""
+
+    module: Module
+    symbols: list[Symbol] = field(default_factory=list)
+    data: list[DataSection] = field(default_factory=list)
+    ze_info: str = ""
+    launch: str = ""
+    platform: str = ""
+    grf_size: int = 32
+    lines: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
+    file: str = "<image>"
+
+    def to_bytes(self) -> bytes:
+        """The ELF file of the image."""
+        container = Container(True, {VISA: write_module(self.module)}, self.symbols, self.platform, self.grf_size)
+        if self.lines:
+            container.sections[LINES] = b"".join(
+                name.encode() + b"\0" + file.encode() + b"\0" + struct.pack(f"<I{len(n)}I", len(n), *n) for name, (file, n) in self.lines.items()
+            )
+        if self.ze_info:
+            container.sections[ZE_INFO] = self.ze_info.encode()
+        if self.launch:
+            container.sections[LAUNCH] = self.launch.encode()
+        for section in self.data:
+            head = struct.pack("<QB", section.address, section.writable)
+            container.sections[DATA_PREFIX + section.name] = head + section.contents
+        return container.write()
+
+    def address_of(self, name: str) -> int | None:
+        """Address of a kernel, function or data symbol."""
+        return next((s.value for s in self.symbols if s.name == name and s.section), None)
+
+    def function_at(self, index: int) -> int:
+        """Address of a body by its index in the module (kernels first)."""
+        return FUNCTION_BASE + index * FUNCTION_STEP
+
+    def body_at(self, address: int) -> Body | None:
+        """The function at an address."""
+        index, rest = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
+        bodies = self.module.bodies
+        return bodies[index] if not rest and len(self.module.kernels) <= index < len(bodies) else None
+
+    def ze_info_tree(self) -> dict[str, Any]:
+        """``.ze_info`` as a tree.
+
+        Raises:
+            FormatError: it is not YAML.
+        """
+        return parse_ze_info(self.ze_info, self.file) if self.ze_info else {}
+
+
+def parse_ze_info(text: str, name: str) -> dict[str, Any]:
+    """The YAML of a ``.ze_info`` section.
+
+    Raises:
+        FormatError: it is not YAML, or not a mapping with ``kernels``.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        tree = yaml.load(text, loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        span = Span(name, mark.line + 1 if mark else 0, mark.column + 1 if mark else 1)
+        raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {getattr(error, 'problem', None) or error}", span)) from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {error}", Span(name, 0))) from None
+    if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
+        raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
+    return tree
+
+
+def read_lines(data: bytes) -> dict[str, tuple[str, list[int]]]:
+    """Section ``.visa.lines`` by body name."""
+    found: dict[str, tuple[str, list[int]]] = {}
+    position = 0
+    while position < len(data):
+        name_end = data.index(b"\0", position)
+        file_end = data.index(b"\0", name_end + 1)
+        (count,) = struct.unpack_from("<I", data, file_end + 1)
+        numbers = list(struct.unpack_from(f"<{count}I", data, file_end + 5))
+        found[data[position:name_end].decode()] = (data[name_end + 1 : file_end].decode(), numbers)
+        position = file_end + 5 + 4 * count
+    return found
+
+
+def read_image(data: bytes, name: str = "<image>") -> Image:
+    """Parse an image.
+
+    Raises:
+        FormatError: it is not an image (an object must be linked first), or it is damaged.
+    """
+    if data[:4] == b"CISA":
+        raise FormatError(Diagnostic("C030", "this is a bare CISA module, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
+    container = read_container(data, name)
+    if not container.executable:
+        raise FormatError(Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
+    image = Image(read_module(container.sections[VISA], name), container.symbols, platform=container.platform, grf_size=container.grf_size or 32, file=name)
+    try:
+        image.lines = read_lines(container.sections.get(LINES, b""))
+        image.ze_info = container.sections.get(ZE_INFO, b"").decode()
+        image.launch = container.sections.get(LAUNCH, b"").decode()
+        for section, contents in container.sections.items():
+            if section.startswith(DATA_PREFIX):
+                address, writable = struct.unpack_from("<QB", contents)
+                image.data.append(DataSection(section.removeprefix(DATA_PREFIX), address, contents[9:], bool(writable)))
+    except (ValueError, struct.error) as error:
+        raise FormatError(Diagnostic("C031", f"the image is damaged: {error}", Span(name, 0))) from None
+    for body in image.module.bodies:
+        if body.name in image.lines:
+            body.file, numbers = image.lines[body.name]
+            for i, line in zip(body.instructions, numbers, strict=False):
+                i.line = line
+    return image
+
+
+__all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "Image", "parse_ze_info", "read_image", "read_lines"]

@@ -1,0 +1,3 @@
+from vlink.cli import main
+
+main()

@@ -1,0 +1,89 @@
+"""Input files of the linker: objects, bare CISA modules and ``ar`` archives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from visa.cisa import read_module
+from visa.container import LINES, VISA, read_container
+from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.image import read_lines
+from visa.program import Body, Module
+
+_ARCHIVE = b"!<arch>\n"
+VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
+"""The kernel without arguments that the compiler adds to programs with exported symbols; its functions count, it does not."""
+
+
+@dataclass
+class ObjectFile:
+    """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members."""
+
+    name: str
+    module: Module
+    platform: str = ""
+    grf_size: int = 0
+    lines: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> list[Body]:
+        return [k for k in self.module.kernels if k.name != VOID_PROGRAM]
+
+
+def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the members of an ``ar`` archive (GNU and BSD long names).
+
+    Raises:
+        FormatError: the archive is damaged.
+    """
+    position, long_names = len(_ARCHIVE), b""
+    while position < len(data):
+        header = data[position : position + 60]
+        size_text = header[48:58].strip()
+        if len(header) < 60 or header[58:60] != b"`\n" or not size_text.isdigit():
+            raise FormatError(Diagnostic("L001", f"the archive is damaged at offset {position:#x}", Span(name, 0)))
+        size = int(size_text)
+        contents = data[position + 60 : position + 60 + size]
+        if len(contents) < size:
+            raise FormatError(Diagnostic("L001", f"the archive ends inside the member at offset {position:#x}", Span(name, 0)))
+        position += 60 + size + (size & 1)
+        member = header[:16].rstrip()
+        if member in (b"/", b"/SYM64/", b"__.SYMDEF"):
+            continue
+        if member == b"//":
+            long_names = contents
+            continue
+        if member.startswith(b"#1/") and member[3:].isdigit():
+            length = int(member[3:])
+            member, contents = contents[:length].rstrip(b"\0"), contents[length:]
+        elif member.startswith(b"/") and member[1:].isdigit():
+            member = long_names[int(member[1:]) :].split(b"\n")[0]
+        yield member.rstrip(b"/").decode("utf-8", "replace"), contents
+
+
+def is_archive(data: bytes) -> bool:
+    return data.startswith(_ARCHIVE)
+
+
+def read_object(data: bytes, name: str) -> ObjectFile:
+    """An object or a bare CISA module.
+
+    Raises:
+        FormatError: it is neither, or damaged.
+    """
+    if data[:4] == b"CISA":
+        return ObjectFile(name, read_module(data, name))
+    if data[:4] != b"\x7fELF":
+        hint = "assemble texts with vasm first" if b".version" in data[:4096] else ""
+        raise FormatError(Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint))
+    container = read_container(data, name)
+    if container.executable:
+        raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0)))
+    lines = read_lines(container.sections.get(LINES, b""))
+    found = ObjectFile(name, read_module(container.sections[VISA], name), container.platform, container.grf_size, lines)
+    for body in found.module.bodies:
+        body.file = name
+        for i, line in zip(body.instructions, lines.get(body.name, ("", []))[1], strict=False):
+            i.line = line
+    return found
