@@ -1,0 +1,3 @@
+from vsim.cli import main
+
+main()

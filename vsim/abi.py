@@ -1,0 +1,395 @@
+"""Binding a launch to a kernel: ze_info, thread payload, surfaces (facts: docs/architecture.md, "Dispatch")."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visa.image import Image
+from visa.program import FIRST_VARIABLE, Body
+from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
+from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_bytes
+
+PRINTF_BYTES = 4 << 20
+_ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
+
+
+@dataclass
+class Group:
+    """A work-group: its id in three dimensions and its size in work-items (smaller at the rim of the ND-range)."""
+
+    id: tuple[int, int, int]
+    size: tuple[int, int, int]
+
+
+@dataclass
+class Bound:
+    """A launch with everything an engine needs to run it."""
+
+    image: Image
+    kernel: Body
+    simd: int
+    global_size: tuple[int, int, int]
+    local_size: tuple[int, int, int]
+    offset: tuple[int, int, int]
+    dims: int
+    memory: AddressSpace
+    payload: bytearray
+    patches: list[tuple[int, str]]
+    local_id_rows: int
+    surfaces: dict[int, Buffer | SurfaceImage] = field(default_factory=dict)
+    images: dict[int, SurfaceImage] = field(default_factory=dict)
+    samplers: dict[int, SamplerState] = field(default_factory=dict)
+    slm_size: int = 0
+    scratch_size: int = 0
+    private_size: int = 0
+    private: Buffer | None = None
+    private_slots: list[int] = field(default_factory=list)
+    printf: Buffer | None = None
+
+    @property
+    def grf_size(self) -> int:
+        return self.image.grf_size
+
+    @property
+    def group_counts(self) -> tuple[int, int, int]:
+        x, y, z = (-(-g // n) for g, n in zip(self.global_size, self.local_size, strict=True))
+        return x, y, z
+
+    def group(self, index: int) -> Group:
+        """The work-group with a linear index, x fastest."""
+        counts = self.group_counts
+        x, y, z = index % counts[0], index // counts[0] % counts[1], index // (counts[0] * counts[1])
+        sizes = [min(n, g - i * n) for n, g, i in zip(self.local_size, self.global_size, (x, y, z), strict=True)]
+        return Group((x, y, z), (sizes[0], sizes[1], sizes[2]))
+
+    @property
+    def group_count(self) -> int:
+        x, y, z = self.group_counts
+        return x * y * z
+
+    def threads_of(self, group: Group) -> int:
+        return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)
+
+    def payload_of(self, group: Group) -> bytes:
+        """The payload with the values that differ between groups."""
+        if not self.patches:
+            return bytes(self.payload)
+        data = bytearray(self.payload)
+        for offset, what in self.patches:
+            if what == "local_size":
+                struct.pack_into("<3I", data, offset, *group.size)
+        return bytes(data)
+
+
+class Binder:
+    """Fills the payload of one launch."""
+
+    def __init__(self, image: Image, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer], tree: dict[str, Any]) -> None:
+        self.image, self.launch, self.memory, self.buffers, self.tree = image, launch, memory, buffers, tree
+        self.kernel = self._find_kernel()
+        self.name = self.kernel.name
+        self.info = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == self.name), None)
+        misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == self.name), {})
+        self.argument_names = {a.get("index"): a.get("name") for a in misc.get("args_info") or []}
+
+    def fail(self, message: str, hint: str = "", code: str = "S010") -> LaunchError:
+        return LaunchError(Diagnostic(code, f"kernel '{self.name}': {message}", Span(self.image.file, 0), hint))
+
+    def _find_kernel(self) -> Body:
+        kernels = {k.name: k for k in self.image.module.kernels}
+        if not self.launch.kernel and len(kernels) == 1:
+            return next(iter(kernels.values()))
+        if self.launch.kernel in kernels:
+            return kernels[self.launch.kernel]
+        self.name = self.launch.kernel
+        raise LaunchError(
+            Diagnostic("S011", f"there is no kernel '{self.launch.kernel}' in the image", Span(self.image.file, 0),
+                       did_you_mean(self.launch.kernel, kernels) or f"kernels are {', '.join(kernels) or '(none)'}")
+        )  # fmt: skip
+
+    def describe(self, index: int) -> str:
+        name = self.argument_names.get(index)
+        return f"argument {index} ('{name}')" if name else f"argument {index}"
+
+    # -- ND-range ------------------------------------------------------------------------------------------
+
+    def bind(self) -> Bound:
+        """Check the launch against the kernel and lay out its payload.
+
+        Raises:
+            LaunchError: sizes or arguments do not fit; the message names the argument.
+        """
+        launch, kernel = self.launch, self.kernel
+        env = self.info.get("execution_env") or {} if self.info else {}
+        global_size = dimensions(launch.global_size)
+        if 0 in global_size:
+            raise self.fail(f"the global size {launch.global_size} has a zero")
+        required = env.get("required_work_group_size")
+        simd = int(env.get("simd_size") or kernel.simd_size)
+        local = launch.local_size or (tuple(required) if required else self._default_local(global_size, simd))
+        local_size = dimensions(local)
+        if required and local_size != dimensions(required):
+            raise self.fail(f"the kernel requires work-groups of {tuple(required)}, the launch has {tuple(local)}")
+        items = local_size[0] * local_size[1] * local_size[2]
+        if not 0 < items <= 1024:
+            raise self.fail(f"a work-group of {tuple(local)} has {items} work-items, 1 to 1024 are possible")
+        bound = Bound(self.image, kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
+                      bytearray(), [], 0)  # fmt: skip
+        bound.slm_size = int(env.get("slm_size") or 0) or kernel.integer_attribute("SLMSize") * 1024
+        self._memory_buffers(bound)
+        if self.info is not None:
+            self._from_ze_info(bound, self.info)
+        else:
+            self._from_inputs(bound)
+        return bound
+
+    def _default_local(self, global_size: tuple[int, int, int], simd: int) -> tuple[int, ...]:
+        """The smallest divisor of the first dimension that fills a hardware thread, else all of it up to 256."""
+        first = global_size[0]
+        return (next((d for d in range(simd, min(first, 256) + 1) if first % d == 0), next(d for d in range(min(first, 256), 0, -1) if first % d == 0)),)
+
+    def _memory_buffers(self, bound: Bound) -> None:
+        bound.scratch_size = bound.kernel.integer_attribute("SpillMemOffset")
+        for entry in (self.info or {}).get("per_thread_memory_buffers") or []:
+            size = int(entry.get("size", 0))
+            if entry.get("type") == "global" and entry.get("usage") == "private_space":
+                bound.private_size = max(bound.private_size, size * (bound.simd if entry.get("is_simt_thread") else 1))
+            else:
+                bound.scratch_size = max(bound.scratch_size, size)
+
+    # -- with ze_info --------------------------------------------------------------------------------------
+
+    def _from_ze_info(self, bound: Bound, info: dict[str, Any]) -> None:
+        grf = self.image.grf_size
+        env = info.get("execution_env") or {}
+        entries = info.get("payload_arguments") or []
+        per_thread = sum(int(e.get("size", 0)) for e in info.get("per_thread_payload_arguments") or [])
+        per_thread = -(-per_thread // grf) * grf
+        row = 64 if bound.simd == 32 and grf == 32 else grf
+        bound.local_id_rows = per_thread // row
+        base = grf + per_thread
+        if not per_thread and self.image.platform in _ONE_GRF_SKIPPED:
+            base += grf
+        inline = int(env.get("inline_data_payload_size") or 0)
+
+        def place(offset: int) -> int:
+            return base + offset if offset < inline else base + -(-inline // grf) * grf + offset - inline
+
+        end = max([place(int(e.get("offset", 0))) + int(e.get("size", 0)) for e in entries] + [base])
+        end = max([end] + [i.offset + i.size for i in bound.kernel.inputs])
+        bound.payload = bytearray(-(-end // 64) * 64 + 64)
+        indices = [int(e["arg_index"]) for e in entries if "arg_index" in e]
+        expected = max(indices, default=-1) + 1
+        names = [int(i) for i in self.argument_names if i is not None]
+        expected = max([expected, *(i + 1 for i in names)])
+        if len(self.launch.args) != expected:
+            raise self.fail(f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {len(self.launch.args)}", self._signature(expected))
+        self._samplers(bound, info)
+        self._locals(entries, bound, place)
+        for e in entries:
+            self._entry(bound, e, place(int(e.get("offset", 0))), int(e.get("size", 0)))
+        for b in info.get("binding_table_indices") or []:
+            argument = int(b["arg_index"])
+            bound.surfaces[int(b["bti_value"])] = self._surface(bound, argument)
+
+    def _signature(self, count: int) -> str:
+        named = [str(self.argument_names.get(i, f"#{i}")) for i in range(count)]
+        return f"its arguments are {', '.join(named)}" if named else ""
+
+    def _argument(self, index: int, *kinds: type) -> Argument:
+        argument = self.launch.args[index]
+        if not isinstance(argument, kinds):
+            names = {BufferArg: "a buffer", ScalarArg: "a scalar", LocalArg: "local memory", ImageArg: "an image", SamplerArg: "a sampler"}
+            wanted = " or ".join(names[k] for k in kinds)
+            raise self.fail(f"{self.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
+        return argument
+
+    def _buffer(self, index: int) -> Buffer:
+        argument = self._argument(index, BufferArg)
+        assert isinstance(argument, BufferArg)
+        key = argument.array.__array_interface__["data"][0]
+        found = self.buffers.get(key)
+        if found is None or found.size != argument.array.nbytes:
+            name = self.argument_names.get(index) or f"argument {index}"
+            found = self.buffers[key] = self.memory.allocate(str(name), as_bytes(argument.array))
+        return found
+
+    def _image(self, bound: Bound, index: int) -> SurfaceImage:
+        argument = self._argument(index, ImageArg)
+        assert isinstance(argument, ImageArg)
+        handle = 0x40 * (index + 1)
+        if handle not in bound.images:
+            bound.images[handle] = SurfaceImage(str(self.argument_names.get(index) or f"argument {index}"), argument.array, argument.format, handle)
+        return bound.images[handle]
+
+    def _surface(self, bound: Bound, index: int) -> Buffer | SurfaceImage:
+        return self._image(bound, index) if isinstance(self.launch.args[index], ImageArg) else self._buffer(index)
+
+    def _samplers(self, bound: Bound, info: dict[str, Any]) -> None:
+        for s in info.get("inline_samplers") or []:
+            addressing = {"repeat": "repeat", "mirror": "mirror", "clamp_edge": "clamp_edge", "clamp_border": "clamp_border"}.get(str(s.get("addrmode")), "none")
+            normalized = bool(s.get("normalized"))
+            bound.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
+        for e in info.get("payload_arguments") or []:
+            if "sampler_index" in e and "arg_index" in e:
+                argument = self._argument(int(e["arg_index"]), SamplerArg)
+                assert isinstance(argument, SamplerArg)
+                bound.samplers[int(e["sampler_index"])] = SamplerState(argument.normalized, argument.addressing, argument.filter)
+
+    def _locals(self, entries: list[dict[str, Any]], bound: Bound, place: Any) -> None:
+        """Offsets of dynamic local memory; the kernel adds its static size itself."""
+        at = 0
+        for e in entries:
+            if e.get("arg_type") == "arg_bypointer" and e.get("addrmode") == "slm":
+                argument = self._argument(int(e["arg_index"]), LocalArg)
+                assert isinstance(argument, LocalArg)
+                align = int(e.get("slm_alignment") or 16)
+                at = -(-at // align) * align
+                self._put(bound, place(int(e.get("offset", 0))), at, int(e.get("size", 4)))
+                at += argument.size
+        bound.slm_size += at
+
+    def _put(self, bound: Bound, offset: int, value: int, size: int) -> None:
+        if size:
+            bound.payload[offset : offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    def _entry(self, bound: Bound, e: dict[str, Any], at: int, size: int) -> None:
+        kind = str(e.get("arg_type"))
+        index = int(e.get("arg_index", -1))
+        triples = {
+            "global_id_offset": bound.offset, "enqueued_local_size": bound.local_size, "global_size": bound.global_size, "group_count": bound.group_counts,
+        }  # fmt: skip
+        if kind in triples:
+            struct.pack_into("<3I", bound.payload, at, *triples[kind])
+        elif kind == "local_size":
+            bound.patches.append((at, kind))
+        elif kind == "work_dimensions":
+            self._put(bound, at, bound.dims, size)
+        elif kind == "arg_bypointer":
+            space, mode = e.get("addrspace"), e.get("addrmode")
+            if mode == "slm":
+                return
+            if space == "image":
+                self._put(bound, at, self._image(bound, index).handle, size)
+            elif space == "sampler":
+                self._put(bound, at, int(e.get("sampler_index", 0)), size)
+            else:
+                self._put(bound, at, self._buffer(index).address, size)
+        elif kind in ("buffer_address", "buffer_offset"):
+            self._put(bound, at, self._buffer(index).address if kind == "buffer_address" else 0, size)
+        elif kind == "arg_byvalue":
+            self._by_value(bound, e, at, size, index)
+        elif kind in ("private_base_stateless", "printf_buffer", "const_base", "global_base"):
+            self._base(bound, kind, at, size)
+        elif kind.startswith("image_"):
+            image = self._image(bound, index)
+            shape = image.array.shape
+            values = {"image_height": shape[-3], "image_width": shape[-2], "image_depth": shape[0] if len(shape) > 3 else 0,
+                      "image_array_size": shape[0] if len(shape) > 3 else 0}  # fmt: skip
+            if kind not in values:
+                raise self.fail(f"{self.describe(index)}: payload entry '{kind}' is not known")
+            self._put(bound, at, values[kind], size)
+        elif kind == "inline_sampler":
+            self._put(bound, at, int(e.get("sampler_index", 0)), size)
+        elif kind.startswith("sampler_"):
+            state = bound.samplers.get(next((int(o["sampler_index"]) for o in self.info_entries() if o.get("arg_index") == index and "sampler_index" in o), 0))
+            snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"
+            values = {"sampler_snap_wa": 0xFFFFFFFF if snap else 0, "sampler_normalized": int(bool(state and state.normalized)), "sampler_address": 0}
+            self._put(bound, at, values.get(kind, 0), size)
+        elif kind not in ("packed_local_ids", "local_id"):
+            raise self.fail(f"the payload entry '{kind}' is not known")
+
+    def info_entries(self) -> list[dict[str, Any]]:
+        return list((self.info or {}).get("payload_arguments") or [])
+
+    def _by_value(self, bound: Bound, e: dict[str, Any], at: int, size: int, index: int) -> None:
+        argument = self._argument(index, ScalarArg)
+        assert isinstance(argument, ScalarArg)
+        start = int(e.get("source_offset", 0))
+        data = argument.data[start : start + size]
+        pieces = [o for o in self.info_entries() if o.get("arg_index") == index]
+        end = max(int(o.get("source_offset", 0)) + int(o.get("size", 0)) for o in pieces)
+        if len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4 or len(argument.data) + 8 < end:
+            raise self.fail(f"{self.describe(index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
+        bound.payload[at : at + len(data)] = data
+
+    def _base(self, bound: Bound, kind: str, at: int, size: int) -> None:
+        if kind == "private_base_stateless":
+            # The engine knows how many threads live at once; it allocates and patches.
+            bound.private_slots.append(at)
+        elif kind == "printf_buffer":
+            bound.printf = self.memory.allocate("printf", np.zeros(PRINTF_BYTES, np.uint8))
+            bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
+            self._put(bound, at, bound.printf.address, size)
+        else:
+            section = "data.const" if kind == "const_base" else "data.global"
+            address = next((s.address for s in self.image.data if s.name == section), 0)
+            self._put(bound, at, address, size)
+
+    # -- without ze_info -----------------------------------------------------------------------------------
+
+    def _from_inputs(self, bound: Bound) -> None:
+        """Hand-written kernels: arguments bind to ``.input`` variables, by name where the launch names them, else in order.
+
+        A pointer argument goes into a qword input; without one, or into a surface, it is the surface T6, T7, ... in order.
+        """
+        kernel = bound.kernel
+        bound.payload = bytearray(max([i.offset + i.size for i in kernel.inputs] + [64]) + 64)
+        inputs = {kernel.variables[i.index - FIRST_VARIABLE].name: i for i in kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE}
+        states = [i for i in kernel.inputs if i.operand_class != 0]
+        unused = list(inputs)
+        surface = 0
+        by_argument = {id(a): n for n, a in self.launch.names.items()}
+        local = 0
+        for index, argument in enumerate(self.launch.args):
+            name = by_argument.get(id(argument))
+            if name is not None and name not in inputs:
+                raise self.fail(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
+            if isinstance(argument, BufferArg) and name is None and states and not any(self._input_size(inputs[n]) == 8 for n in unused):
+                bound.surfaces[surface] = self._buffer(index)
+                i = states.pop(0)
+                bound.payload[i.offset : i.offset + min(i.size, 4)] = surface.to_bytes(4, "little")[: min(i.size, 4)]
+                surface += 1
+                continue
+            if name is None:
+                if not unused:
+                    if isinstance(argument, BufferArg):
+                        bound.surfaces[surface] = self._buffer(index)
+                        surface += 1
+                        continue
+                    raise self.fail(f"argument {index} has no .input to go to: the kernel has {len(inputs)}", f"inputs are {', '.join(inputs)}")
+                name = unused[0]
+            if name in unused:
+                unused.remove(name)
+            i = inputs[name]
+            if isinstance(argument, BufferArg):
+                buffer = self._buffer(index)
+                bound.surfaces[surface] = buffer
+                surface += 1
+                if i.size >= 8:
+                    self._put(bound, i.offset, buffer.address, 8)
+            elif isinstance(argument, ScalarArg):
+                if len(argument.data) > i.size:
+                    raise self.fail(f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {i.size}")
+                bound.payload[i.offset : i.offset + len(argument.data)] = argument.data
+            elif isinstance(argument, LocalArg):
+                self._put(bound, i.offset, bound.slm_size + local, min(i.size, 8))
+                local += argument.size
+            else:
+                raise self.fail(f"argument {index}: images and samplers need ze_info")
+        if unused:
+            raise self.fail(f".input '{unused[0]}' has no argument", f"inputs are {', '.join(inputs)}")
+        bound.slm_size += local
+
+    def _input_size(self, i: Any) -> int:
+        return int(i.size)
+
+
+def bind(image: Image, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer], tree: dict[str, Any]) -> Bound:
+    """Bind a launch; ``buffers`` remembers the addresses of arrays from launch to launch."""
+    return Binder(image, launch, memory, buffers, tree).bind()

@@ -1,0 +1,215 @@
+"""Launches: what to run over which ND-range with which arguments; launch files and the comparison with expected results."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.diagnostics import Diagnostic, LaunchError, Span
+
+Array = npt.NDArray[Any]
+
+SCALAR_TYPES = {
+    "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8",
+    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "half": "f2", "float": "f4",
+    "double": "f8", "bool": "u1",
+}  # fmt: skip
+
+
+@dataclass
+class BufferArg:
+    """Global or constant memory; ``array`` is used in place."""
+
+    array: Array
+    expect: Array | None = None
+    rtol: float = 0.0
+    atol: float = 0.0
+    out: str = ""
+    shared: str = ""
+
+
+@dataclass
+class ScalarArg:
+    """A scalar, vector or structure by value, as its bytes."""
+
+    data: bytes
+
+
+@dataclass
+class LocalArg:
+    """Local memory of a size in bytes."""
+
+    size: int
+
+
+@dataclass
+class ImageArg:
+    """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``."""
+
+    array: Array
+    format: str
+    expect: Array | None = None
+    rtol: float = 0.0
+    atol: float = 0.0
+    out: str = ""
+    shared: str = ""
+
+
+@dataclass
+class SamplerArg:
+    """A sampler."""
+
+    normalized: bool = False
+    addressing: str = "none"
+    filter: str = "nearest"
+
+
+Argument = BufferArg | ScalarArg | LocalArg | ImageArg | SamplerArg
+
+
+@dataclass
+class Launch:
+    """One run of a kernel. Sizes have one to three dimensions, in work-items."""
+
+    kernel: str
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None = None
+    global_offset: tuple[int, ...] = (0, 0, 0)
+    args: list[Argument] = field(default_factory=list)
+    names: dict[str, Argument] = field(default_factory=dict)
+
+
+def _fail(message: str, name: str, hint: str = "", code: str = "S001") -> LaunchError:
+    return LaunchError(Diagnostic(code, message, Span(name, 0), hint))
+
+
+def scalar_bytes(value: Any, type_name: str, name: str) -> bytes:
+    """Bytes of a number or a list of them."""
+    if type_name not in SCALAR_TYPES:
+        raise _fail(f"'{type_name}' is not a type of a scalar", name, f"types are {', '.join(list(SCALAR_TYPES)[:11])}")
+    try:
+        values = np.asarray(value).reshape(-1)
+        dtype = np.dtype(SCALAR_TYPES[type_name])
+        if values.dtype.kind in "iu" and dtype.kind in "iu":
+            bits = (1 << (8 * dtype.itemsize)) - 1
+            return b"".join((int(v) & bits).to_bytes(dtype.itemsize, "little") for v in values)
+        return values.astype(dtype).tobytes()
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _fail(f"{value!r} is not a {type_name}: {error}", name) from None
+
+
+class LaunchFile:
+    """Reads a launch file; shared buffers are kept from launch to launch."""
+
+    def __init__(self, tree: Any, directory: str, name: str) -> None:
+        self.directory, self.name = directory, name
+        self.shared: dict[str, Array] = {}
+        if not isinstance(tree, dict) or not isinstance(tree.get("launches"), list):
+            raise _fail("a launch file is a JSON object with a list 'launches'", name)
+        self.entries = tree["launches"]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def launch(self, index: int) -> Launch:
+        """The launch at an index; buffers are read now."""
+        entry = self.entries[index]
+        where = f"{self.name}, launch {index}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("args", []), list):
+            raise _fail("a launch is a JSON object whose 'args' is a list", where)
+        launch = Launch(str(entry.get("kernel", "")), self._sizes(entry, "global_size", where) or (1,), self._sizes(entry, "local_size", where),
+                        self._sizes(entry, "global_offset", where) or (0, 0, 0))  # fmt: skip
+        for number, item in enumerate(entry.get("args", [])):
+            argument = self._argument(item, f"{where}, argument {number}")
+            launch.args.append(argument)
+            if isinstance(item, dict) and isinstance(item.get("name"), str):
+                launch.names[item["name"]] = argument
+        return launch
+
+    def _sizes(self, entry: dict[str, Any], key: str, where: str) -> tuple[int, ...] | None:
+        value = entry.get(key)
+        if value is None:
+            return None
+        value = [value] if isinstance(value, int) else value
+        if not isinstance(value, list) or not 1 <= len(value) <= 3 or not all(isinstance(v, int) and v >= 0 for v in value):
+            raise _fail(f"{key} is a list of one to three numbers, found {value!r}", where)
+        return tuple(value)
+
+    def _array(self, path: Any, where: str) -> Array:
+        if not isinstance(path, str):
+            raise _fail(f"a file name was expected, found {path!r}", where)
+        full = os.path.join(self.directory, path)
+        try:
+            return np.load(full, allow_pickle=False) if path.endswith(".npy") else np.fromfile(full, dtype=np.uint8)
+        except (OSError, ValueError, EOFError) as error:
+            raise _fail(f"'{path}' cannot be read: {error}", where) from None
+
+    def _argument(self, item: Any, where: str) -> Argument:
+        if not isinstance(item, dict):
+            raise _fail(f"an argument is a JSON object, found {item!r}", where)
+        if "buffer" in item or "image" in item:
+            key = "buffer" if "buffer" in item else "image"
+            shared = str(item.get("shared", ""))
+            array = self.shared.get(shared) if shared else None
+            if array is None:
+                array = np.ascontiguousarray(self._array(item[key], where))
+                if shared:
+                    self.shared[shared] = array
+            expect = self._array(item["expect"], where) if item.get("expect") else None
+            rest = (expect, float(item.get("rtol", 0)), float(item.get("atol", 0)), str(item.get("out", "")), shared)
+            return BufferArg(array, *rest) if key == "buffer" else ImageArg(array, str(item.get("format", "rgba_f32")), *rest)
+        if "scalar" in item:
+            return ScalarArg(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
+        if "local" in item:
+            return LocalArg(int(item["local"]))
+        if "sampler" in item:
+            s = item["sampler"] if isinstance(item["sampler"], dict) else {}
+            return SamplerArg(bool(s.get("normalized")), str(s.get("addressing", "none")), str(s.get("filter", "nearest")))
+        raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}", where)
+
+
+def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
+    """A launch file as text; its paths are relative to ``directory``.
+
+    Raises:
+        LaunchError: it is not JSON or has another shape.
+    """
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _fail(f"the launch file is not JSON: {error}", name) from None
+    return LaunchFile(tree, directory, name)
+
+
+def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
+    """An empty string if every element is within ``atol + rtol * |expected|``, else where and by how much it is not."""
+    got, expected = got.reshape(-1), expected.reshape(-1)
+    if got.size != expected.size:
+        return f"{got.size} elements, expected {expected.size}"
+    if got.dtype != expected.dtype and got.dtype.itemsize == expected.dtype.itemsize:
+        got = got.view(expected.dtype)
+    with np.errstate(all="ignore"):
+        if rtol == 0 and atol == 0:
+            wrong = ~((got == expected) | ((got != got) & (expected != expected)))
+        else:
+            g, e = got.astype(np.float64), expected.astype(np.float64)
+            wrong = ~((np.abs(g - e) <= atol + rtol * np.abs(e)) | (g == e) | (np.isnan(g) & np.isnan(e)))
+    places = np.flatnonzero(wrong)
+    if not places.size:
+        return ""
+    shown = ", ".join(f"[{i}] is {got[i]!s}, expected {expected[i]!s}" for i in places[:4])
+    with np.errstate(all="ignore"):
+        largest = np.nanmax(np.abs(got[places].astype(np.float64) - expected[places].astype(np.float64)))
+    return f"{places.size} of {got.size} elements differ (by up to {largest:g}): {shown}" + (", ..." if places.size > 4 else "")
+
+
+def dimensions(size: Sequence[int], fill: int = 1) -> tuple[int, int, int]:
+    """Three dimensions of one to three."""
+    x, y, z = (*size, fill, fill)[:3] if len(size) < 3 else tuple(size[:3])
+    return x, y, z

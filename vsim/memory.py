@@ -1,0 +1,72 @@
+"""Simulated memory: buffers at 64-bit addresses, images, samplers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.image import SLOT, SLOT_OFFSET
+
+Bytes = npt.NDArray[np.uint8]
+
+HEAP_SLOT = 0x100
+IMAGE_SLOT = 0x6000_0000
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A range of simulated memory; ``data`` are its bytes, those of the caller's array where it has one."""
+
+    name: str
+    address: int
+    data: Bytes
+    writable: bool = True
+
+    @property
+    def size(self) -> int:
+        return int(self.data.size)
+
+
+@dataclass(eq=False)
+class SurfaceImage:
+    """An image argument: height x width x channels (a leading depth or layer axis for 3D), and its format."""
+
+    name: str
+    array: npt.NDArray[Any]
+    format: str
+    handle: int
+
+
+@dataclass(frozen=True)
+class SamplerState:
+    """How coordinates become texels: ``addressing`` none, clamp_edge, clamp_border, repeat or mirror; ``filter`` nearest or linear."""
+
+    normalized: bool = False
+    addressing: str = "none"
+    filter: str = "nearest"
+
+
+@dataclass
+class AddressSpace:
+    """Buffers by 4 GiB slot. Addresses are the same in every run: they depend on the order of the allocations alone."""
+
+    slots: dict[int, Buffer] = field(default_factory=dict)
+    next_slot: int = HEAP_SLOT
+
+    def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
+        """Give bytes an address, by default in the next free slot."""
+        if address is None:
+            address = self.next_slot * SLOT + SLOT_OFFSET
+            self.next_slot += 1 + (SLOT_OFFSET + data.size) // SLOT
+        buffer = Buffer(name, address, data, writable)
+        for slot in range(address // SLOT, (address + max(data.size, 1) - 1) // SLOT + 1):
+            self.slots[slot] = buffer
+        return buffer
+
+
+def as_bytes(array: npt.NDArray[Any]) -> Bytes:
+    """The memory of a contiguous array as bytes, without a copy."""
+    return array.reshape(-1).view(np.uint8)

@@ -1,0 +1,403 @@
+"""Control flow of a batch: which lanes of which threads are where, calls, barriers (manual: execution model).
+
+Every activation of a body is a :class:`Context`. Lanes that cannot go on together wait in ``pending`` at the place where they go on; the
+smallest place runs first, so that lanes meet again as early as they can. That is exact for structured and unstructured flow alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.program import Body, Instruction
+from vsim.numpy_engine.machine import Code, Mask, NumpyMachine
+from vsim.registers import layout_of
+from vsim.semantics import SEMANTICS
+
+Array = npt.NDArray[Any]
+MAXIMUM_DEPTH = 1000
+
+
+class Context:
+    """One activation of a body, or of a subroutine in it. ``em`` are the lanes that run now, threads x 32."""
+
+    def __init__(self, code: Code, views: list[Array], pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None) -> None:
+        self.code, self.views, self.pc = code, views, pc
+        self.parent, self.return_pc, self.held = parent, return_pc, held
+        self.pending: dict[int, Array] = {}
+        self.blocked: dict[int, Array] = {}
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.em: Array | None = None
+        self.set(em)
+
+    def set(self, em: Array | None) -> None:
+        """Make these the running lanes."""
+        self.em = em
+        self._cache: dict[tuple[int, int], Mask] = {}
+        if em is not None:
+            rows = em.any(axis=1)
+            self.threads: Mask = True if rows.all() else rows[:, None]
+
+    def lanes(self, offset: int, size: int) -> Mask:
+        """The running lanes of a part of the execution mask; True if all of them run."""
+        key = (offset, size)
+        found = self._cache.get(key)
+        if found is None:
+            assert self.em is not None
+            part = self.em[:, offset : offset + size]
+            found = self._cache[key] = True if part.all() else part
+        return found
+
+    def wait(self, pc: int, lanes: Array) -> None:
+        """Lanes go on at a place later."""
+        self.pending[pc] = self.pending[pc] | lanes if pc in self.pending else lanes
+
+    def next(self) -> bool:
+        """Take up the waiting lanes with the smallest place."""
+        if not self.pending:
+            self.em = None
+            return False
+        self.pc = min(self.pending)
+        self.set(self.pending.pop(self.pc))
+        return True
+
+
+class Execution(NumpyMachine):
+    """Runs a batch of threads to its end."""
+
+    def __init__(self, bound: Any, threads: int, groups: Array) -> None:
+        super().__init__(bound, threads)
+        self.groups = groups
+        self.codes: dict[int, Code] = {}
+        self.live: list[Context] = []
+        self.signalled = np.zeros(threads, np.int64)
+        self.waited = np.zeros(threads, np.int64)
+        self.deadline: Callable[[], None] | None = None
+        self.by_name: dict[str, Body] = {b.name: b for b in bound.image.module.functions}
+
+    # -- preparation ---------------------------------------------------------------------------------------
+
+    def prepare(self, body: Body) -> Code:
+        """The code of a body, prepared once for the batch."""
+        key = id(body)
+        if key in self.codes:
+            return self.codes[key]
+        code = Code(body, layout_of(body))
+        self.codes[key] = code
+        saved = getattr(self, "code", None), getattr(self, "body", None)
+        self.code, self.body = code, body
+        for n, i in enumerate(body.instructions):
+            if i.form.mnemonic in (".label", ".function"):
+                code.labels[i.args["label"]] = n
+        for n, i in enumerate(body.instructions):
+            self.here = n
+            prepare = SEMANTICS.get(i.form.semantics)
+            if prepare is None:
+                span = Span(body.file or self.bound.image.file, i.line)
+                raise SimulationError(Diagnostic("S022", f"{i.form.mnemonic} (instruction {n} of '{body.name}') has no public functional definition", span))
+            code.steps.append(prepare(self, i))
+        if saved[0] is not None:
+            self.code, self.body = saved[0], saved[1]  # type: ignore[assignment]
+        return code
+
+    def bind_slots(self, context: Context) -> None:
+        """Views that were asked for after the frame was made."""
+        self.context, self.views, self.code, self.body = context, context.views, context.code, context.code.body
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def start(self, body: Body, em: Array) -> Context:
+        code = self.prepare(body)
+        context = Context(code, self.new_frame(code), 0, em, None, 0, None)
+        self.live = [context]
+        return context
+
+    def run(self) -> None:
+        """Run until every lane has ended.
+
+        Raises:
+            SimulationError: an access outside a buffer, or threads that wait for each other.
+        """
+        with np.errstate(all="ignore"):
+            while self.live:
+                context = next((c for c in reversed(self.live) if c.em is not None or c.pending), None)
+                if context is None:
+                    if not self._finish_blocked():
+                        raise self._deadlock()
+                    continue
+                if context.em is None and not context.next():
+                    continue
+                self.bind_slots(context)
+                self._run_context(context)
+                if context.em is None and not context.pending and not context.blocked:
+                    self._finish(context)
+
+    def _run_context(self, context: Context) -> None:
+        """Run a context until it calls, blocks or ends."""
+        steps = context.code.steps
+        end = len(steps)
+        count = 0
+        while context.em is not None:
+            pc = context.pc
+            stop = min(context.pending, default=end)
+            if pc == stop and stop in context.pending:
+                context.set(context.em | context.pending.pop(stop))
+                stop = min(context.pending, default=end)
+            moved = False
+            while pc < stop:
+                self.here = pc
+                moved = bool(steps[pc]())
+                pc += 1
+                if moved:
+                    break
+            if moved:
+                if self.context is not context:
+                    return
+                if self.deadline is not None:
+                    count += 1
+                    if count & 255 == 0:
+                        self.deadline()
+                if context.em is None and not context.next():
+                    return
+            else:
+                context.pc = pc
+                if pc >= end and not (pc == stop and stop in context.pending):
+                    context.set(None)
+                    if not context.next():
+                        return
+
+    def _finish(self, context: Context) -> None:
+        self.live.remove(context)
+        if context.parent is not None and context.held is not None and context.held.any():
+            context.parent.wait(context.return_pc, context.held)
+
+    def _finish_blocked(self) -> bool:
+        done = [c for c in self.live if c.em is None and not c.pending and not c.blocked]
+        done = [c for c in done if not any(o.parent is c for o in self.live)]
+        for c in done:
+            self._finish(c)
+        return bool(done)
+
+    def _deadlock(self) -> SimulationError:
+        context = next(c for c in self.live if c.blocked)
+        pc, lanes = next(iter(context.blocked.items()))
+        row = int(np.flatnonzero(lanes.any(axis=1))[0])
+        self.context = context
+        return self.fault_at(row, 0, "a barrier waits for threads of the work-group that never arrive", context.code.body.instructions[pc - 1])
+
+    # -- flow ----------------------------------------------------------------------------------------------
+
+    def _active(self, context: Context, lanes: Mask) -> Array:
+        """A mask over the running lanes as threads x 32."""
+        assert context.em is not None
+        if lanes is True:
+            return context.em
+        full = np.zeros_like(context.em)
+        part = np.broadcast_to(lanes, (self.threads, max(lanes.shape[1], 1)))
+        full[:, self._offset : self._offset + part.shape[1]] = part
+        if part.shape[1] == 1 and self._size > 1:
+            full[:, self._offset : self._offset + self._size] = part
+        result: Array = full & context.em
+        return result
+
+    _offset = 0
+    _size = 32
+
+    def _place_of(self, instruction: Instruction) -> tuple[int, int]:
+        execution = instruction.args["exec"]
+        return (execution.offset, execution.size) if execution.size > 1 else (0, 32)
+
+    def _lanes_at(self, lanes: Callable[[], Mask], place: tuple[int, int]) -> Callable[[Context], Array]:
+        def active(context: Context) -> Array:
+            self._offset, self._size = place
+            return self._active(context, lanes())
+
+        return active
+
+    def _instruction(self) -> Instruction:
+        return self.body.instructions[self.here]
+
+    def goto(self, label: int, lanes: Callable[[], Mask]) -> Callable[[], Any]:
+        target, following = self.code.labels[label], self.here + 1
+        active = self._lanes_at(lanes, self._place_of(self._instruction()))
+
+        def step() -> Any:
+            context = self.context
+            taken = active(context)
+            if not taken.any():
+                return None
+            rest = context.em & ~taken
+            context.wait(target, taken)
+            if rest.any():
+                context.wait(following, rest)
+            context.em = None
+            return True
+
+        return step
+
+    def jump(self, label: int, taken: Callable[[], Mask] | None) -> Callable[[], Any]:
+        target, following = self.code.labels[label], self.here + 1
+
+        def step() -> Any:
+            context = self.context
+            rows = np.ones((self.threads, 1), bool) if taken is None else np.broadcast_to(taken(), (self.threads, 1))
+            return self._split(context, [(target, rows), (following, ~rows)])
+
+        return step
+
+    def _split(self, context: Context, parts: list[tuple[int, Array]]) -> Any:
+        for place, rows in parts:
+            lanes = context.em & rows
+            if lanes.any():
+                context.wait(place, lanes)
+        context.em = None
+        return True
+
+    def switch(self, labels: tuple[int, ...], index: Callable[[], Array]) -> Callable[[], Any]:
+        targets, following = [self.code.labels[n] for n in labels], self.here + 1
+
+        def step() -> Any:
+            value = np.broadcast_to(index(), (self.threads, 1))
+            parts = [(t, value == n) for n, t in enumerate(targets)] + [(following, value >= len(targets))]
+            return self._split(self.context, parts)
+
+        return step
+
+    def _enter(self, code: Code, views: list[Array], pc: int, lanes: Array, return_pc: int, instruction: Instruction) -> Any:
+        context = self.context
+        if context.depth >= MAXIMUM_DEPTH:
+            raise self.fault_at(int(np.flatnonzero(lanes.any(axis=1))[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+        rest = context.em & ~lanes
+        if rest.any():
+            context.wait(return_pc, rest)
+        context.em = None
+        child = Context(code, views, pc, lanes, context, return_pc, lanes.copy())
+        self.live.append(child)
+        self.context = child
+        return True
+
+    def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
+        target, following, code = self.code.labels[label], self.here + 1, self.code
+        active = self._lanes_at(lanes, self._place_of(instruction))
+
+        def step() -> Any:
+            taken = active(self.context)
+            return self._enter(code, self.context.views, target, taken, following, instruction) if taken.any() else None
+
+        return step
+
+    def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
+        following, body = self.here + 1, self.body
+        active = self._lanes_at(lanes, self._place_of(instruction))
+        functions = dict(body.function_relocations)
+        target = self.bound.image.module.functions[functions[name]] if name in functions else self.by_name.get(body.strings[name])
+
+        def step() -> Any:
+            taken = active(self.context)
+            if not taken.any():
+                return None
+            if target is None:
+                raise self.fault_at(int(np.flatnonzero(taken.any(axis=1))[0]), 0, f"function '{body.strings[name]}' is not defined", instruction)
+            code = self.prepare(target)
+            return self._enter(code, self.new_frame(code), 0, taken, following, instruction)
+
+        return step
+
+    def call_address(self, address: Callable[[], Array], lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
+        following = self.here + 1
+        active = self._lanes_at(lanes, self._place_of(instruction))
+
+        def step() -> Any:
+            context = self.context
+            taken = active(context)
+            if not taken.any():
+                return None
+            values = np.broadcast_to(address(), (self.threads, 1))
+            rows = taken.any(axis=1)
+            rest = context.em & ~taken
+            if rest.any():
+                context.wait(following, rest)
+            for value in np.unique(values[rows]):
+                chosen = taken & (values == value)
+                body = self.bound.image.body_at(int(value))
+                if body is None:
+                    row = int(np.flatnonzero(chosen.any(axis=1))[0])
+                    raise self.fault_at(row, 0, f"there is no function at address {int(value):#x}", instruction)
+                code = self.prepare(body)
+                if context.depth >= MAXIMUM_DEPTH:
+                    raise self.fault_at(int(np.flatnonzero(rows)[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+                child = Context(code, self.new_frame(code), 0, chosen, context, following, chosen.copy())
+                self.live.append(child)
+            context.em = None
+            self.context = self.live[-1]
+            return True
+
+        return step
+
+    def leave(self, lanes: Callable[[], Mask]) -> Callable[[], Any]:
+        following = self.here + 1
+        active = self._lanes_at(lanes, self._place_of(self._instruction()))
+
+        def step() -> Any:
+            context = self.context
+            rest = context.em & ~active(context)
+            if rest.any():
+                context.wait(following, rest)
+            context.em = None
+            return True
+
+        return step
+
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Callable[[], Any]:
+        following = self.here + 1
+
+        def step() -> Any:
+            context = self.context
+            rows = context.em.any(axis=1)
+            if signal:
+                self.signalled[rows] += 1
+            if not wait:
+                self._release()
+                return None
+            ready = self._arrived(rows)
+            if ready[rows].all():
+                self.waited[rows] += 1
+                self._release()
+                return None
+            passing = context.em & ready[:, None]
+            self.waited[rows & ready] += 1
+            stuck = context.em & ~ready[:, None]
+            if passing.any():
+                context.wait(following, passing)
+            context.blocked[following] = context.blocked[following] | stuck if following in context.blocked else stuck
+            context.em = None
+            self._release()
+            return True
+
+        return step
+
+    def _arrived(self, rows: Array) -> Array:
+        """Threads whose whole group has signalled more often than they have waited."""
+        least = np.full(int(self.groups.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(least, self.groups, self.signalled)
+        result: Array = least[self.groups] > self.waited
+        return result
+
+    def _release(self) -> None:
+        """Let blocked threads go on whose group is complete now."""
+        for context in self.live:
+            for pc, lanes in list(context.blocked.items()):
+                rows = lanes.any(axis=1)
+                ready = self._arrived(rows) & rows
+                if ready.any():
+                    self.waited[ready] += 1
+                    context.wait(pc, lanes & ready[:, None])
+                    left = lanes & ~ready[:, None]
+                    if left.any():
+                        context.blocked[pc] = left
+                    else:
+                        del context.blocked[pc]

@@ -1,0 +1,460 @@
+"""Registers and masks of a batch of hardware threads, and the operands over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa import types
+from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.operands import SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
+from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
+from visa.text.printer import BodyPrinter
+from visa.types import DataType
+from vsim.numpy_engine import memory as mem
+from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra
+from vsim.registers import Layout
+
+Array = npt.NDArray[Any]
+Mask = Any
+
+
+@dataclass
+class Code:
+    """A body prepared for execution: a step for each instruction, the views that they need, the places of labels."""
+
+    body: Body
+    layout: Layout
+    slots: list[tuple[int, np.dtype[Any] | str]] = field(default_factory=list)
+    slot_numbers: dict[tuple[int, Any], int] = field(default_factory=dict)
+    steps: list[Callable[[], Any]] = field(default_factory=list)
+    labels: dict[int, int] = field(default_factory=dict)
+
+    def slot(self, root: int, kind: np.dtype[Any] | str) -> int:
+        """Number of a view; ``root`` is a variable, ``kind`` a dtype (or "P", "A", "file")."""
+        key = (root, kind)
+        if key not in self.slot_numbers:
+            self.slot_numbers[key] = len(self.slots)
+            self.slots.append(key)
+        return self.slot_numbers[key]
+
+
+class NumpyMachine:
+    """See :class:`vsim.semantics.algebra.Machine`. One batch of threads; ``views`` are those of the running frame."""
+
+    def __init__(self, bound: Any, threads: int) -> None:
+        self.bound, self.threads = bound, threads
+        self.algebra = NumpyAlgebra()
+        self.grf_size = bound.grf_size
+        self.views: list[Array] = []
+        self.shared: dict[int, Array] = {}
+        self.surface_state: dict[tuple[int, int, int], Array] = {}
+        self.code: Code
+        self.body: Body
+        self.context: Any = None
+        self.flat_space = mem.Flat(bound.memory)
+        self.slm_space: mem.Rows | None = None
+        self.scratch_space: mem.Rows | None = None
+        self.locate: Callable[[int, int], str] = lambda row, lane: ""
+
+    # -- frames --------------------------------------------------------------------------------------------
+
+    def new_frame(self, code: Code) -> list[Array]:
+        """Fresh registers for one activation of a body."""
+        layout = code.layout
+        file = np.zeros((self.threads, layout.file_size), np.uint8)
+        roots: dict[int, Array] = {}
+        views: list[Array] = []
+        for root, kind in code.slots:
+            if kind == "file":
+                views.append(file)
+            elif kind == "P":
+                views.append(np.zeros((self.threads, 32), bool))
+            elif kind == "A":
+                views.append(np.zeros((self.threads, max(1, code.body.addresses[root].elements)), np.uint32))
+            elif isinstance(kind, str) and kind.startswith("file:"):
+                views.append(file.view(kind[5:]))
+            else:
+                if root not in roots:
+                    if root < FIRST_VARIABLE:
+                        roots[root] = self.shared_register(root)
+                    elif root in layout.file_offsets:
+                        at = layout.file_offsets[root]
+                        roots[root] = file[:, at : at + layout.sizes[root]]
+                    else:
+                        roots[root] = np.zeros((self.threads, layout.sizes[root]), np.uint8)
+                views.append(roots[root].view(kind))
+        return views
+
+    def shared_register(self, index: int) -> Array:
+        """Bytes of a predefined variable, which all bodies of a thread share."""
+        if index not in self.shared:
+            _, data_type, count = PREDEFINED_VARIABLES[index]
+            self.shared[index] = np.zeros((self.threads, max(64, -(-data_type.size * count // 64) * 64)), np.uint8)
+        return self.shared[index]
+
+    # -- operands ------------------------------------------------------------------------------------------
+
+    def type_of(self, op: VectorOperand) -> DataType:
+        if isinstance(op, General):
+            return self.body.variable_type(op.var)
+        if isinstance(op, (Immediate, Indirect)):
+            return op.type
+        return types.UD
+
+    def _bad_operand(self, text: str) -> SimulationError:
+        return SimulationError(Diagnostic("S020", f"{text} in '{self.body.name}'", Span(self.body.file or self.bound.image.file, 0)))
+
+    def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
+        """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""
+        root, start = self.code.layout.root(var)
+        if root >= FIRST_VARIABLE and start + last > self.code.layout.sizes[root]:
+            raise self._bad_operand(f"{what} reaches byte {last} of '{self.body.variable_name(var)}', which has fewer")
+        return root, start + offset
+
+    def _elements(self, op: General, count: int) -> tuple[int, list[int], DataType]:
+        """Root variable and byte offsets of the elements of a region."""
+        data_type = self.body.variable_type(op.var)
+        base = op.row * self.grf_size + op.col * data_type.size
+        v, w, h = op.region
+        if w is None:
+            index = [i * (h or 0) for i in range(count)]
+        else:
+            index = [(i // w) * (v or 0) + (i % w) * (h or 0) for i in range(count)]
+        last = base + (max(index) + 1) * data_type.size
+        root, start = self._place(op.var, base, last, "a region")
+        return root, [start + i * data_type.size for i in index], data_type
+
+    def _view(self, root: int, offsets: list[int], dtype: np.dtype[Any]) -> tuple[int, Any] | None:
+        """Slot and column index for elements at byte offsets, or None if they are not aligned."""
+        size = dtype.itemsize
+        if any(o % size for o in offsets):
+            return None
+        index = [o // size for o in offsets]
+        slot = self.code.slot(root, dtype)
+        if len(index) == 1 or len(set(index)) == 1:
+            return slot, slice(index[0], index[0] + 1)
+        step = index[1] - index[0]
+        if step > 0 and all(b - a == step for a, b in zip(index, index[1:], strict=False)):
+            return slot, slice(index[0], index[-1] + 1, step)
+        return slot, np.array(index)
+
+    def _read_elements(self, root: int, offsets: list[int], dtype: np.dtype[Any]) -> Callable[[], Array]:
+        found = self._view(root, offsets, dtype)
+        if found is not None:
+            slot, columns = found
+            return lambda: self.views[slot][:, columns]
+        slot = self.code.slot(root, np.dtype("u1"))
+        index = np.array([[o + k for k in range(dtype.itemsize)] for o in offsets]).reshape(-1)
+        return lambda: np.ascontiguousarray(self.views[slot][:, index]).view(dtype)
+
+    def _write_elements(self, root: int, offsets: list[int], dtype: np.dtype[Any]) -> Callable[[Array, Mask], None]:
+        found = self._view(root, offsets, dtype)
+        if found is None:
+            slot = self.code.slot(root, np.dtype("u1"))
+            index = np.array([[o + k for k in range(dtype.itemsize)] for o in offsets])
+
+            def write_bytes(value: Array, mask: Mask) -> None:
+                view = self.views[slot]
+                shape = (view.shape[0], len(offsets))
+                data = np.ascontiguousarray(np.broadcast_to(value, shape)).view(np.uint8).reshape(*shape, dtype.itemsize)
+                lanes = np.broadcast_to(True if mask is True else mask, shape)
+                for k in range(len(offsets)):
+                    rows = lanes[:, k]
+                    view[np.ix_(rows, index[k])] = data[rows, k]
+
+            return write_bytes
+        slot, columns = found
+
+        def write(value: Array, mask: Mask) -> None:
+            if mask is True:
+                self.views[slot][:, columns] = value
+            elif isinstance(columns, slice):
+                np.copyto(self.views[slot][:, columns], value, where=mask)
+            else:
+                view = self.views[slot]
+                shape = (view.shape[0], len(columns))
+                lanes = np.broadcast_to(mask, shape)
+                data = np.broadcast_to(value, shape)
+                for k, column in enumerate(columns):
+                    np.copyto(view[:, column], data[:, k], where=lanes[:, k])
+
+        return write
+
+    def reader(self, op: VectorOperand, count: int) -> Callable[[], Array]:
+        if isinstance(op, General):
+            root, offsets, data_type = self._elements(op, count)
+            if root == 0:
+                zero = self.algebra.const(0, data_type)
+                return lambda: zero
+            return self._read_elements(root, offsets, DTYPES[data_type])
+        if isinstance(op, Immediate):
+            value = self._immediate(op, count)
+            return lambda: value
+        if isinstance(op, Address):
+            slot = self.code.slot(op.var, "A")
+            columns = slice(op.offset, op.offset + max(1, min(op.width, count)))
+            return lambda: self.views[slot][:, columns]
+        if isinstance(op, Indirect):
+            return self._indirect_reader(op, count)
+        raise self._bad_operand(f"an operand of class {type(op).__name__} cannot be read here")
+
+    def _immediate(self, op: Immediate, count: int) -> Array:
+        t, bits = op.type, op.bits
+        if t in (types.V, types.UV):
+            nibbles = [bits >> (4 * i) & 15 for i in range(8)]
+            values = [n - 16 if t is types.V and n > 7 else n for n in nibbles]
+            return np.array([[values[i % 8] for i in range(count)]], "i2" if t is types.V else "u2")
+        if t is types.VF:
+            codes = [bits >> (8 * i) & 255 for i in range(4)]
+            values_f = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]
+            return np.array([[values_f[i % 4] for i in range(count)]], "f4")
+        size = t.size
+        return np.frombuffer((bits & ((1 << 8 * size) - 1)).to_bytes(size, "little"), DTYPES[t]).reshape(1, 1)
+
+    def _indirect_places(self, op: Indirect, count: int, size: int) -> Callable[[], Array]:
+        """Byte places in the register file, shape (threads, count)."""
+        slot = self.code.slot(op.var, "A")
+        v, w, h = op.region
+        if v is None and w is not None:
+            elements = [op.element + i // w for i in range(count)]
+            inner = [op.offset + (i % w) * (h or 0) * size for i in range(count)]
+        elif v is None:
+            elements = [op.element] * count
+            inner = [op.offset + i * (h or 0) * size for i in range(count)]
+        else:
+            elements = [op.element] * count
+            inner = [op.offset + ((i // (w or 1)) * v + (i % (w or 1)) * (h or 0)) * size for i in range(count)]
+        columns: Any = slice(elements[0], elements[0] + 1) if len(set(elements)) == 1 else np.array(elements)
+        offsets = np.array([inner], np.int64)
+        return lambda: self.views[slot][:, columns].astype(np.int64) + offsets
+
+    def _check_places(self, places: Array, size: int, file: Array, mask: Mask) -> Array:
+        bad = (places < 0) | (places + size > file.shape[1])
+        if mask is not True:
+            bad = bad & np.broadcast_to(mask, bad.shape)
+        if bad.any():
+            row, lane = (int(i[0]) for i in np.nonzero(bad))
+            raise self.fault_at(row, lane, f"register address {int(places[row, lane])} lies outside the registers whose addresses are taken")
+        return np.clip(places, 0, file.shape[1] - size)
+
+    def _indirect_reader(self, op: Indirect, count: int) -> Callable[[], Array]:
+        dtype = DTYPES[op.type]
+        places = self._indirect_places(op, count, dtype.itemsize)
+        slot = self.code.slot(-1, "file")
+        lanes = np.arange(dtype.itemsize)
+
+        def read() -> Array:
+            file = self.views[slot]
+            at = np.clip(places(), 0, file.shape[1] - dtype.itemsize)
+            if dtype.itemsize > 1 and not (at % dtype.itemsize).any():
+                return np.take_along_axis(file.view(dtype), at // dtype.itemsize, 1)
+            rows = np.arange(file.shape[0])[:, None, None]
+            return np.ascontiguousarray(file[rows, at[..., None] + lanes]).view(dtype)[..., 0]
+
+        return read
+
+    def writer(self, op: VectorOperand, count: int) -> Callable[[Array, Mask], None]:
+        if isinstance(op, General):
+            root, offsets, data_type = self._elements(op, count)
+            if root == 0:
+                return lambda value, mask: None
+            return self._write_elements(root, offsets, DTYPES[data_type])
+        if isinstance(op, Address):
+            slot = self.code.slot(op.var, "A")
+            columns = slice(op.offset, op.offset + count)
+
+            def write_address(value: Array, mask: Mask) -> None:
+                np.copyto(self.views[slot][:, columns], value.astype(np.uint32), where=mask)
+
+            return write_address
+        if isinstance(op, Indirect):
+            dtype = DTYPES[op.type]
+            places = self._indirect_places(op, count, dtype.itemsize)
+            slot = self.code.slot(-1, "file")
+
+            def write_indirect(value: Array, mask: Mask) -> None:
+                file = self.views[slot]
+                at = self._check_places(places(), dtype.itemsize, file, mask)
+                shape = (file.shape[0], count)
+                lanes = np.broadcast_to(True if mask is True else mask, shape)
+                data = np.ascontiguousarray(np.broadcast_to(value.astype(dtype, copy=False), shape)).view(np.uint8).reshape(*shape, dtype.itemsize)
+                rows, columns_ = np.nonzero(lanes)
+                at = np.broadcast_to(at, shape)
+                for k in range(dtype.itemsize):
+                    file[rows, at[rows, columns_] + k] = data[rows, columns_, k]
+
+            return write_indirect
+        raise self._bad_operand(f"an operand of class {type(op).__name__} cannot be written here")
+
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Array]:
+        dtype = DTYPES[data_type]
+        if op.var == 0:
+            zero = self.algebra.const(0, data_type)
+            return lambda: zero
+        size = dtype.itemsize
+        root, start = self._place(op.var, op.offset + offset, op.offset + offset + count * size, "a message")
+        return self._read_elements(root, [start + i * size for i in range(count)], dtype)
+
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[Array, Mask], None]:
+        dtype = DTYPES[data_type]
+        if op.var == 0:
+            return lambda value, mask: None
+        size = dtype.itemsize
+        root, start = self._place(op.var, op.offset + offset, op.offset + offset + count * size, "a message")
+        return self._write_elements(root, [start + i * size for i in range(count)], dtype)
+
+    def address_of(self, op: General) -> Callable[[], Array]:
+        root, start = self.code.layout.root(op.var)
+        if root not in self.code.layout.file_offsets:
+            raise self._bad_operand(f"the address of '{self.body.variable_name(op.var)}' cannot be taken")
+        at = self.code.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+        value = self.algebra.const(at, types.UD)
+        return lambda: value
+
+    # -- masks ---------------------------------------------------------------------------------------------
+
+    def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Mask]:
+        offset, size = execution.offset, execution.size
+        bits = self.predicate_bits(predicate, execution) if predicate else None
+        if execution.no_mask:
+            if bits is None:
+                return self.thread_mask
+            return lambda: _both(self.context.threads, bits())
+        if bits is None:
+            return lambda: self.context.lanes(offset, size)
+        return lambda: _both(self.context.lanes(offset, size), bits())
+
+    def thread_mask(self) -> Mask:
+        return self.context.threads
+
+    def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Array]:
+        slot = self.code.slot(predicate.var, "P")
+        columns = slice(execution.offset, execution.offset + execution.size)
+        mode, inverse = predicate.mode, predicate.inverse
+
+        def read() -> Array:
+            bits = self.views[slot][:, columns]
+            if mode:
+                bits = bits.any(axis=1, keepdims=True) if mode == "any" else bits.all(axis=1, keepdims=True)
+            return ~bits if inverse else bits
+
+        return read
+
+    def predicate_reader(self, index: int, offset: int, count: int) -> Callable[[], Array]:
+        slot = self.code.slot(index, "P")
+        return lambda: self.views[slot][:, offset : offset + count]
+
+    def predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Array, Mask], None]:
+        slot = self.code.slot(index, "P")
+
+        def write(value: Array, mask: Mask) -> None:
+            if mask is True:
+                self.views[slot][:, offset : offset + count] = value
+            else:
+                np.copyto(self.views[slot][:, offset : offset + count], value, where=mask)
+
+        return write
+
+    def predicate_as_integer(self, index: int) -> Callable[[], Array]:
+        slot = self.code.slot(index, "P")
+        count = min(32, self.body.predicates[index - 1].elements)
+        weights = (np.uint32(1) << np.arange(count, dtype=np.uint32)).reshape(1, count)
+        return lambda: (self.views[slot][:, :count] * weights).sum(axis=1, keepdims=True, dtype=np.uint32)
+
+    def predicate_from_integer(self, value: Array, count: int) -> Array:
+        result: Array = (value >> np.arange(count, dtype=np.uint32)) & np.uint32(1) != 0
+        return result
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def _state(self, kind: int, index: int, element: int) -> Array:
+        key = (kind, index, element)
+        if key not in self.surface_state:
+            self.surface_state[key] = np.zeros((self.threads, 1), np.uint32)
+        return self.surface_state[key]
+
+    def state_reader(self, kind: int, index: int, element: int) -> Callable[[], Array]:
+        return lambda: self._state(kind, index, element)
+
+    def state_writer(self, kind: int, index: int, element: int) -> Callable[[Array, Mask], None]:
+        state = self._state(kind, index, element)
+        return lambda value, mask: np.copyto(state, value, where=mask)
+
+    def symbol_address(self, instruction: Instruction) -> int:
+        image, string = self.bound.image, instruction.args["name"]
+        for index, function in self.body.function_relocations:
+            if index == string:
+                return int(image.function_at(len(image.module.kernels) + function))
+        name = self.body.strings[string]
+        address = image.address_of(name)
+        if address is None:
+            raise self._bad_operand(f"faddr of '{name}', which is not defined,")
+        return int(address)
+
+    def rounding(self) -> Array | None:
+        if not self.code.layout.changes_rounding:
+            return None
+        control = self.shared_register(14).view(np.uint32)[:, :1]
+        # Bits 4 and 5: 0 nearest even, 1 up, 2 down, 3 towards zero.
+        return (control >> np.uint32(4)) & np.uint32(3)
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def flat(self) -> mem.Flat:
+        return self.flat_space
+
+    def slm(self) -> Any:
+        return self.slm_space
+
+    def surface(self, index: int) -> Any:
+        if index == SLM:
+            return self.slm_space
+        if index == SCRATCH:
+            return self.scratch_space
+        if index == STATELESS:
+            return self.flat_space
+        return mem.Surface(self._state(SURFACE, index, 0), self.bound.surfaces if index != BINDLESS else self.bound.images)
+
+    def surface_by_handle(self, kind: str, value: Array) -> Any:
+        if kind == "ss":
+            return self.scratch_space
+        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.bound.surfaces if kind == "bti" else self.bound.images)
+
+    def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction) -> mem.Access:
+        def fault(row: int, lane: int, name: str, offset: int, limit: int) -> Exception:
+            what = f"'{name}', which has {limit} bytes, at offset {offset}" if name else f"address {offset:#x}, where there is no buffer"
+            return self.fault_at(row, lane, f"access of {size} bytes outside {what}", instruction)
+
+        return mem.Access(space, address, mask, size, fault)
+
+    def fault_at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
+        """The error for a lane of a thread: kernel, instruction, source line, work-item."""
+        body = self.body_running()
+        line = instruction.line if instruction else 0
+        text = f" by '{BodyPrinter(body).instruction(instruction)}'" if instruction else ""
+        number = next((f"instruction {n} of " for n, i in enumerate(body.instructions) if i is instruction), "")
+        span = Span(self.bound.image.lines.get(body.name, (body.file or self.bound.image.file, []))[0], line)
+        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{body.name}', {self.locate(row, lane)})", span))
+
+    def body_running(self) -> Body:
+        return self.context.code.body if self.context is not None else self.body
+
+    def load(self, space: Any, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
+        return mem.load(self._access(space, address, mask, data_type.size, instruction), DTYPES[data_type])
+
+    def store(self, space: Any, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
+        mem.store(self._access(space, address, mask, value.dtype.itemsize, instruction), value)
+
+    def atomic(self, space: Any, op: str, address: Array, data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction) -> Array:
+        return mem.atomic(self._access(space, address, mask, data_type.size, instruction), op, DTYPES[data_type], sources)
+
+
+def _both(mask: Mask, bits: Array) -> Mask:
+    return bits if mask is True else mask & bits
+
+

@@ -1,0 +1,69 @@
+"""Decodes the printf buffer that kernels fill: records of a format string's address and typed values."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from vsim.memory import AddressSpace, Buffer
+
+_CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d", 9: "", 10: "", 11: "", 12: "", 13: "", 14: ""}
+_STRING = 5
+_DIRECTIVE = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)(?P<kind>[diouxXfFeEgGaAcsp%])")
+
+
+def _string(memory: AddressSpace, address: int) -> str:
+    buffer = memory.slots.get(address >> 32)
+    if buffer is None or not buffer.address <= address < buffer.address + buffer.size:
+        return f"<no string at {address:#x}>"
+    data = buffer.data[address - buffer.address :]
+    end = bytes(data[:65536]).find(b"\0")
+    return bytes(data[: end if end >= 0 else 65536]).decode("utf-8", "replace")
+
+
+def _format(text: str, values: list[object]) -> str:
+    rest = iter(values)
+
+    def one(m: re.Match[str]) -> str:
+        kind = m["kind"]
+        if kind == "%":
+            return "%"
+        value = next(rest, 0)
+        head = f"%{m['flags']}{m['width']}{m['precision']}"
+        if kind == "s":
+            return (head + "s") % str(value)
+        if kind == "c":
+            return chr(int(value) & 255)  # type: ignore[call-overload]
+        if kind == "p":
+            return f"{int(value):#x}"  # type: ignore[call-overload]
+        if kind in "aA":
+            return float(value).hex()  # type: ignore[arg-type]
+        if kind in "uoxX":
+            number = int(value)  # type: ignore[call-overload]
+            return (head + ("d" if kind == "u" else kind)) % (number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32)))
+        return (head + kind) % value
+
+    return _DIRECTIVE.sub(one, text)
+
+
+def printf_output(buffer: Buffer, memory: AddressSpace) -> str:
+    """What the kernels of a launch printed, in the order of the records."""
+    data = bytes(buffer.data[: min(buffer.size, struct.unpack_from("<I", buffer.data)[0])])
+    position, out = 4, []
+    while position + 8 <= len(data):
+        (address,) = struct.unpack_from("<Q", data, position)
+        position += 8
+        text = _string(memory, address)
+        values: list[object] = []
+        for m in _DIRECTIVE.finditer(text):
+            if m["kind"] == "%" or position + 8 > len(data):
+                continue
+            (code,) = struct.unpack_from("<I", data, position)
+            position += 4
+            fmt = _CODES.get(code, "<i")
+            size = struct.calcsize(fmt)
+            (value,) = struct.unpack_from(fmt, data, position)
+            position += size
+            values.append(_string(memory, value) if code == _STRING else value)
+        out.append(_format(text, values))
+    return "".join(out)

@@ -1,0 +1,102 @@
+"""A loaded image and its launches: the simulator's library interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.files import read_bytes
+from visa.image import Image, read_image
+from vsim.abi import Bound, bind
+from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg
+from vsim.memory import AddressSpace, Buffer
+
+ENGINES = ("llvm", "numpy")
+
+
+class Program:
+    """An image ready to run. Memory lasts as long as the program: buffers keep their addresses from launch to launch."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self.tree = image.ze_info_tree()
+        self.memory = AddressSpace()
+        self.buffers: dict[int, Buffer] = {}
+        for section in image.data:
+            self.memory.allocate(section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the kernels."""
+        return [k.name for k in self.image.module.kernels]
+
+    def run(self, launch: Launch, engine: str = "numpy", threads: int | None = None, max_seconds: float | None = None) -> Bound:
+        """Run one launch.
+
+        Raises:
+            LaunchError: it does not fit the kernel.
+            SimulationError: the kernel did something without a defined result.
+        """
+        bound = bind(self.image, launch, self.memory, self.buffers, self.tree)
+        if engine not in ENGINES:
+            raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
+        from vsim.numpy_engine.engine import run as run_numpy
+
+        run_numpy(bound, max_seconds)
+        return bound
+
+    def launch(
+        self, kernel: str, global_size: Sequence[int] | int, local_size: Sequence[int] | int | None = None, args: Sequence[Any] = (), *,
+        global_offset: Sequence[int] = (0, 0, 0), engine: str = "numpy", threads: int | None = None, max_seconds: float | None = None,
+    ) -> Bound:  # fmt: skip
+        """Run a kernel over an ND-range.
+
+        Args:
+            kernel: its name; empty if the image has one.
+            global_size, local_size: work-items in one to three dimensions.
+            args: in the order of the kernel's arguments. A numpy array is a buffer, written in place; Python and numpy scalars, and
+                arrays of shape () with a structured dtype, are passed by value; an int where the kernel wants local memory is its size.
+        """
+        values = [self._argument(kernel, n, a) for n, a in enumerate(args)]
+        shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
+        local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
+        return self.run(Launch(kernel, shape, local, tuple(global_offset), values), engine, threads, max_seconds)
+
+    def _argument(self, kernel: str, index: int, value: Any) -> Argument:
+        if isinstance(value, (BufferArg, ScalarArg, LocalArg, ImageArg, SamplerArg)):
+            return value
+        if isinstance(value, np.ndarray) and value.shape != ():
+            if not value.flags.c_contiguous:
+                raise LaunchError(Diagnostic("S003", f"argument {index} is not contiguous; pass numpy.ascontiguousarray of it", Span("<launch>", 0)))
+            return BufferArg(value)
+        if isinstance(value, (np.generic, np.ndarray)):
+            return ScalarArg(value.tobytes())
+        size, is_local = self._declared(kernel, index)
+        if is_local:
+            return LocalArg(int(value))
+        if isinstance(value, float):
+            return ScalarArg(np.float64(value).tobytes() if size == 8 else np.float32(value).tobytes() if size != 2 else np.float16(value).tobytes())
+        if isinstance(value, (int, bool)):
+            return ScalarArg((int(value) & ((1 << (8 * size)) - 1)).to_bytes(size, "little"))
+        raise LaunchError(Diagnostic("S003", f"argument {index} is a {type(value).__name__}, which is neither an array nor a scalar", Span("<launch>", 0)))
+
+    def _declared(self, kernel: str, index: int) -> tuple[int, bool]:
+        """Bytes of an argument by value, and whether it is local memory, as ze_info says (4 bytes where it says nothing)."""
+        for k in self.tree.get("kernels") or []:
+            if not kernel or k.get("name") == kernel:
+                for e in k.get("payload_arguments") or []:
+                    if e.get("arg_index") == index and e.get("arg_type") in ("arg_byvalue", "arg_bypointer"):
+                        return int(e.get("size") or 4), e.get("addrmode") == "slm"
+        return 4, False
+
+
+def load(path: str) -> Program:
+    """Load an image.
+
+    Raises:
+        FormatError: the file is not an image or is damaged.
+    """
+    return Program(read_image(read_bytes(path), path))

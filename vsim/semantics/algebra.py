@@ -1,0 +1,171 @@
+"""The lane algebra: what an engine must offer so that the semantics can be written once.
+
+A *lane value* is one value for each lane (and, in an engine that runs many threads at once, for each thread). Semantics treat it as
+opaque: they combine lane values with Python's operators (+ - * & | ^ ~ << >> == != < <= > >=) and with the functions below. Both
+sides of an operator must have the same type; a shift count is always reduced below the width first. Integers wrap around. Comparisons give
+a *mask*, a lane value of booleans, which takes & | ^ ~.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from visa.operands import Execution, General, PredicateControl, Raw, VectorOperand
+from visa.program import Body, Instruction
+from visa.types import DataType
+
+Lanes = Any
+"""A lane value of some engine."""
+Mask = Any
+"""A lane value of booleans, or True for "all lanes"."""
+Read = Callable[[], Lanes]
+Write = Callable[[Lanes, Mask], None]
+Step = Callable[[], Any]
+
+
+class Algebra(Protocol):
+    """Primitive operations on lane values."""
+
+    def const(self, value: int | float, data_type: DataType) -> Lanes:
+        """The same value in every lane."""
+
+    def iota(self, count: int, data_type: DataType) -> Lanes:
+        """0, 1, 2, ... across the lanes."""
+
+    def cast(self, x: Lanes, data_type: DataType) -> Lanes:
+        """Convert: integers wrap, integer to float and float to float round to nearest even, float to integer truncates values known to fit."""
+
+    def bitcast(self, x: Lanes, data_type: DataType) -> Lanes:
+        """The same bits as another type of the same size."""
+
+    def select(self, mask: Mask, x: Lanes, y: Lanes) -> Lanes:
+        """x where the mask holds, else y."""
+
+    def mask_to_int(self, mask: Mask, data_type: DataType) -> Lanes:
+        """1 where the mask holds, else 0."""
+
+    def udiv(self, x: Lanes, y: Lanes) -> Lanes:
+        """Unsigned quotient; y is not zero."""
+
+    def fdiv(self, x: Lanes, y: Lanes) -> Lanes:
+        """Correctly rounded quotient of floats."""
+
+    def fma(self, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+        """x * y + z rounded once."""
+
+    def sqrt(self, x: Lanes) -> Lanes:
+        """Correctly rounded square root."""
+
+    def absolute(self, x: Lanes) -> Lanes:
+        """Absolute value of a float (clears the sign)."""
+
+    def negate(self, x: Lanes) -> Lanes:
+        """Negation (of a float: flips the sign)."""
+
+    def floor(self, x: Lanes) -> Lanes: ...
+
+    def ceil(self, x: Lanes) -> Lanes: ...
+
+    def trunc(self, x: Lanes) -> Lanes: ...
+
+    def rint(self, x: Lanes) -> Lanes: ...
+
+    def popcount(self, x: Lanes) -> Lanes:
+        """Number of one bits, in the type of x."""
+
+    def leading_zeros(self, x: Lanes) -> Lanes:
+        """Number of leading zero bits of an unsigned integer, in the type of x; the width for zero."""
+
+    def reverse_bits(self, x: Lanes) -> Lanes: ...
+
+    def lanes(self, x: Lanes, indices: list[int]) -> Lanes:
+        """Lanes of x in another order (x has at least as many lanes as the largest index says, or one lane)."""
+
+
+class Space:
+    """Base of an engine's handles for address spaces."""
+
+
+class Machine(Protocol):
+    """What an engine offers beside the algebra while it prepares one body: operands, masks, memory and control flow.
+
+    The ``*er`` methods are called once for each instruction and give functions that are called each time it executes (an engine that
+    translates calls them once, too).
+    """
+
+    algebra: Algebra
+    body: Body
+    grf_size: int
+
+    def type_of(self, op: VectorOperand) -> DataType:
+        """Type of the elements of an operand."""
+
+    def reader(self, op: VectorOperand, count: int) -> Read:
+        """Lanes of an operand in its own type (bf as uw), without its modifier."""
+
+    def writer(self, op: VectorOperand, count: int) -> Write:
+        """Stores lanes that have the operand's type under a mask."""
+
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Read:
+        """``count`` consecutive elements at a byte offset into a raw operand."""
+
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write: ...
+
+    def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Mask]:
+        """Lanes that execute: the execution mask (all lanes with NoMask) and the predicate."""
+
+    def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
+        """The predicate for each lane, as a mask."""
+
+    def predicate_reader(self, index: int, offset: int, count: int) -> Read: ...
+
+    def predicate_writer(self, index: int, offset: int, count: int) -> Write: ...
+
+    def predicate_as_integer(self, index: int) -> Read:
+        """All bits of a predicate as one UD lane."""
+
+    def predicate_from_integer(self, value: Lanes, count: int) -> Mask:
+        """Bits 0 to count-1 of lane 0 as a mask."""
+
+    def address_of(self, op: General) -> Read:
+        """Byte address of a register operand, as address variables hold it (type UD)."""
+
+    def state_reader(self, kind: int, index: int, element: int) -> Read: ...
+
+    def state_writer(self, kind: int, index: int, element: int) -> Write: ...
+
+    def symbol_address(self, instruction: Instruction) -> int:
+        """Address of the function or data symbol that faddr names."""
+
+    def rounding(self) -> Lanes | None:
+        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the body never changes it."""
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def flat(self) -> Space:
+        """The 64-bit address space."""
+
+    def slm(self) -> Space: ...
+
+    def surface(self, index: int) -> Space:
+        """The surface that a surface variable names when the instruction executes."""
+
+    def surface_by_handle(self, kind: str, value: Lanes) -> Space:
+        """The surface behind an LSC surface operand (bti, ss, bss)."""
+
+    def load(self, space: Space, address: Lanes, data_type: DataType, mask: Mask, instruction: Instruction) -> Lanes:
+        """Read one unsigned element for each lane at its byte address; lanes outside the mask give 0.
+
+        Raises:
+            SimulationError: an address lies outside its buffer.
+        """
+
+    def store(self, space: Space, address: Lanes, value: Lanes, mask: Mask, instruction: Instruction) -> None:
+        """Write one element for each lane; of lanes with one address the highest wins."""
+
+    def atomic(self, space: Space, op: str, address: Lanes, data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
+        """Atomic operations in lane order; gives the old values."""
+
+    def thread_mask(self) -> Mask:
+        """True for every thread at this instruction, for messages without an execution mask."""

@@ -1,0 +1,329 @@
+"""Arithmetic (manual: "Arithmetic instructions")."""
+
+from __future__ import annotations
+
+from visa import types
+from visa.operands import SAT, General
+from visa.program import Instruction
+from visa.types import DF, UQ, DataType, F, Q
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
+from vsim.semantics.core import (
+    alu, arithmetic_type, convert, destination, mask_of, own_type, real_type, semantics, source,
+)  # fmt: skip
+
+
+def rounded_sum(a: Algebra, x: Lanes, y: Lanes) -> Lanes:
+    """x + y of doubles, rounded to odd, so that rounding to a narrower type afterwards rounds once."""
+    total = x + y
+    part = total - x
+    error = (x - (total - part)) + (y - part)
+    bits = a.bitcast(total, Q)
+    zero, one = a.const(0, Q), a.const(1, Q)
+    inexact = (error != a.const(0.0, DF)) & ((bits & one) == zero) & (error == error)
+    outward = (error > a.const(0.0, DF)) == (total > a.const(0.0, DF))
+    return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), DF)
+
+
+def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
+    """add, mul and mad of floats where the body changes the rounding mode of %cr0; None where nearest even holds."""
+    args, a = instruction.args, m.algebra
+    name = instruction.form.mnemonic
+    names = ["src0", "src1", "src2"][: 3 if name == "mad" else 2]
+    if m.rounding() is None or not all(m.type_of(args[s]) is F for s in names) or m.type_of(args["dst"]) is not F or args["dst"].modifier == SAT:
+        return None
+    count = args["exec"].size
+    reads = [source(m, args[s], count, DF) for s in names]
+    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+    def step() -> None:
+        x, y, *z = (read() for read in reads)
+        exact = rounded_sum(a, x, y) if name == "add" else x * y if name == "mul" else rounded_sum(a, x * y, z[0])
+        write(convert(a, exact, DF, F, rounding=m.rounding()), mask())
+
+    return step
+
+
+@alu(arithmetic_type, "add")
+def add(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    return x + y
+
+
+@alu(arithmetic_type, "mul")
+def mul(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    return x * y
+
+
+@alu(arithmetic_type, "mad")
+def mad(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    return a.fma(x, y, z) if t.is_float else x * y + z
+
+
+@alu(arithmetic_type, "add3")
+def add3(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    return x + y + z
+
+
+@alu(arithmetic_type, "avg")
+def avg(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    # Half the sum without its overflow: both halves, and the bit that either lost.
+    one = a.const(1, t)
+    return (x >> one) + (y >> one) + ((x | y) & one)
+
+
+def quotient(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+    """Quotient towards zero and remainder with the sign of x. Division by zero gives all ones (signed: the end of the range)."""
+    u = UQ if t.size == 8 else types.UD
+    zero, none = a.const(0, t), a.const(0, u)
+    if t.is_signed:
+        x_negative, y_negative = x < zero, y < zero
+        ux, uy = a.bitcast(a.select(x_negative, a.negate(x), x), u), a.bitcast(a.select(y_negative, a.negate(y), y), u)
+    else:
+        ux, uy = x, y
+    by_zero = uy == none
+    q = a.udiv(ux, a.select(by_zero, a.const(1, u), uy))
+    r = ux - q * uy
+    ones = a.const(u.maximum, u)
+    if not t.is_signed:
+        return a.select(by_zero, ones, q), a.select(by_zero, ones, r)
+    sq, sr = a.bitcast(q, t), a.bitcast(r, t)
+    sq = a.select(x_negative ^ y_negative, a.negate(sq), sq)
+    sr = a.select(x_negative, a.negate(sr), sr)
+    end = a.select(x_negative, a.const(t.minimum, t), a.const(t.maximum, t))
+    return a.select(by_zero, end, sq), a.select(by_zero, a.const(-1, t), sr)
+
+
+@alu(arithmetic_type, "div")
+def div(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    return a.fdiv(x, y) if t.is_float else quotient(a, t, x, y)[0]
+
+
+@alu(arithmetic_type, "mod")
+def mod(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    return quotient(a, t, x, y)[1]
+
+
+@alu(real_type, "divm")
+def divm(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    return a.fdiv(x, y)
+
+
+@alu(real_type, "sqrtm", "sqrt")
+def sqrtm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.sqrt(x)
+
+
+@alu(real_type, "invm", "inv")
+def invm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.fdiv(a.const(1.0, t), x)
+
+
+@alu(real_type, "frc")
+def frc(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x - a.floor(x)
+
+
+@alu(real_type, "rndd")
+def rndd(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.floor(x)
+
+
+@alu(real_type, "rndu")
+def rndu(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.ceil(x)
+
+
+@alu(real_type, "rnde")
+def rnde(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.rint(x)
+
+
+@alu(real_type, "rndz")
+def rndz(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.trunc(x)
+
+
+@alu(real_type, "lrp")
+def lrp(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    return a.fma(x, y, (a.const(1.0, t) - x) * z)
+
+
+def _dot(a: Algebra, x: Lanes, y: Lanes, terms: int, count: int, extra: bool = False) -> Lanes:
+    total = None
+    for k in range(terms + extra):
+        index = [i // 4 * 4 + k for i in range(count)]
+        product = a.lanes(y, index) if extra and k == terms else a.lanes(x, index) * a.lanes(y, index)
+        total = product if total is None else total + product
+    return total
+
+
+def _dot_product(name: str, terms: int, extra: bool = False) -> None:
+    @semantics(name)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        args, a = instruction.args, m.algebra
+        count = args["exec"].size
+        t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
+        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+        write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
+        return lambda: write(_dot(a, x(), y(), terms, count, extra), mask())
+
+
+_dot_product("dp2", 2)
+_dot_product("dp3", 3)
+_dot_product("dp4", 4)
+_dot_product("dph", 3, True)
+
+
+@semantics("line", "plane")
+def line(m: Machine, instruction: Instruction) -> Step:
+    """line: p*x + q with p and q in elements 0 and 3; plane: p*u + q*v + r with r in element 3 and v one register behind u."""
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    op = args["src0"]
+    if not isinstance(op, General):
+        raise NotImplementedError
+    first = [m.reader(General(op.var, op.row, op.col + k, (0, 1, 0)), count) for k in range(4)]
+    u = source(m, args["src1"], count, F)
+    write, mask = destination(m, args["dst"], count, F), mask_of(m, instruction)
+    if instruction.form.mnemonic == "line":
+        return lambda: write(first[0]() * u() + first[3](), mask())
+    y = args["src1"]
+    v = m.reader(General(y.var, y.row + 1, y.col, y.region), count)
+    return lambda: write(first[0]() * u() + first[1]() * v() + first[3](), mask())
+
+
+@alu(own_type, "mulh")
+def mulh(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    wide = Q if t.is_signed else UQ
+    return a.cast((a.cast(x, wide) * a.cast(y, wide)) >> a.const(32, wide), t)
+
+
+def _carry(name: str, second: str) -> None:
+    @semantics(name)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        args, a = instruction.args, m.algebra
+        count, t = args["exec"].size, types.UD
+        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+        result, carry = destination(m, args["dst"], count, t), destination(m, args[second], count, t)
+        mask = mask_of(m, instruction)
+
+        def step() -> None:
+            left, right, lanes = x(), y(), mask()
+            value = left + right if name == "addc" else left - right
+            over = value < left if name == "addc" else left < right
+            over_value = a.mask_to_int(over, t)
+            result(value, lanes)
+            carry(over_value, lanes)
+
+        return step
+
+
+_carry("addc", "carry")
+_carry("subb", "borrow")
+
+
+@semantics("add3.o")
+def add3_o(m: Machine, instruction: Instruction) -> Step:
+    """add3 whose predicate receives the overflow."""
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    t = m.type_of(args["dst"])
+    wide = Q if t.is_signed else UQ
+    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
+    write, mask = m.writer(args["dst"], count), m.mask(args["exec"], None)
+    pred = args["pred"]
+    flag = m.predicate_writer(pred.var, args["exec"].offset, count) if pred else None
+
+    def step() -> None:
+        x, y, z = (r() for r in reads)
+        total = x + y + z
+        narrow = a.cast(total, t)
+        over, lanes = a.cast(narrow, wide) != total, mask()
+        write(narrow, lanes)
+        if flag:
+            flag(over, lanes)
+
+    return step
+
+
+@semantics("madw")
+def madw(m: Machine, instruction: Instruction) -> Step:
+    """64-bit src0 * src1 + src2; the high halves begin at the next register behind the low ones."""
+    args, a = instruction.args, m.algebra
+    count, op = args["exec"].size, args["dst"]
+    t = m.type_of(op)
+    signed = t.is_signed
+    wide = Q if signed else UQ
+    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
+    rows = -(-count * 4 // m.grf_size)
+    low = m.writer(op, count)
+    high = m.writer(General(op.var, op.row + rows, op.col, op.region), count)
+    mask = mask_of(m, instruction)
+
+    def step() -> None:
+        x, y, z = (r() for r in reads)
+        total, lanes = x * y + z, mask()
+        low(a.cast(total, t), lanes)
+        high(a.cast(total >> a.const(32, wide), t), lanes)
+
+    return step
+
+
+def byte_of(a: Algebra, x: Lanes, index: int, signed: bool) -> Lanes:
+    """Byte of a UD, sign- or zero-extended to D."""
+    left = a.bitcast(x << a.const(24 - 8 * index, types.UD), types.D)
+    if signed:
+        return left >> a.const(24, types.D)
+    return a.bitcast((x >> a.const(8 * index, types.UD)) & a.const(255, types.UD), types.D)
+
+
+@semantics("dp4a")
+def dp4a(m: Machine, instruction: Instruction) -> Step:
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    saturate = args["dst"].modifier == SAT
+    signs = [m.type_of(args[s]).is_signed for s in ("src1", "src2")]
+    base_type = m.type_of(args["src0"])
+    base = source(m, args["src0"], count, Q)
+    packed = [source(m, args[s], count, types.UD) for s in ("src1", "src2")]
+    write, mask = destination(m, args["dst"], count, Q if saturate else types.D), mask_of(m, instruction)
+
+    def step() -> None:
+        total = base()
+        x, y = (p() for p in packed)
+        for k in range(4):
+            total = total + a.cast(byte_of(a, x, k, signs[0]) * byte_of(a, y, k, signs[1]), Q)
+        write(total if saturate else a.cast(total, types.D), mask())
+
+    assert base_type
+    return step
+
+
+@semantics("sad2", "sad2add")
+def sad2(m: Machine, instruction: Instruction) -> Step:
+    """|x[2i] - y[2i]| + |x[2i+1] - y[2i+1]| for each pair of bytes, in the even lanes' places."""
+    args, a = instruction.args, m.algebra
+    count, t = args["exec"].size, types.D
+    x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+    extra = source(m, args["src2"], count, t) if "src2" in args else None
+    write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
+    partner = [i | 1 if i | 1 < count else i for i in range(count)]
+    own = [i & ~1 for i in range(count)]
+
+    def step() -> None:
+        difference = x() - y()
+        size = a.select(difference < a.const(0, t), a.negate(difference), difference)
+        total = a.lanes(size, own) + a.lanes(size, partner)
+        write(total + extra() if extra else total, mask())
+
+    return step
+
+
+for _name in ("add", "mul", "mad"):
+
+    def _with_rounding(name: str) -> None:
+        from vsim.semantics.core import SEMANTICS
+
+        plain = SEMANTICS[name]
+        SEMANTICS[name] = lambda m, instruction: _directed_float(m, instruction) or plain(m, instruction)
+
+    _with_rounding(_name)

@@ -1,0 +1,272 @@
+"""How an instruction's operands are fetched, converted, masked and stored; the registry of what instructions do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+from visa import types
+from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
+from visa.program import Instruction
+from visa.types import BF, DF, HF, UQ, UV, UW, VF, D, DataType, F, Q, V
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
+
+Prepare = Callable[[Machine, Instruction], Step]
+SEMANTICS: dict[str, Prepare] = {}
+"""Semantics by the name in the instruction table."""
+
+
+def semantics(*names: str) -> Callable[[Prepare], Prepare]:
+    """Register what instructions do."""
+
+    def register(prepare: Prepare) -> Prepare:
+        for name in names:
+            SEMANTICS[name] = prepare
+        return prepare
+
+    return register
+
+
+# -- conversion ------------------------------------------------------------------------------------------------
+
+
+def element_type(data_type: DataType) -> DataType:
+    """The type that a packed-vector immediate has lane by lane."""
+    return {V: types.W, UV: UW, VF: F}.get(data_type, data_type)
+
+
+def round_to_bf16(a: Algebra, x: Lanes) -> Lanes:
+    """Float to the bits of bfloat16, nearest even; a NaN stays one."""
+    bits = a.bitcast(x, types.UD)
+    odd = (bits >> a.const(16, types.UD)) & a.const(1, types.UD)
+    rounded = (bits + a.const(0x7FFF, types.UD) + odd) >> a.const(16, types.UD)
+    quiet = (bits >> a.const(16, types.UD)) | a.const(0x40, types.UD)
+    return a.cast(a.select(x == x, rounded, quiet), UW)
+
+
+def widen_bf16(a: Algebra, bits: Lanes) -> Lanes:
+    """Bits of bfloat16 to float."""
+    return a.bitcast(a.cast(bits, types.UD) << a.const(16, types.UD), F)
+
+
+def float_to_integer(a: Algebra, x: Lanes, source: DataType, target: DataType) -> Lanes:
+    """Truncate; out of range gives the nearest end of the range, NaN gives 0 (manual, "Data type conversion")."""
+    if source is HF:
+        x, source = a.cast(x, F), F
+    low, high = float(target.minimum), float(target.maximum + 1)
+    fits = (x > a.const(low - 1.0, source)) if target.bits < 32 else (x >= a.const(low, source))
+    fits = fits & (x < a.const(high, source))
+    inside = a.cast(a.select(fits, x, a.const(0.0, source)), target)
+    ends = a.select(x >= a.const(high, source), a.const(target.maximum, target), a.const(target.minimum, target))
+    return a.select(fits, inside, a.select(x == x, ends, a.const(0, target)))
+
+
+def convert(a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: bool = False, rounding: Lanes | None = None) -> Lanes:
+    """Convert lanes between any two types as ``mov`` does.
+
+    Args:
+        saturate: clamp to the range of an integer target, or a float to [0, 1].
+        rounding: the mode of %cr0 for results that are not exact; None is nearest even.
+    """
+    if source is BF:
+        x, source = widen_bf16(a, x), F
+    if saturate and target.is_float:
+        zero, one = a.const(0.0, source if source.is_float else F), a.const(1.0, source if source.is_float else F)
+        x = x if source.is_float else a.cast(x, F)
+        source = source if source.is_float else F
+        x = a.select(x > zero, a.select(x < one, x, one), zero)
+    if target is BF:
+        return round_to_bf16(a, x if source is F else a.cast(x, F))
+    if source is target:
+        return x
+    if source.is_float and target.is_integer:
+        return float_to_integer(a, x, source, target)
+    if source.is_integer and target.is_integer and saturate:
+        return saturate_integer(a, x, source, target)
+    if rounding is not None and target in (F, HF):
+        return directed(a, x, source, target, rounding)
+    if target is HF and source.is_integer:
+        return a.cast(a.cast(x, F if source.size < 4 else DF), HF)
+    return a.cast(x, target)
+
+
+def saturate_integer(a: Algebra, x: Lanes, source: DataType, target: DataType) -> Lanes:
+    """Clamp an integer to the range of another integer type."""
+    low, high = max(target.minimum, source.minimum), min(target.maximum, source.maximum)
+    if high < source.maximum:
+        x = a.select(x > a.const(high, source), a.const(high, source), x)
+    if low > source.minimum:
+        x = a.select(x < a.const(low, source), a.const(low, source), x)
+    return a.cast(x, target)
+
+
+def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Lanes) -> Lanes:
+    """Round to F or HF in the mode of %cr0, from a type that df holds exactly (64-bit integers lose what df loses)."""
+    wide = x if source is DF else a.cast(x, DF)
+    near = a.cast(wide, target)
+    back = a.cast(near, DF)
+    word = types.UD if target is F else UW
+    bits, one, sign = a.bitcast(near, word), a.const(1, word), a.const(1 << (word.bits - 1), word)
+    zero = a.const(0.0, DF)
+    negative = a.bitcast(wide, UQ) >= a.const(1 << 63, UQ)
+    magnitude = bits & ~sign
+    bigger = a.bitcast((magnitude + one) | a.select(negative, sign, a.const(0, word)), target)
+    smaller = a.bitcast((magnitude - one) | a.select(negative, sign, a.const(0, word)), target)
+    too_big, too_small = a.absolute(back) > a.absolute(wide), a.absolute(back) < a.absolute(wide)
+    towards_zero = a.select(too_big, smaller, near)
+    away = a.select(too_small, bigger, near)
+    up = a.select(negative, towards_zero, away)
+    down = a.select(negative, away, towards_zero)
+
+    def mode(number: int) -> Mask:
+        return rounding == a.const(number, types.UD)
+
+    result = a.select(mode(1), up, a.select(mode(2), down, a.select(mode(3), towards_zero, near)))
+    return a.select((wide == wide) & (wide != zero), result, near)
+
+
+# -- operands --------------------------------------------------------------------------------------------------
+
+
+def modify(a: Algebra, x: Lanes, data_type: DataType, modifier: int) -> Lanes:
+    """Apply a source modifier to lanes of a type."""
+    if modifier == NOT:
+        return ~x
+    if modifier in (ABS, NEG_ABS):
+        x = a.absolute(x) if data_type.is_float else (a.select(x < a.const(0, data_type), a.negate(x), x) if data_type.is_signed else x)
+    if modifier in (NEG, NEG_ABS):
+        x = a.negate(x)
+    return x
+
+
+def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = None) -> Read:
+    """Lanes of a source in the wanted type (its own without), its modifier applied."""
+    a, own = m.algebra, element_type(m.type_of(op))
+    read = m.reader(op, count)
+    target = wanted or (F if own is BF else own)
+    modifier = op.modifier if op.modifier != SAT else 0
+    if own is target and not modifier:
+        return read
+    if isinstance(op, Immediate) and not modifier:
+        constant = convert(a, read(), own, target)
+        return lambda: constant
+    return lambda: modify(a, convert(a, read(), own, target), target, modifier)
+
+
+def type_of_source(m: Machine, op: VectorOperand) -> DataType:
+    """Type of a source lane by lane; bf counts as f."""
+    own = element_type(m.type_of(op))
+    return F if own is BF else own
+
+
+def destination(m: Machine, op: VectorOperand, count: int, produced: DataType, rounded: bool = False) -> Callable[[Lanes, Mask], None]:
+    """Stores results of a type into a destination, with its conversion and saturation."""
+    a, target = m.algebra, m.type_of(op)
+    write = m.writer(op, count)
+    saturate = op.modifier == SAT
+    if target is produced and not saturate:
+        return write
+    if rounded or not target.is_float:
+        return lambda value, mask: write(convert(a, value, produced, target, saturate), mask)
+    return lambda value, mask: write(convert(a, value, produced, target, saturate, m.rounding()), mask)
+
+
+def sources_of(instruction: Instruction) -> list[str]:
+    """Names of the vector source fields."""
+    return [f.name for f in instruction.form.fields if f.kind == "s" and f.name]
+
+
+def mask_of(m: Machine, instruction: Instruction) -> Callable[[], Mask]:
+    """The lanes for which the instruction takes effect."""
+    return m.mask(instruction.args["exec"], instruction.args.get("pred"))
+
+
+# -- execution types -------------------------------------------------------------------------------------------
+
+TypeRule = Callable[[list[DataType], DataType, Instruction], DataType]
+
+
+def integer_of(size: int, signed: bool) -> DataType:
+    """The integer type of a size in bytes, at least four."""
+    return (Q if signed else UQ) if size == 8 else (D if signed else types.UD)
+
+
+def float_type(found: list[DataType], dst: DataType) -> DataType | None:
+    """Execution type if any operand is a float, else None."""
+    floats = [t for t in found if t.is_float]
+    if not floats:
+        return None
+    if DF in floats:
+        return DF
+    return HF if all(t is HF for t in floats) and not (dst.is_float and dst.size > 2) else F
+
+
+def arithmetic_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
+    """Execution type of arithmetic: floats win; integers compute in the widest type, twice as wide where saturation must see the whole result."""
+    real = float_type(found, dst)
+    if real:
+        return real
+    dst_op = instruction.args["dst"]
+    negative = any(instruction.args[s].modifier in (NEG, NEG_ABS) for s in sources_of(instruction))
+    signed = negative or any(t.is_signed for t in found)
+    size = max(4, max(t.size for t in found), dst.size if dst.is_integer else 0)
+    if dst_op.modifier == SAT and size == 4 or dst.is_float:
+        size = 8
+    return integer_of(size, signed)
+
+
+def own_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
+    """The widest source type, at least 32 bits wide, with the signedness of the first source."""
+    real = float_type(found, dst)
+    return real or integer_of(max(4, *(t.size for t in found)), found[0].is_signed)
+
+
+def bits_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
+    """Bitwise operations: the widest operand, unsigned."""
+    return integer_of(max(4, dst.size, *(t.size for t in found)), False)
+
+
+def real_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
+    """Float operations."""
+    return float_type(found, dst) or F
+
+
+# -- the common shape ------------------------------------------------------------------------------------------
+
+
+def alu(rule: TypeRule, *names: str, rounded: bool = False) -> Callable[[Callable[..., Lanes]], Callable[..., Lanes]]:
+    """Register an instruction that computes lane by lane: ``function(algebra, type, *sources)`` in the rule's execution type.
+
+    ``rounded``: the function rounds its result itself, so %cr0 does not apply.
+    """
+
+    def register(function: Callable[..., Lanes]) -> Callable[..., Lanes]:
+        def prepare(m: Machine, instruction: Instruction) -> Step:
+            args, a = instruction.args, m.algebra
+            count = args["exec"].size
+            names_ = sources_of(instruction)
+            dst_type = m.type_of(args["dst"])
+            et = rule([type_of_source(m, args[s]) for s in names_], dst_type, instruction)
+            reads = [source(m, args[s], count, et) for s in names_]
+            write = destination(m, args["dst"], count, et, rounded)
+            mask = mask_of(m, instruction)
+            if len(reads) == 1:
+                (read,) = reads
+                return lambda: write(function(a, et, read()), mask())
+            if len(reads) == 2:
+                first, second = reads
+                return lambda: write(function(a, et, first(), second()), mask())
+            return lambda: write(function(a, et, *[read() for read in reads]), mask())
+
+        for name in names:
+            SEMANTICS[name] = prepare
+        return function
+
+    return register
+
+
+def nothing(m: Machine, instruction: Instruction) -> Step:
+    """An instruction without functional effect."""
+    return lambda: None
+
+

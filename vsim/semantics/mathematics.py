@@ -1,0 +1,122 @@
+"""Transcendental functions, written in the algebra so that every engine computes the same bits.
+
+Float arguments are evaluated in double precision and rounded once, which is more exact than the hardware must be (its limits are given in
+the manual's math tables).
+"""
+
+from __future__ import annotations
+
+import math
+
+from visa.types import DF, UQ, DataType, Q
+from vsim.semantics.algebra import Algebra, Lanes
+from vsim.semantics.core import alu, real_type
+
+_EXP2 = [math.log(2) ** k / math.factorial(k) for k in range(14)]
+_LOG2 = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
+_SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
+_COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
+_HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+"""Pi/2 in three parts of which the first two have trailing zero bits, so that small multiples of them are exact."""
+
+
+def _polynomial(a: Algebra, coefficients: list[float], x: Lanes) -> Lanes:
+    total = a.const(coefficients[-1], DF)
+    for c in reversed(coefficients[:-1]):
+        total = total * x + a.const(c, DF)
+    return total
+
+
+def power_of_two(a: Algebra, n: Lanes) -> Lanes:
+    """2**n of Q lanes as df, n from -1022 to 1023."""
+    return a.bitcast((n + a.const(1023, Q)) << a.const(52, Q), DF)
+
+
+def exp2(a: Algebra, x: Lanes) -> Lanes:
+    """2**x of df lanes."""
+    low, high = a.const(-1100.0, DF), a.const(1100.0, DF)
+    held = a.select(x > low, a.select(x < high, x, high), low)
+    whole = a.rint(held)
+    n = a.cast(whole, Q)
+    half = n >> a.const(1, Q)
+    value = _polynomial(a, _EXP2, held - whole) * power_of_two(a, half) * power_of_two(a, n - half)
+    return a.select(x == x, value, x)
+
+
+def log2(a: Algebra, x: Lanes) -> Lanes:
+    """Logarithm to base 2 of df lanes: NaN below zero, -inf at zero."""
+    zero, infinity = a.const(0.0, DF), a.const(math.inf, DF)
+    tiny = x < a.const(2.0**-1022, DF)
+    scaled = a.select(tiny, x * a.const(2.0**54, DF), x)
+    bits = a.bitcast(scaled, UQ)
+    exponent = a.bitcast(bits >> a.const(52, UQ), Q) - a.const(1023, Q)
+    mantissa = a.bitcast((bits & a.const((1 << 52) - 1, UQ)) | a.const(1023 << 52, UQ), DF)
+    large = mantissa > a.const(math.sqrt(2), DF)
+    mantissa = a.select(large, mantissa * a.const(0.5, DF), mantissa)
+    exponent = exponent + a.mask_to_int(large, Q) - a.select(tiny, a.const(54, Q), a.const(0, Q))
+    one = a.const(1.0, DF)
+    s = a.fdiv(mantissa - one, mantissa + one)
+    value = a.cast(exponent, DF) + s * _polynomial(a, _LOG2, s * s)
+    value = a.select(x == zero, a.negate(infinity), value)
+    value = a.select(x < zero, a.const(math.nan, DF), value)
+    return a.select((x == infinity) | (x != x), x, value)
+
+
+def _sin_cos(a: Algebra, x: Lanes, shift: int) -> Lanes:
+    turns = a.rint(x * a.const(2 / math.pi, DF))
+    fits = a.absolute(turns) < a.const(2.0**52, DF)
+    turns = a.select(fits, turns, a.const(0.0, DF))
+    rest = x
+    for part in _HALF_PI:
+        rest = rest - turns * a.const(part, DF)
+    rest = a.select(fits, rest, a.const(0.0, DF))
+    square = rest * rest
+    sine = rest * _polynomial(a, _SIN, square)
+    cosine = _polynomial(a, _COS, square)
+    quadrant = a.cast(turns, Q) + a.const(shift, Q)
+    value = a.select((quadrant & a.const(1, Q)) == a.const(0, Q), sine, cosine)
+    value = a.select((quadrant & a.const(2, Q)) == a.const(0, Q), value, a.negate(value))
+    return a.select(a.absolute(x) < a.const(math.inf, DF), value, a.const(math.nan, DF))
+
+
+def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x if t is DF else a.cast(x, DF)
+
+
+def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x if t is DF else a.cast(x, t)
+
+
+@alu(real_type, "exp", rounded=True)
+def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return _back(a, t, exp2(a, _in_double(a, t, x)))
+
+
+@alu(real_type, "log", rounded=True)
+def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return _back(a, t, log2(a, _in_double(a, t, x)))
+
+
+@alu(real_type, "sin", rounded=True)
+def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return a.select(x == a.const(0.0, t), x, _back(a, t, _sin_cos(a, _in_double(a, t, x), 0)))
+
+
+@alu(real_type, "cos", rounded=True)
+def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return _back(a, t, _sin_cos(a, _in_double(a, t, x), 1))
+
+
+@alu(real_type, "pow", rounded=True)
+def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x**y as 2**(y * log2 x): a negative x gives NaN, and x**0 is 1."""
+    wide_y = _in_double(a, t, y)
+    value = _back(a, t, exp2(a, wide_y * log2(a, _in_double(a, t, x))))
+    return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
+
+
+@alu(real_type, "rsqrt", "rsqtm", rounded=True)
+def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return _back(a, t, a.fdiv(a.const(1.0, DF), a.sqrt(_in_double(a, t, x))))
+
+

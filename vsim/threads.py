@@ -1,0 +1,77 @@
+"""What hardware threads find in their registers when they start: payload, local ids, r0 and the other predefined registers."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.program import FIRST_VARIABLE
+from vsim.abi import Bound, Group
+
+Array = npt.NDArray[Any]
+
+THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0 = 1, 3, 7, 12, 13, 20
+
+
+def sr0_of(platform: str, slot: int) -> tuple[int, int]:
+    """%sr0 and %msg0 of a thread slot, so that the compiler's thread-number arithmetic gives the slot back."""
+    low, middle = slot & 7, (slot >> 3 & 3) << 4
+    if platform == "dg2":
+        return low | middle | (slot >> 5) << 7, 0
+    if platform in ("pvc", "xehp"):
+        return low | middle | (slot >> 5) << 8, 0
+    return low | (slot >> 3 & 7) << 4, slot >> 6
+
+
+def local_ids(bound: Bound, group: Group, thread: int) -> list[Array]:
+    """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group)."""
+    linear = np.arange(thread * bound.simd, (thread + 1) * bound.simd)
+    linear = np.minimum(linear, group.size[0] * group.size[1] * group.size[2] - 1)
+    x, y, z = group.size
+    return [(linear % x).astype(np.uint16), (linear // x % y).astype(np.uint16), (linear // (x * y) % max(z, 1)).astype(np.uint16)]
+
+
+def thread_payload(bound: Bound, group: Group, thread: int, common: bytes) -> bytearray:
+    """The payload of one thread, at its register offsets."""
+    data = bytearray(common)
+    grf = bound.grf_size
+    row = 64 if bound.simd == 32 and grf == 32 else grf
+    for dimension, ids in enumerate(local_ids(bound, group, thread)[: bound.local_id_rows]):
+        at = grf + dimension * row
+        data[at : at + 2 * bound.simd] = ids.tobytes()
+    return data
+
+
+def r0_of(bound: Bound, group: Group, thread: int, slot: int) -> bytes:
+    """%r0: group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
+    words = [0] * 16
+    words[1], words[6], words[7] = group.id
+    words[2], words[5] = thread & 0xFF, slot & 0x3FF
+    return struct.pack("<16I", *words)
+
+
+def input_places(bound: Bound) -> list[tuple[int, int, int]]:
+    """Variable index, payload offset and size of the general inputs."""
+    return [(i.index, i.offset, i.size) for i in bound.kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE]
+
+
+def state_inputs(bound: Bound) -> list[tuple[int, int, int]]:
+    """Class, index and payload offset of surface and sampler inputs."""
+    return [(i.operand_class, i.index, i.offset) for i in bound.kernel.inputs if i.operand_class != 0]
+
+
+def lane_count(bound: Bound, group: Group, thread: int) -> int:
+    """Lanes of a thread that are work-items."""
+    return min(bound.simd, group.size[0] * group.size[1] * group.size[2] - thread * bound.simd)
+
+
+def work_item(bound: Bound, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
+    """Global id of a lane."""
+    linear = thread * bound.simd + min(lane, bound.simd - 1)
+    x, y, _ = group.size
+    local = (linear % x, linear // x % y, linear // (x * y))
+    ids = [o + g * n + i for o, g, n, i in zip(bound.offset, group.id, bound.local_size, local, strict=True)]
+    return ids[0], ids[1], ids[2]
