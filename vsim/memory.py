@@ -13,7 +13,8 @@ from visa.image import SLOT, SLOT_OFFSET
 Bytes = npt.NDArray[np.uint8]
 
 HEAP_SLOT = 0x100
-IMAGE_SLOT = 0x6000_0000
+SLM_ADDRESS_MASK = 0x0FFF_FFFF
+"""The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from visa.diagnostics import Diagnostic, SimulationError
 from vsim import threads
 from vsim.abi import Bound, Group
 from vsim.numpy_engine.execution import Execution
+from vsim.memory import SLM_ADDRESS_MASK
 from vsim.numpy_engine.memory import Rows
 
 BATCH_THREADS = 512
@@ -54,7 +55,8 @@ class _Batch:
         self.execution = e = Execution(bound, count, group_numbers)
         e.locate = self.describe
         slm = max(bound.slm_size, 4)
-        e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), (group_numbers * slm).reshape(-1, 1), bound.slm_size)
+        e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), (group_numbers * slm).reshape(-1, 1), bound.slm_size,
+                           np.uint64(SLM_ADDRESS_MASK))  # fmt: skip
         scratch = max(bound.scratch_size, 4)
         places = (np.arange(count) * scratch).reshape(-1, 1)
         e.scratch_space = Rows("scratch memory", np.zeros(scratch * count, np.uint8), places, bound.scratch_size)

@@ -31,6 +31,9 @@ class Context:
         self.pending: dict[int, Array] = {}
         self.blocked: dict[int, Array] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
+        self.children = 0
+        if parent is not None:
+            parent.children += 1
         self.em: Array | None = None
         self.set(em)
 
@@ -126,15 +129,12 @@ class Execution(NumpyMachine):
             while self.live:
                 context = next((c for c in reversed(self.live) if c.em is not None or c.pending), None)
                 if context is None:
-                    if not self._finish_blocked():
-                        raise self._deadlock()
-                    continue
+                    raise self._deadlock()
                 if context.em is None and not context.next():
                     continue
                 self.bind_slots(context)
                 self._run_context(context)
-                if context.em is None and not context.pending and not context.blocked:
-                    self._finish(context)
+                self._finish_if_done(context)
 
     def _run_context(self, context: Context) -> None:
         """Run a context until it calls, blocks or ends."""
@@ -170,17 +170,15 @@ class Execution(NumpyMachine):
                     if not context.next():
                         return
 
-    def _finish(self, context: Context) -> None:
-        self.live.remove(context)
-        if context.parent is not None and context.held is not None and context.held.any():
-            context.parent.wait(context.return_pc, context.held)
-
-    def _finish_blocked(self) -> bool:
-        done = [c for c in self.live if c.em is None and not c.pending and not c.blocked]
-        done = [c for c in done if not any(o.parent is c for o in self.live)]
-        for c in done:
-            self._finish(c)
-        return bool(done)
+    def _finish_if_done(self, context: Context) -> None:
+        """A context whose lanes have all left gives them back to its caller."""
+        if context.em is None and not context.pending and not context.blocked and not context.children:
+            self.live.remove(context)
+            parent = context.parent
+            if parent is not None:
+                parent.children -= 1
+                assert context.held is not None
+                parent.wait(context.return_pc, context.held)
 
     def _deadlock(self) -> SimulationError:
         context = next(c for c in self.live if c.blocked)

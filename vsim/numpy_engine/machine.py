@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,19 +24,31 @@ Array = npt.NDArray[Any]
 Mask = Any
 
 
+class Special(enum.Enum):
+    """Views that are not of a general variable."""
+
+    FILE = "file"
+    PREDICATES = "predicates"
+    ADDRESSES = "addresses"
+
+
+FILE, PREDICATES, ADDRESSES = Special
+Kind = np.dtype[Any] | Special
+
+
 @dataclass
 class Code:
     """A body prepared for execution: a step for each instruction, the views that they need, the places of labels."""
 
     body: Body
     layout: Layout
-    slots: list[tuple[int, np.dtype[Any] | str]] = field(default_factory=list)
+    slots: list[tuple[int, Kind]] = field(default_factory=list)
     slot_numbers: dict[tuple[int, Any], int] = field(default_factory=dict)
     steps: list[Callable[[], Any]] = field(default_factory=list)
     labels: dict[int, int] = field(default_factory=dict)
 
-    def slot(self, root: int, kind: np.dtype[Any] | str) -> int:
-        """Number of a view; ``root`` is a variable, ``kind`` a dtype (or "P", "A", "file")."""
+    def slot(self, root: int, kind: Kind) -> int:
+        """Number of a view; ``root`` is a variable, ``kind`` a dtype or one of the special ones."""
         key = (root, kind)
         if key not in self.slot_numbers:
             self.slot_numbers[key] = len(self.slots)
@@ -70,14 +83,12 @@ class NumpyMachine:
         roots: dict[int, Array] = {}
         views: list[Array] = []
         for root, kind in code.slots:
-            if kind == "file":
+            if kind is FILE:
                 views.append(file)
-            elif kind == "P":
+            elif kind is PREDICATES:
                 views.append(np.zeros((self.threads, 32), bool))
-            elif kind == "A":
+            elif kind is ADDRESSES:
                 views.append(np.zeros((self.threads, max(1, code.body.addresses[root].elements)), np.uint32))
-            elif isinstance(kind, str) and kind.startswith("file:"):
-                views.append(file.view(kind[5:]))
             else:
                 if root not in roots:
                     if root < FIRST_VARIABLE:
@@ -196,7 +207,7 @@ class NumpyMachine:
             value = self._immediate(op, count)
             return lambda: value
         if isinstance(op, Address):
-            slot = self.code.slot(op.var, "A")
+            slot = self.code.slot(op.var, ADDRESSES)
             columns = slice(op.offset, op.offset + max(1, min(op.width, count)))
             return lambda: self.views[slot][:, columns]
         if isinstance(op, Indirect):
@@ -218,7 +229,7 @@ class NumpyMachine:
 
     def _indirect_places(self, op: Indirect, count: int, size: int) -> Callable[[], Array]:
         """Byte places in the register file, shape (threads, count)."""
-        slot = self.code.slot(op.var, "A")
+        slot = self.code.slot(op.var, ADDRESSES)
         v, w, h = op.region
         if v is None and w is not None:
             elements = [op.element + i // w for i in range(count)]
@@ -245,7 +256,7 @@ class NumpyMachine:
     def _indirect_reader(self, op: Indirect, count: int) -> Callable[[], Array]:
         dtype = DTYPES[op.type]
         places = self._indirect_places(op, count, dtype.itemsize)
-        slot = self.code.slot(-1, "file")
+        slot = self.code.slot(-1, FILE)
         lanes = np.arange(dtype.itemsize)
 
         def read() -> Array:
@@ -265,7 +276,7 @@ class NumpyMachine:
                 return lambda value, mask: None
             return self._write_elements(root, offsets, DTYPES[data_type])
         if isinstance(op, Address):
-            slot = self.code.slot(op.var, "A")
+            slot = self.code.slot(op.var, ADDRESSES)
             columns = slice(op.offset, op.offset + count)
 
             def write_address(value: Array, mask: Mask) -> None:
@@ -275,7 +286,7 @@ class NumpyMachine:
         if isinstance(op, Indirect):
             dtype = DTYPES[op.type]
             places = self._indirect_places(op, count, dtype.itemsize)
-            slot = self.code.slot(-1, "file")
+            slot = self.code.slot(-1, FILE)
 
             def write_indirect(value: Array, mask: Mask) -> None:
                 file = self.views[slot]
@@ -333,7 +344,7 @@ class NumpyMachine:
         return self.context.threads
 
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Array]:
-        slot = self.code.slot(predicate.var, "P")
+        slot = self.code.slot(predicate.var, PREDICATES)
         columns = slice(execution.offset, execution.offset + execution.size)
         mode, inverse = predicate.mode, predicate.inverse
 
@@ -346,11 +357,11 @@ class NumpyMachine:
         return read
 
     def predicate_reader(self, index: int, offset: int, count: int) -> Callable[[], Array]:
-        slot = self.code.slot(index, "P")
+        slot = self.code.slot(index, PREDICATES)
         return lambda: self.views[slot][:, offset : offset + count]
 
     def predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Array, Mask], None]:
-        slot = self.code.slot(index, "P")
+        slot = self.code.slot(index, PREDICATES)
 
         def write(value: Array, mask: Mask) -> None:
             if mask is True:
@@ -361,7 +372,7 @@ class NumpyMachine:
         return write
 
     def predicate_as_integer(self, index: int) -> Callable[[], Array]:
-        slot = self.code.slot(index, "P")
+        slot = self.code.slot(index, PREDICATES)
         count = min(32, self.body.predicates[index - 1].elements)
         weights = (np.uint32(1) << np.arange(count, dtype=np.uint32)).reshape(1, count)
         return lambda: (self.views[slot][:, :count] * weights).sum(axis=1, keepdims=True, dtype=np.uint32)

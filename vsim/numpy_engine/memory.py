@@ -31,6 +31,7 @@ class Rows:
     data: Bytes
     base: Array
     size: int
+    address_mask: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 @dataclass
@@ -114,7 +115,7 @@ class Access:
             return []
         space = self.space
         if isinstance(space, Rows):
-            offsets = self.check(self.address, space.size, space.name)
+            offsets = self.check(self.address & space.address_mask, space.size, space.name)
             return [(space.data, offsets + self.per_lane(space.base), None)]
         if isinstance(space, Surface):
             numbers = self.per_lane(space.number)

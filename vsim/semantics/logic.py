@@ -172,8 +172,10 @@ def bfe(m: Machine, instruction: Instruction) -> Step:
     def step() -> None:
         width, offset, value = _count(a, t, w()), _count(a, t, o()), s()
         up = _count(a, t, a.const(32, t) - width)
-        field = (value >> offset) << up
-        field = a.bitcast(field, types.D) >> a.bitcast(up, types.D) if signed else field >> up
+        if signed:
+            field = ((a.bitcast(value, types.D) >> a.bitcast(offset, types.D)) << a.bitcast(up, types.D)) >> a.bitcast(up, types.D)
+        else:
+            field = ((value >> offset) << up) >> up
         write(a.select(width == a.const(0, t), a.const(0, types.D if signed else t), field), mask())
 
     return step

@@ -196,9 +196,9 @@ def svm_gather(m: Machine, instruction: Instruction) -> Step:
 def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     store = "src" in args
-    base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD)
+    base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, UQ)
     parts = [4 * c for c in channels(args["channel_mask"])]
-    return _transfer(m, instruction, m.flat, lambda: base() + a.cast(offsets(), UQ), parts, args["src" if store else "dst"], types.UD, types.UD,
+    return _transfer(m, instruction, m.flat, lambda: base() + offsets(), parts, args["src" if store else "dst"], types.UD, types.UD,
                      mask_of(m, instruction), store=store)  # fmt: skip
 
 
@@ -219,7 +219,10 @@ def _atomic(
     a, count = m.algebra, instruction.args["exec"].size
     dst, *operands = raws
     reads = []
-    for raw in operands[: _ATOMIC_SOURCES.get(op, 1)]:
+    operands = operands[: _ATOMIC_SOURCES.get(op, 1)]
+    if not instruction.form.mnemonic.startswith("lsc_"):
+        operands.reverse()  # the data port's compare-and-swap has the new value first, LSC has it last
+    for raw in operands:
         read = m.raw_reader(raw, 0, count, register)
         reads.append(read if memory is register else (lambda read=read: a.cast(read(), memory)))
     write = m.raw_writer(dst, 0, count, register)

@@ -105,8 +105,16 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
     if isinstance(dst, Predicate):
         write = m.predicate_writer(dst.var, execution.offset, count)
         return lambda: write(compare(relation, x(), y()), mask())
-    write = destination(m, dst, count, types.D)
-    return lambda: write(a.negate(a.mask_to_int(compare(relation, x(), y()), types.D)), mask())
+    # All ones or all zeros in the width of the destination, whatever its type.
+    wide = m.type_of(dst)
+    bits = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}[wide.size]
+    write = m.writer(dst, count)
+
+    def step() -> None:
+        ones = a.negate(a.mask_to_int(compare(relation, x(), y()), bits))
+        write(ones if wide is bits or wide is types.BF else a.bitcast(ones, wide), mask())
+
+    return step
 
 
 def _extreme(name: str) -> None:
