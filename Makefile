@@ -1,0 +1,36 @@
+# make demo    builds and runs the samples, checks and shows the results
+# make test    tests, linter and type checker
+# make bench   measures against other tools and writes docs/performance.md
+# make fuzz    compares the engines on thousands of generated programs
+PYTHON ?= python3
+VENV = .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.PHONY: demo test bench fuzz format clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python samples/demo.py
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
+	$(BIN)/python benchmarks/run.py
+
+fuzz: $(STAMP)
+	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build *.egg-info mandelbrot.png
