@@ -56,9 +56,7 @@ def assemble_text(text: str, file: str = "<text>", platform: str | None = None, 
 
 def call_targets(body: Body) -> list[tuple[str, str, int]]:
     """Mnemonic, name and instruction number of every fcall and faddr of a body."""
-    return [
-        (i.form.mnemonic, body.strings[i.args["name"]], n) for n, i in enumerate(body.instructions) if i.form.mnemonic in ("fcall", "faddr")
-    ]
+    return [(i.form.mnemonic, body.strings[i.args["name"]], n) for n, i in enumerate(body.instructions) if i.form.mnemonic in ("fcall", "faddr")]
 
 
 def symbols(module: Module, isa: bytes) -> list[Symbol]:

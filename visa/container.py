@@ -162,7 +162,7 @@ def read_container(data: bytes, name: str) -> Container:
             words = content[12 + len(NOTE_OWNER) :].split(b"\0")[0].decode(errors="replace").split()
             if len(words) == 2 and words[1].isdigit():
                 container.platform, container.grf_size = words[0], int(words[1])
-        elif section in (VISA, LINES, ZE_INFO, LAUNCH) or section.startswith(DATA_PREFIX) or section.startswith(".visa."):
+        elif section in (VISA, LINES, ZE_INFO, LAUNCH) or section.startswith((DATA_PREFIX, ".visa.")):
             container.sections[section] = content
     return container
 

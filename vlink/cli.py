@@ -98,7 +98,7 @@ def _launch(path: str, output: str) -> str:
     return json.dumps(tree)
 
 
-def _object(image: "object") -> bytes:
+def _object(image: object) -> bytes:
     from vlink.partial import object_bytes
 
     return object_bytes(image)  # type: ignore[arg-type]

@@ -216,7 +216,9 @@ class Linker:
         for name, o in names.items():
             other = PLATFORMS.get(name)
             if other and platform and other.grf_size != size:
-                self.error("L016", f"the object is for {name} ({other.grf_size}-byte registers), the image for {chosen} ({size}-byte registers)", Span(o.name, 0))
+                self.error(
+                    "L016", f"the object is for {name} ({other.grf_size}-byte registers), the image for {chosen} ({size}-byte registers)", Span(o.name, 0)
+                )
         versions = {o.module.version: o for o in self.objects}
         if len(versions) > 1:
             (_, a), (_, b) = list(versions.items())[:2]

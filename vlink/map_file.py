@@ -11,7 +11,9 @@ def map_text(linked: Linked) -> str:
     for i, d in enumerate(linked.definitions):
         kind = "kernel" if d.body.is_kernel else "global" if d.body.is_exported else "static"
         sizes = (d.body.integer_attribute("ArgSize"), d.body.integer_attribute("RetValSize"), d.body.simd_size)
-        out.append(f"  {image.function_at(i):#10x} {len(d.body.instructions):6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.body.name} ({d.object.name})")
+        out.append(
+            f"  {image.function_at(i):#10x} {len(d.body.instructions):6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.body.name} ({d.object.name})"
+        )
     if image.data:
         out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
         bases = {s.name: s.address for s in image.data}

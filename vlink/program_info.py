@@ -73,7 +73,7 @@ def _relocations(data: bytes, sections: dict[str, bytes]) -> list[DataRelocation
         target = s.name.removeprefix(".rela").removeprefix(".rel")
         if not isinstance(s, RelocationSection) or target not in sections:
             continue
-        table = elf.get_section(s["sh_link"])
+        table: Any = elf.get_section(s["sh_link"])
         for r in s.iter_relocations():
             addend = r["r_addend"] if s.is_RELA() else 0
             found.append(DataRelocation(target, r["r_offset"], r["r_info_type"], table.get_symbol(r["r_info_sym"]).name, addend))

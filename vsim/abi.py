@@ -232,7 +232,9 @@ class Binder:
 
     def _samplers(self, bound: Bound, info: dict[str, Any]) -> None:
         for s in info.get("inline_samplers") or []:
-            addressing = {"repeat": "repeat", "mirror": "mirror", "clamp_edge": "clamp_edge", "clamp_border": "clamp_border"}.get(str(s.get("addrmode")), "none")
+            addressing = {"repeat": "repeat", "mirror": "mirror", "clamp_edge": "clamp_edge", "clamp_border": "clamp_border"}.get(
+                str(s.get("addrmode")), "none"
+            )
             normalized = bool(s.get("normalized"))
             bound.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
         for e in info.get("payload_arguments") or []:
@@ -314,7 +316,7 @@ class Binder:
         data = argument.data[start : start + size]
         pieces = [o for o in self.info_entries() if o.get("arg_index") == index]
         end = max(int(o.get("source_offset", 0)) + int(o.get("size", 0)) for o in pieces)
-        if len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4 or len(argument.data) + 8 < end:
+        if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(argument.data) + 8 < end:
             raise self.fail(f"{self.describe(index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
         bound.payload[at : at + len(data)] = data
 

@@ -9,7 +9,9 @@ from vsim.memory import AddressSpace, Buffer
 
 _CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d", 9: "", 10: "", 11: "", 12: "", 13: "", 14: ""}
 _STRING = 5
-_DIRECTIVE = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)(?P<kind>[diouxXfFeEgGaAcsp%])")
+_DIRECTIVE = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)(?P<kind>[diouxXfFeEgGaAcsp%])"
+)
 
 
 def _string(memory: AddressSpace, address: int) -> str:
@@ -40,15 +42,16 @@ def _format(text: str, values: list[object]) -> str:
             return float(value).hex()  # type: ignore[arg-type]
         if kind in "uoxX":
             number = int(value)  # type: ignore[call-overload]
-            return (head + ("d" if kind == "u" else kind)) % (number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32)))
-        return (head + kind) % value
+            number = number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32))
+            return str((head + ("d" if kind == "u" else kind)) % number)
+        return str((head + kind) % value)
 
     return _DIRECTIVE.sub(one, text)
 
 
 def printf_output(buffer: Buffer, memory: AddressSpace) -> str:
     """What the kernels of a launch printed, in the order of the records."""
-    data = bytes(buffer.data[: min(buffer.size, struct.unpack_from("<I", buffer.data)[0])])
+    data = bytes(buffer.data[: min(buffer.size, int(buffer.data[:4].view("<u4")[0]))])
     position, out = 4, []
     while position + 8 <= len(data):
         (address,) = struct.unpack_from("<Q", data, position)

@@ -35,7 +35,7 @@ def is_address_of(body: Body, mnemonic: str, op: object, dst: object) -> bool:
     """Whether a source means the address of a register: the encoding writes ``&V`` as a scalar region of V."""
     if not isinstance(op, General) or not isinstance(dst, Address):
         return False
-    return mnemonic == "addr_add" or mnemonic == "mov" and op.region == SCALAR and body.variable_type(op.var).size != 2
+    return mnemonic == "addr_add" or (mnemonic == "mov" and op.region == SCALAR and body.variable_type(op.var).size != 2)
 
 
 def layout_of(body: Body) -> Layout:

@@ -55,7 +55,7 @@ class Session:
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArg, ImageArg)):
                 continue
-            if argument.out or self.out_dir and argument.expect is not None:
+            if argument.out or (self.out_dir and argument.expect is not None):
                 self._save(argument.out or f"l{index}_a{number}.npy", argument.array)
             if argument.expect is not None:
                 difference = compare(argument.array, argument.expect, argument.rtol, argument.atol)
@@ -74,7 +74,9 @@ class Session:
     def report(self, as_json: bool) -> None:
         """Write the report to standard output."""
         if as_json:
-            print(json.dumps({"image": self.program.image.file, "platform": self.program.image.platform, "engine": self.engine, "launches": self.rows}, indent=1))
+            print(
+                json.dumps({"image": self.program.image.file, "platform": self.program.image.platform, "engine": self.engine, "launches": self.rows}, indent=1)
+            )
             return
         for row in self.rows:
             bad = [c for c in row["checks"] if not c["ok"]]

@@ -243,5 +243,3 @@ class Decoder:
             kind, var, offset = self._take("<BHB")
             return State(kind, var, offset, modifier)
         raise DecodeError(start, f"{operand_class} is not an operand class")
-
-

@@ -92,7 +92,7 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
         places.append((body, offset, size))
     for body, offset, size in places:
         r.what = f"body of {body.name}"
-        if offset + size > len(data) or offset < r.position and size:
+        if offset + size > len(data) or (offset < r.position and size):
             raise r.fail(f"{body.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
         if not size:
             continue
@@ -170,7 +170,7 @@ class _Bodies:
         except DecodeError as error:
             del body.instructions[len(body.instructions) :]
             hint = ""
-            if body.instructions and not any(self.r.data[end - 8 : end]) or len(body.instructions) < 4:
+            if (body.instructions and not any(self.r.data[end - 8 : end])) or len(body.instructions) < 4:
                 hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
             raise self.r.fail(f"{error.message} in instruction {len(body.instructions)}", error.offset, "C002", hint) from None
 

@@ -15,7 +15,7 @@ def references(instruction: Instruction) -> Iterator[tuple[int, int]]:
     args = instruction.args
     for f in instruction.form.fields:
         kind, name = f.kind, f.name
-        if not name or name not in args and kind not in ("ec", "n"):
+        if not name or (name not in args and kind not in ("ec", "n")):
             continue
         if kind in ("d", "s"):
             op = args[name]

@@ -1,6 +1,6 @@
 """Sampler, render-target and URB messages."""
 
-from visa.isa.enums import AVS_FORMATS, AVS_MODES, SAMPLE_FORMATS, TARGET_BITS
+from visa.isa.enums import SAMPLE_FORMATS, TARGET_BITS
 from visa.isa.record import CHANNELS, Choice, Flag, Form, TargetFlags, form
 
 _CATEGORY = "sampler"

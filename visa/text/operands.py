@@ -9,7 +9,23 @@ from dataclasses import dataclass
 from visa import types
 from visa.diagnostics import did_you_mean
 from visa.operands import (
-    ABS, NEG, NEG_ABS, NO_MODIFIER, NOT, NULL, SAMPLER, SCALAR, SURFACE, Address, General, Immediate, Indirect, Predicate, Raw, Region, State,
+    ABS,
+    NEG,
+    NEG_ABS,
+    NO_MODIFIER,
+    NOT,
+    NULL,
+    SAMPLER,
+    SCALAR,
+    SURFACE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Predicate,
+    Raw,
+    Region,
+    State,
     VectorOperand,
 )  # fmt: skip
 from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_SURFACES, PREDEFINED_VARIABLES, Body, predefined_names
@@ -371,8 +387,6 @@ def unescape(token_text: str) -> str:
         raise Problem("V023", f"'\\{c}' is not an escape sequence")
 
     return re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, body)
-
-
 
 
 __all__ = ["FIRST_PREDICATE", "FIRST_SURFACE", "Names", "OperandReader", "Problem", "Symbol", "split_list", "unescape"]

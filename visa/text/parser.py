@@ -11,7 +11,18 @@ from visa.isa import Form, instruction_set
 from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl
 from visa.platforms import PLATFORMS, Platform, find
 from visa.program import (
-    FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Body, Declared, Input, Instruction, LabelName, Module, Variable, predefined_strings,
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    Attribute,
+    Body,
+    Declared,
+    Input,
+    Instruction,
+    LabelName,
+    Module,
+    Variable,
+    predefined_strings,
 )  # fmt: skip
 from visa.text import scanner
 from visa.text.operands import OperandReader, Problem, Symbol, split_list, unescape
@@ -106,7 +117,7 @@ class ModuleParser:
         if not self.version_seen:
             self.report(Problem("V005", "the text is empty" if not text.strip() else "there is no .version", "begin with '.version 4.1'"), 1, None)
         elif not self.module.bodies:
-            self.report(Problem("V006", "there is no .kernel and no .global_function", "name the kernel: .kernel \"name\""), len(self.lines), None)
+            self.report(Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"'), len(self.lines), None)
         return self.module
 
     def statement(self, s: Statement) -> None:
@@ -175,7 +186,9 @@ class ModuleParser:
             args["exec"] = Execution(args["exec"].size, args["exec"].mask | 8)
         if s.predication is not None:
             if not form.has_predicate:
-                raise Problem("V046", f"{form.mnemonic} cannot be predicated: its encoding has no place for a predicate", f"its form is: {form.syntax}", s.predication)
+                raise Problem(
+                    "V046", f"{form.mnemonic} cannot be predicated: its encoding has no place for a predicate", f"its form is: {form.syntax}", s.predication
+                )
             args["pred"] = self.predicate(parser, s.predication)
         elif form.has_predicate:
             args["pred"] = None
@@ -207,12 +220,12 @@ class ModuleParser:
             while True:
                 token = tokens[position] if position < len(tokens) else None
                 if type(slot) is ExecSlot and (token is None or token[0] not in ("GROUP", "PREDICATION")):
-                    if not form.mnemonic.startswith("lsc_") or "block2d" not in form.mnemonic and "read_state" not in form.mnemonic:
+                    if not form.mnemonic.startswith("lsc_") or ("block2d" not in form.mnemonic and "read_state" not in form.mnemonic):
                         raise Problem("V047", f"{form.mnemonic} needs a mask and an execution size", f"its form is: {form.syntax}", token)
                     args["exec"] = _EMPTY_EXEC
                     break
                 condition = getattr(slot, "condition", None)
-                if slot.optional and (token is None or not slot.accepts(token) or condition and not args[condition[0]] & condition[1]):
+                if slot.optional and (token is None or not slot.accepts(token) or (condition and not args[condition[0]] & condition[1])):
                     break
                 if slot.many and token is None:
                     break
@@ -278,7 +291,9 @@ class ModuleParser:
         elif word in _DIRECTIVES:
             _DIRECTIVES[word](self, s, self.body(s))
         else:
-            raise Problem("V003", f"'{word}' is not a directive", did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"]))
+            raise Problem(
+                "V003", f"'{word}' is not a directive", did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"])
+            )
 
     def version(self, s: Statement) -> None:
         if len(s.tokens) != 1 or s.tokens[0][0] != "VERSION":
@@ -292,7 +307,7 @@ class ModuleParser:
 
     def name_argument(self, s: Statement, what: str) -> str:
         if not s.tokens or s.tokens[0][0] not in ("STRING", "NAME"):
-            raise Problem("V008", f"{s.head[1]} needs {what}", f"write {s.head[1]} \"name\"")
+            raise Problem("V008", f"{s.head[1]} needs {what}", f'write {s.head[1]} "name"')
         kind, text, _ = s.tokens[0]
         if len(s.tokens) > 1:
             raise Problem("V049", f"'{s.tokens[1][1]}' is one argument too many", token=s.tokens[1])
@@ -360,7 +375,9 @@ class ModuleParser:
             variable.attributes = attributes
             body.variables.append(variable)
         else:
-            items, first = {"A": (body.addresses, 0), "P": (body.predicates, FIRST_PREDICATE), "S": (body.samplers, 0), "T": (body.surfaces, FIRST_SURFACE)}[kind]
+            items, first = {"A": (body.addresses, 0), "P": (body.predicates, FIRST_PREDICATE), "S": (body.samplers, 0), "T": (body.surfaces, FIRST_SURFACE)}[
+                kind
+            ]
             index = first + len(items)
             items.append(Declared(string, name, elements, attributes, s.line))
         names.define(name, Symbol("V" if kind == "G" else kind, index), s.line)

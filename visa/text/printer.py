@@ -18,7 +18,9 @@ _INPUT_CLASSES = ("V", "S", "T")
 
 def quote(text: str) -> str:
     """A string literal."""
-    out = "".join(c if c.isprintable() and c not in '"\\' else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}" for c in text)
+    out = "".join(
+        c if c.isprintable() and c not in '"\\' else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}" for c in text
+    )
     return f'"{out}"'
 
 
@@ -114,10 +116,11 @@ class BodyPrinter:
         body = self.body
         if what == VARIABLE:
             return self._variable(body.variables[index - FIRST_VARIABLE])
-        letter, item = {
-            ADDRESS: lambda: ("A", body.addresses[index]), PREDICATE: lambda: ("P", body.predicates[index - FIRST_PREDICATE]),
-            SAMPLERS: lambda: ("S", body.samplers[index]), SURFACES: lambda: ("T", body.surfaces[index - FIRST_SURFACE]),
-        }[what]()  # fmt: skip
+        letter, items, first = {
+            ADDRESS: ("A", body.addresses, 0), PREDICATE: ("P", body.predicates, FIRST_PREDICATE),
+            SAMPLERS: ("S", body.samplers, 0), SURFACES: ("T", body.surfaces, FIRST_SURFACE),
+        }[what]  # fmt: skip
+        item = items[index - first]
         return f".decl {item.name} v_type={letter} num_elts={item.elements}{self._attributes(item.attributes)}"
 
     def _variable(self, v: Variable) -> str:
@@ -155,7 +158,7 @@ class _DeclaredNames:
             (SURFACES, FIRST_SURFACE, body.surfaces),
         ]  # fmt: skip
         for what, first, items in groups:
-            for i, item in enumerate(items):
+            for i, item in enumerate[Variable | Declared](items):
                 self.at[item.string] = (what, first + i, 1 + len(item.attributes))
         self.string_of = {(what, index): string for string, (what, index, _) in self.at.items()}
 
@@ -243,7 +246,7 @@ class _BodyText:
         while self.inputs:
             i = self.inputs[0]
             what = (VARIABLE, SAMPLERS, SURFACES)[min(i.operand_class, 2)]
-            predefined = what == VARIABLE and i.index < FIRST_VARIABLE or what == SURFACES and i.index < FIRST_SURFACE
+            predefined = (what == VARIABLE and i.index < FIRST_VARIABLE) or (what == SURFACES and i.index < FIRST_SURFACE)
             if not (everything or predefined or (what, i.index) in self.declared):
                 return
             implicit = i.kind >> 3
@@ -253,7 +256,11 @@ class _BodyText:
             self.inputs.pop(0)
 
     def declare(self, what: int, index: int) -> None:
-        if what == VARIABLE and index < FIRST_VARIABLE or what == SURFACES and index < FIRST_SURFACE or what == SAMPLERS and index >= len(self.body.samplers):
+        if (
+            (what == VARIABLE and index < FIRST_VARIABLE)
+            or (what == SURFACES and index < FIRST_SURFACE)
+            or (what == SAMPLERS and index >= len(self.body.samplers))
+        ):
             return
         if what == VARIABLE:
             alias = self.body.variables[index - FIRST_VARIABLE].alias

@@ -52,9 +52,8 @@ def _token_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 @functools.cache
 def _head_pattern() -> re.Pattern[str]:
     p = _patterns()
-    return re.compile(
-        rf"[ \t\f]*(?:(?P<LABEL>{p['LABEL']})|(?P<DIRECTIVE>{p['DIRECTIVE']})|(?:(?P<PREDICATION>{p['PREDICATION']})[ \t]*)?(?P<OPCODE>{p['OPCODE']})|(?P<BRACE>[{{}}])[ \t]*$)"
-    )
+    predicated = rf"(?:(?P<PREDICATION>{p['PREDICATION']})[ \t]*)?(?P<OPCODE>{p['OPCODE']})"
+    return re.compile(rf"[ \t\f]*(?:(?P<LABEL>{p['LABEL']})|(?P<DIRECTIVE>{p['DIRECTIVE']})|{predicated}|(?P<BRACE>[{{}}])[ \t]*$)")
 
 
 _BLOCK_COMMENT = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|//[^\n]*', re.DOTALL)

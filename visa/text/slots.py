@@ -307,9 +307,11 @@ class VariableSlot(Slot):
 
     def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
         index, body = args["variable"], printer.body
-        return (body.variable_name(index), body.addresses[index].name if args["class"] == 1 else "", body.predicates[index - 1].name if args["class"] == 2 else "")[
-            args["class"]
-        ]
+        return (
+            body.variable_name(index),
+            body.addresses[index].name if args["class"] == 1 else "",
+            body.predicates[index - 1].name if args["class"] == 2 else "",
+        )[args["class"]]
 
 
 # -- LSC -------------------------------------------------------------------------------------------------------
@@ -449,7 +451,7 @@ class AddressSlot(Slot):
 
     def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
-        surface = "" if kind == "flat" or kind == "arg" and args["surface"] == Immediate(types.UD, 0) else f"({printer.bare_scalar(args['surface'])})"
+        surface = "" if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0)) else f"({printer.bare_scalar(args['surface'])})"
         if "u" in self.fields:
             raws = [args[n] for n in ("u", "v", "r", "lod") if n in self.fields]
             while raws and raws[-1] == Raw(0, 0):
@@ -488,7 +490,15 @@ class MatrixSlot(Slot):
 
 
 def _scalar(operands: OperandReader, text: str) -> VectorOperand:
-    kind = "IMMEDIATE" if ":" in text else "NAME" if re.fullmatch(r"%?[A-Za-z_]\w*", text) else "VECTOR" if text[:1].isalpha() or text[:1] in "%_" else "EXPRESSION"
+    kind = (
+        "IMMEDIATE"
+        if ":" in text
+        else "NAME"
+        if re.fullmatch(r"%?[A-Za-z_]\w*", text)
+        else "VECTOR"
+        if text[:1].isalpha() or text[:1] in "%_"
+        else "EXPRESSION"
+    )
     return operands.bare_region((kind, text, 0), SCALAR)
 
 
@@ -507,9 +517,7 @@ def _slot(text: str, form: Form) -> Slot:
     if text.startswith("("):
         return ModesSlot(text[1:-1].split(","), form)
     if text.startswith("@"):
-        kind, _, field = text[1:].partition(":")
-        return {"data": lambda: DataSlot(field, form), "block2d": lambda: Block2DSlot(field), "tile": lambda: TileSlot(field),
-                "address": lambda: AddressSlot(form), "matrix": lambda: MatrixSlot("base")}[kind]()  # fmt: skip
+        return _lsc_slot(text[1:], form)
     if text.startswith("="):
         return ChoiceSlot(name[1:], {"format": enums.AVS_FORMATS, "mode": enums.AVS_MODES}[name[1:]])
     if name == "variable":
@@ -519,12 +527,29 @@ def _slot(text: str, form: Form) -> Slot:
         return OptionalVectorSlot(name, field.condition)
     if field.kind == "s" and form.mnemonic in ("dpas", "dpasw"):
         return BareRegionSlot(name)
-    simple = {
-        "d": lambda: VectorSlot(name, True), "s": lambda: VectorSlot(name, False), "r": lambda: RawSlot(name), "w": lambda: RawSlot(name),
-        "r*": lambda: RawListSlot(name), "r!": lambda: RawListSlot(name), "T": lambda: StateSlot(name, SURFACE), "S": lambda: StateSlot(name, SAMPLER),
-        "L": lambda: LabelSlot(name), "L*": lambda: LabelListSlot(name), "N2": lambda: StringSlot(name), "N4": lambda: StringSlot(name),
-    }  # fmt: skip
-    return simple[field.kind]() if field.kind in simple else IntegerSlot(name, field.kind, text.endswith("?"))
+    if field.kind in ("d", "s"):
+        return VectorSlot(name, field.kind == "d")
+    if field.kind in ("T", "S"):
+        return StateSlot(name, SURFACE if field.kind == "T" else SAMPLER)
+    if field.kind in _PLAIN:
+        return _PLAIN[field.kind](name)
+    return IntegerSlot(name, field.kind, text.endswith("?"))
+
+
+_PLAIN: dict[str, type[Slot]] = {
+    "r": RawSlot, "w": RawSlot, "r*": RawListSlot, "r!": RawListSlot, "L": LabelSlot, "L*": LabelListSlot, "N2": StringSlot, "N4": StringSlot,
+}  # fmt: skip
+
+
+def _lsc_slot(text: str, form: Form) -> Slot:
+    kind, _, name = text.partition(":")
+    if kind == "data":
+        return DataSlot(name, form)
+    if kind == "block2d":
+        return Block2DSlot(name)
+    if kind == "tile":
+        return TileSlot(name)
+    return AddressSlot(form) if kind == "address" else MatrixSlot("base")
 
 
 @functools.cache

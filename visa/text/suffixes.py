@@ -125,4 +125,4 @@ def suffix_text(form: Form, args: dict[str, Any]) -> str:
 
 def _later_needs(form: Form, suffix: Choice, args: dict[str, Any]) -> bool:
     """Cache controls come in pairs: the first is written if the second is."""
-    return suffix.field == "l1" and bool(args.get("l3")) or suffix.field == "l3" and bool(args.get("l1"))
+    return (suffix.field == "l1" and bool(args.get("l3"))) or (suffix.field == "l3" and bool(args.get("l1")))

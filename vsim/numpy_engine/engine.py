@@ -10,8 +10,8 @@ import numpy as np
 from visa.diagnostics import Diagnostic, SimulationError
 from vsim import threads
 from vsim.abi import Bound, Group
-from vsim.numpy_engine.execution import Execution
 from vsim.memory import SLM_ADDRESS_MASK
+from vsim.numpy_engine.execution import Execution
 from vsim.numpy_engine.memory import Rows
 
 BATCH_THREADS = 512
@@ -56,7 +56,7 @@ class _Batch:
         e.locate = self.describe
         slm = max(bound.slm_size, 4)
         e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), (group_numbers * slm).reshape(-1, 1), bound.slm_size,
-                           np.uint64(SLM_ADDRESS_MASK))  # fmt: skip
+                           SLM_ADDRESS_MASK)  # fmt: skip
         scratch = max(bound.scratch_size, 4)
         places = (np.arange(count) * scratch).reshape(-1, 1)
         e.scratch_space = Rows("scratch memory", np.zeros(scratch * count, np.uint8), places, bound.scratch_size)

@@ -42,7 +42,7 @@ class Context:
         self.em = em
         self._cache: dict[tuple[int, int], Mask] = {}
         if em is not None:
-            rows = em.any(axis=1)
+            rows: Any = em.any(axis=1)
             self.threads: Mask = True if rows.all() else rows[:, None]
 
     def lanes(self, offset: int, size: int) -> Mask:
@@ -389,7 +389,7 @@ class Execution(NumpyMachine):
         """Let blocked threads go on whose group is complete now."""
         for context in self.live:
             for pc, lanes in list(context.blocked.items()):
-                rows = lanes.any(axis=1)
+                rows: Any = lanes.any(axis=1)
                 ready = self._arrived(rows) & rows
                 if ready.any():
                     self.waited[ready] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,6 +99,7 @@ class NumpyMachine:
                         roots[root] = file[:, at : at + layout.sizes[root]]
                     else:
                         roots[root] = np.zeros((self.threads, layout.sizes[root]), np.uint8)
+                assert isinstance(kind, np.dtype)
                 views.append(roots[root].view(kind))
         return views
 
@@ -150,7 +152,7 @@ class NumpyMachine:
         if len(index) == 1 or len(set(index)) == 1:
             return slot, slice(index[0], index[0] + 1)
         step = index[1] - index[0]
-        if step > 0 and all(b - a == step for a, b in zip(index, index[1:], strict=False)):
+        if step > 0 and all(b - a == step for a, b in itertools.pairwise(index)):
             return slot, slice(index[0], index[-1] + 1, step)
         return slot, np.array(index)
 
@@ -349,10 +351,11 @@ class NumpyMachine:
         mode, inverse = predicate.mode, predicate.inverse
 
         def read() -> Array:
-            bits = self.views[slot][:, columns]
+            bits: Any = self.views[slot][:, columns]
             if mode:
                 bits = bits.any(axis=1, keepdims=True) if mode == "any" else bits.all(axis=1, keepdims=True)
-            return ~bits if inverse else bits
+            result: Array = ~bits if inverse else bits
+            return result
 
         return read
 
@@ -467,5 +470,3 @@ class NumpyMachine:
 
 def _both(mask: Mask, bits: Array) -> Mask:
     return bits if mask is True else mask & bits
-
-

@@ -31,7 +31,7 @@ class Rows:
     data: Bytes
     base: Array
     size: int
-    address_mask: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+    address_mask: int = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass
@@ -44,12 +44,15 @@ class Surface:
 
 def _gather(data: Bytes, offsets: Array, dtype: np.dtype[Any]) -> Array:
     size = dtype.itemsize
+    values: Array
     if size == 1:
-        return data[offsets]
+        values = data[offsets]
+        return values
     if not (offsets & (size - 1)).any():
         return data[: data.size // size * size].view(dtype)[offsets // size]
     index = offsets[..., None] + np.arange(size)
-    return np.ascontiguousarray(data[index]).view(dtype)[..., 0]
+    values = np.ascontiguousarray(data[index]).view(dtype)[..., 0]
+    return values
 
 
 def _scatter(data: Bytes, offsets: Array, values: Array) -> None:
@@ -115,7 +118,7 @@ class Access:
             return []
         space = self.space
         if isinstance(space, Rows):
-            offsets = self.check(self.address & space.address_mask, space.size, space.name)
+            offsets = self.check(self.address & np.uint64(space.address_mask), space.size, space.name)
             return [(space.data, offsets + self.per_lane(space.base), None)]
         if isinstance(space, Surface):
             numbers = self.per_lane(space.number)
@@ -178,7 +181,7 @@ def _bits(x: Array) -> Array:
     return x.view(f"u{x.itemsize}")
 
 
-_UPDATES: dict[str, Callable[..., Array]] = {
+_UPDATES: dict[str, Callable[..., Any]] = {
     "add": lambda old, x: old + x, "sub": lambda old, x: old - x, "inc": lambda old: old + old.dtype.type(1), "dec": lambda old: old - old.dtype.type(1),
     "min": lambda old, x: np.minimum(old, x), "max": lambda old, x: np.maximum(old, x), "xchg": lambda old, x: x, "and": lambda old, x: old & x,
     "or": lambda old, x: old | x, "xor": lambda old, x: old ^ x, "minsint": lambda old, x: _bits(np.minimum(_signed(old), _signed(x))),

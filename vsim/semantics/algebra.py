@@ -83,8 +83,8 @@ class Algebra(Protocol):
         """Lanes of x in another order (x has at least as many lanes as the largest index says, or one lane)."""
 
 
-class Space:
-    """Base of an engine's handles for address spaces."""
+Space = Any
+"""An engine's handle for an address space."""
 
 
 class Machine(Protocol):
@@ -94,9 +94,12 @@ class Machine(Protocol):
     translates calls them once, too).
     """
 
-    algebra: Algebra
     body: Body
     grf_size: int
+
+    @property
+    def algebra(self) -> Algebra:
+        """The engine's lane algebra."""
 
     def type_of(self, op: VectorOperand) -> DataType:
         """Type of the elements of an operand."""
@@ -169,3 +172,28 @@ class Machine(Protocol):
 
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
+
+    # -- control flow: lanes that leave wait at the place where they go on; the smallest place at which lanes wait runs first ----
+
+    def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
+        """These lanes go on at the label."""
+
+    def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
+        """All lanes of the threads for which ``taken`` holds go on at the label."""
+
+    def switch(self, labels: tuple[int, ...], index: Callable[[], Lanes]) -> Step:
+        """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
+
+    def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """These lanes run a subroutine of the same body and come back."""
+
+    def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """These lanes run the function that a string names."""
+
+    def call_address(self, address: Callable[[], Lanes], lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """Each thread's lanes run the function at its address."""
+
+    def leave(self, lanes: Callable[[], Mask]) -> Step:
+        """These lanes return from the subroutine or function, or end in the kernel."""
+
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Step: ...

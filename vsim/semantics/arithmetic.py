@@ -8,7 +8,15 @@ from visa.program import Instruction
 from visa.types import DF, UQ, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.core import (
-    alu, arithmetic_type, convert, destination, mask_of, own_type, real_type, semantics, source,
+    alu,
+    arithmetic_type,
+    convert,
+    destination,
+    mask_of,
+    own_type,
+    real_type,
+    semantics,
+    source,
 )  # fmt: skip
 
 
@@ -176,7 +184,7 @@ _dot_product("dph", 3, True)
 @semantics("line", "plane")
 def line(m: Machine, instruction: Instruction) -> Step:
     """line: p*x + q with p and q in elements 0 and 3; plane: p*u + q*v + r with r in element 3 and v one register behind u."""
-    args, a = instruction.args, m.algebra
+    args, _a = instruction.args, m.algebra
     count = args["exec"].size
     op = args["src0"]
     if not isinstance(op, General):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 from visa import types
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
 from visa.program import Instruction
@@ -210,7 +209,7 @@ def arithmetic_type(found: list[DataType], dst: DataType, instruction: Instructi
     negative = any(instruction.args[s].modifier in (NEG, NEG_ABS) for s in sources_of(instruction))
     signed = negative or any(t.is_signed for t in found)
     size = max(4, max(t.size for t in found), dst.size if dst.is_integer else 0)
-    if dst_op.modifier == SAT and size == 4 or dst.is_float:
+    if (dst_op.modifier == SAT and size == 4) or dst.is_float:
         size = 8
     return integer_of(size, signed)
 
@@ -268,5 +267,3 @@ def alu(rule: TypeRule, *names: str, rounded: bool = False) -> Callable[[Callabl
 def nothing(m: Machine, instruction: Instruction) -> Step:
     """An instruction without functional effect."""
     return lambda: None
-
-

@@ -8,7 +8,18 @@ from visa.program import Instruction
 from visa.types import UQ, DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.core import (
-    SEMANTICS, alu, bits_type, convert, destination, integer_of, mask_of, own_type, semantics, source, sources_of, type_of_source,
+    SEMANTICS,
+    alu,
+    bits_type,
+    convert,
+    destination,
+    integer_of,
+    mask_of,
+    own_type,
+    semantics,
+    source,
+    sources_of,
+    type_of_source,
 )  # fmt: skip
 
 
@@ -221,10 +232,10 @@ def boolean_function(a: Algebra, t: DataType, table: int, x: Lanes, y: Lanes, z:
         return known[table]()
 
     def of_x(bits: int) -> Lanes | int:
-        return {0: 0, 3: 1, 2: x}.get(bits, None) if bits != 1 else ~x
+        return {0: 0, 3: 1, 2: x}.get(bits) if bits != 1 else ~x
 
     def choose(selector: Lanes, one: Lanes | int, zero: Lanes | int) -> Lanes | int:
-        if one is zero or isinstance(one, int) and isinstance(zero, int) and one == zero:
+        if one is zero or (isinstance(one, int) and isinstance(zero, int) and one == zero):
             return one
         if isinstance(one, int):
             if isinstance(zero, int):

@@ -118,5 +118,3 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
 @alu(real_type, "rsqrt", "rsqtm", rounded=True)
 def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return _back(a, t, a.fdiv(a.const(1.0, DF), a.sqrt(_in_double(a, t, x))))
-
-

@@ -6,6 +6,7 @@ Payloads are structures of arrays: each channel or vector element of all lanes b
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from visa import types
 from visa.isa.enums import ATOMICS, COUNTS, LSC_ADDRESS_TYPES, LSC_ELEMENTS, OWORDS
@@ -35,17 +36,21 @@ def channels(mask: int) -> list[int]:
 
 def _payload(m: Machine, raw: Raw, count: int, memory: DataType, register: DataType, parts: int) -> tuple[list[Read], list[Callable[[Lanes, Mask], None]]]:
     """Readers (as the memory type) and writers (from it) of the parts of a payload."""
-    a, step = m.algebra, stride(m, count, register.size)
+    step = stride(m, count, register.size)
     reads, writes = [], []
     for k in range(parts):
         read, write = m.raw_reader(raw, k * step, count, register), m.raw_writer(raw, k * step, count, register)
-        if memory is register:
-            reads.append(read)
-            writes.append(write)
-        else:
-            reads.append(lambda read=read: a.cast(read(), memory))
-            writes.append(lambda value, mask, write=write: write(a.cast(value, register), mask))
+        reads.append(_read_as(m, read, memory, register))
+        writes.append(write if memory is register else partial(_write_as, m, write, register))
     return reads, writes
+
+
+def _read_as(m: Machine, read: Read, memory: DataType, register: DataType) -> Read:
+    return read if memory is register else lambda: m.algebra.cast(read(), memory)
+
+
+def _write_as(m: Machine, write: Callable[[Lanes, Mask], None], register: DataType, value: Lanes, mask: Mask) -> None:
+    write(m.algebra.cast(value, register), mask)
 
 
 def _transfer(
@@ -53,7 +58,7 @@ def _transfer(
     mask: Callable[[], Mask], *, store: bool,
 ) -> Step:  # fmt: skip
     """Load or store elements at ``address + offset`` for each offset; part k of the payload belongs to offset k."""
-    a, count = m.algebra, instruction.args["exec"].size
+    count = instruction.args["exec"].size
     reads, writes = _payload(m, raw, count, memory, register, len(offsets))
 
     def load_step() -> None:
@@ -67,7 +72,6 @@ def _transfer(
         for read, o in zip(reads, offsets, strict=True):
             m.store(where, base + _like(m, base, o) if o else base, read(), lanes, instruction)
 
-    del a
     return store_step if store else load_step
 
 
@@ -137,7 +141,9 @@ def gather(m: Machine, instruction: Instruction) -> Step:
 # -- blocks ----------------------------------------------------------------------------------------------------
 
 
-def _block(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, size: int, *, store: bool, element: DataType = types.UD) -> Step:
+def _block(
+    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, size: int, *, store: bool, element: DataType = types.UD
+) -> Step:
     """Consecutive bytes at a scalar address, for every thread at the instruction."""
     a, count = m.algebra, size // element.size
     places = a.iota(count, UQ) * a.const(element.size, UQ)
@@ -194,7 +200,7 @@ def svm_gather(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("svm_gather4scaled", "svm_scatter4scaled")
 def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
-    args, a = instruction.args, m.algebra
+    args, _a = instruction.args, m.algebra
     store = "src" in args
     base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, UQ)
     parts = [4 * c for c in channels(args["channel_mask"])]
@@ -223,15 +229,14 @@ def _atomic(
     if not instruction.form.mnemonic.startswith("lsc_"):
         operands.reverse()  # the data port's compare-and-swap has the new value first, LSC has it last
     for raw in operands:
-        read = m.raw_reader(raw, 0, count, register)
-        reads.append(read if memory is register else (lambda read=read: a.cast(read(), memory)))
+        reads.append(_read_as(m, m.raw_reader(raw, 0, count, register), memory, register))
     write = m.raw_writer(dst, 0, count, register)
     mask = mask_of(m, instruction)
     wanted = dst.var != 0
 
     def step() -> None:
         lanes = mask()
-        old = m.atomic(space(), op if wanted or op == "load" else op, address(), memory, [r() for r in reads], lanes, instruction)
+        old = m.atomic(space(), op, address(), memory, [r() for r in reads], lanes, instruction)
         if wanted:
             write(a.cast(old, register), lanes)
 
@@ -396,10 +401,12 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     def place(block: int, row: int, column: int) -> int:
         """Byte of an element of the block in the payload."""
         if args["order"] == 2:
-            return block * block_bytes + (column * pitch + row) * size
-        if group > 1:
-            return block * block_bytes + ((row // group) * pitch * group + column * group + row % group) * size
-        return block * block_bytes + (row * pitch + column) * size
+            element = column * pitch + row
+        elif group > 1:
+            element = (row // group) * pitch * group + column * group + row % group
+        else:
+            element = row * pitch + column
+        return int(block * block_bytes + element * size)
 
     transfers = [
         (m.raw_reader(raw, place(b, r, c), 1, memory), m.raw_writer(raw, place(b, r, c), 1, memory), b, r, c)

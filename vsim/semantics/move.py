@@ -9,7 +9,15 @@ from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.core import (
-    arithmetic_type, destination, element_type, float_type, integer_of, mask_of, semantics, source, type_of_source,
+    arithmetic_type,
+    destination,
+    element_type,
+    float_type,
+    integer_of,
+    mask_of,
+    semantics,
+    source,
+    type_of_source,
 )  # fmt: skip
 
 _RELATION_NAMES = {v: k for k, v in RELATIONS.items()}
@@ -229,11 +237,9 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     read, mask = source(m, src, count), m.mask(args["exec"], None)
     write = m.writer(dst, count)
     if to_type is UB:
-        half = (lambda: read()) if from_type is HF else (lambda: a.cast(read(), HF))
-        return lambda: write(to_bf8(a, half()), mask())
+        return lambda: write(to_bf8(a, a.cast(read(), HF)), mask())
     if to_type is types.B:
-        half = (lambda: read()) if from_type is HF else (lambda: a.cast(read(), HF))
-        return lambda: write(a.bitcast(half_to_hf8(a, half()), types.B), mask())
+        return lambda: write(a.bitcast(half_to_hf8(a, a.cast(read(), HF)), types.B), mask())
     if to_type is types.UD and from_type is F:
         return lambda: write(to_tf32(a, read()), mask())
     if from_type is UB:
@@ -274,5 +280,3 @@ def srnd(m: Machine, instruction: Instruction) -> Step:
         write(a.cast(a.bitcast(bits & a.const(0xFFFFE000, types.UD), F), HF), mask())
 
     return to_half
-
-

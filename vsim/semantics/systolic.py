@@ -89,7 +89,7 @@ def _widen(a: Algebra, value: Lanes, found: DataType, wanted: DataType) -> Lanes
     return widen_bf16(a, value) if found is BF else convert(a, value, found, wanted)
 
 
-def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> "Lanes":
+def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Lanes:
     """Words of up to 32 bits as UD lanes."""
     a = m.algebra
     if bits == 32:
