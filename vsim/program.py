@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, Sampler
 from vsim.memory import AddressSpace, Buffer
 
 ENGINES = ("llvm", "numpy")
+_LLVM_MISSING = False
 
 
 class Program:
@@ -25,6 +27,7 @@ class Program:
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
         self.buffers: dict[int, Buffer] = {}
+        self.native: Any = None
         for section in image.data:
             self.memory.allocate(section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address)
 
@@ -33,7 +36,7 @@ class Program:
         """Names of the kernels."""
         return [k.name for k in self.image.module.kernels]
 
-    def run(self, launch: Launch, engine: str = "numpy", threads: int | None = None, max_seconds: float | None = None) -> Bound:
+    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None) -> Bound:
         """Run one launch.
 
         Raises:
@@ -43,14 +46,35 @@ class Program:
         bound = bind(self.image, launch, self.memory, self.buffers, self.tree)
         if engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
+        if engine == "llvm" and self._run_native(bound, threads, max_seconds):
+            return bound
         from vsim.numpy_engine.engine import run as run_numpy
 
         run_numpy(bound, max_seconds)
         return bound
 
+    def _run_native(self, bound: Bound, threads: int | None, max_seconds: float | None) -> bool:
+        """Run on compiled code; False if the reference engine must do it."""
+        global _LLVM_MISSING
+        if _LLVM_MISSING:
+            return False
+        try:
+            from vsim.llvm_engine import engine as native
+        except (ImportError, OSError) as error:
+            _LLVM_MISSING = True
+            print(f"vsim: llvmlite cannot be loaded ({error}); running on numpy", file=sys.stderr)
+            return False
+        if self.native is None:
+            self.native = native.State()
+        try:
+            native.run(bound, self.native, threads, max_seconds)
+        except native.Unsupported:
+            return False
+        return True
+
     def launch(
         self, kernel: str, global_size: Sequence[int] | int, local_size: Sequence[int] | int | None = None, args: Sequence[Any] = (), *,
-        global_offset: Sequence[int] = (0, 0, 0), engine: str = "numpy", threads: int | None = None, max_seconds: float | None = None,
+        global_offset: Sequence[int] = (0, 0, 0), engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None,
     ) -> Bound:  # fmt: skip
         """Run a kernel over an ND-range.
 

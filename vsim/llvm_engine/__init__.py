@@ -1,0 +1,1 @@
+"""The fast engine: vISA to native code through LLVM."""

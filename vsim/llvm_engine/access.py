@@ -1,0 +1,386 @@
+"""Emits loads, stores and atomics: contiguous and uniform addresses take vector and scalar paths, everything is bounds-checked.
+
+``Place`` names a piece of memory: the flat address space, or a host pointer with a size (a surface, local memory, scratch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from visa.types import DataType
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.ir import Builder, Value, ir_type
+
+
+@dataclass
+class Place:
+    """Memory of a message. ``pointer`` and ``size`` are SSA values; None for the flat address space."""
+
+    kind: int
+    pointer: str | None = None
+    size: str | None = None
+    number: str = "0"
+    address_mask: int | None = None
+
+
+Fault = Callable[[str, int, str, str, str, str], None]
+"""Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
+
+
+
+class Access:
+    """Memory instructions of one function."""
+
+    def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str]) -> None:
+        self.b, self.context, self.fault, self.helpers = builder, context, fault, helpers
+
+    # -- one element ---------------------------------------------------------------------------------------
+
+    def offset_of(self, place: Place, address: Value) -> Value:
+        """The address as the place takes it: 32 bits within surfaces and local memory, 64 in the flat space."""
+        b = self.b
+        if place.pointer is None:
+            return address
+        narrow = address.narrow if address.narrow is not None else address
+        if place.address_mask is not None:
+            narrow = narrow & b.const(place.address_mask, narrow.type)
+        return narrow
+
+    def _wide(self, x: str, data_type: DataType) -> str:
+        return x if data_type.size == 8 else self.b.assign(f"zext i32 {x} to i64")
+
+    def resolve(self, place: Place, address: str, first: str, count: str, lane: str) -> str:
+        """Host pointer of ``address``; the bytes from ``first`` to ``first + count`` relative to it are inside, or the function is left."""
+        b = self.b
+        low = b.assign(f"add i64 {address}, {first}")
+        if place.pointer is None:
+            slot = b.assign(f"lshr i64 {low}, 32")
+            limit = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
+            outside = b.assign(f"icmp uge i64 {slot}, {limit}")
+            slot = b.assign(f"select i1 {outside}, i64 0, i64 {slot}")
+            table = b.assign(f"load ptr, ptr {b.offset(self.context, cx.SLOT_TABLE)}, align 8, !invariant.load !0")
+            entry = b.assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {table}, i64 {slot}")
+            base = b.assign(f"load i64, ptr {entry}, align 8, !invariant.load !0")
+            pointer = b.assign(f"load ptr, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
+            size = b.assign(f"load i64, ptr {b.offset(entry, 16)}, align 8, !invariant.load !0")
+            start = b.assign(f"sub i64 {low}, {base}")
+            offset = b.assign(f"sub i64 {address}, {base}")
+        else:
+            assert place.size
+            pointer, size, start, offset = place.pointer, place.size, low, address
+        beyond = b.assign(f"icmp ugt i64 {start}, {size}")
+        room = b.assign(f"sub i64 {size}, {start}")
+        short = b.assign(f"icmp ult i64 {room}, {count}")
+        bad = b.assign(f"or i1 {beyond}, {short}")
+        self.fault(bad, place.kind, lane, low, place.number, size)
+        return b.assign(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def _active(self, mask: Any, lanes: int) -> tuple[Value | None, str, str]:
+        """Mask as a vector (None for all), first and last active lane as i64."""
+        b = self.b
+        if mask is True:
+            return None, "0", str(lanes - 1)
+        vector = b.broadcast(mask, lanes)
+        packed = b.assign(f"bitcast {vector.typed} to i{lanes}") if lanes > 1 else b.assign(f"zext i1 {vector.text} to i8")
+        width = max(lanes, 8) if lanes == 1 else lanes
+        for name in ("cttz", "ctlz"):
+            b.declare(f"llvm.{name}.i{width}", f"i{width}", f"i{width}, i1")
+        first = b.assign(f"call i{width} @llvm.cttz.i{width}(i{width} {packed}, i1 true)")
+        last = b.assign(f"call i{width} @llvm.ctlz.i{width}(i{width} {packed}, i1 true)")
+        last = b.assign(f"sub i{width} {width - 1}, {last}")
+
+        def to64(x: str) -> str:
+            return x if width == 64 else b.assign(f"{'zext' if width < 64 else 'trunc'} i{width} {x} to i64")
+
+        return vector, to64(first), to64(last)
+
+    def _guard(self, mask: Any) -> tuple[str, str] | None:
+        """Open a block that runs only if some lane is active; its label and the label behind it."""
+        if mask is True:
+            return None
+        b = self.b
+        some = b.any(mask)
+        inside, behind = b.new_label("active"), b.new_label("behind")
+        here = b.new_label("before")
+        b.emit(f"br label %{here}")
+        b.label(here)
+        b.emit(f"br i1 {some}, label %{inside}, label %{behind}")
+        b.label(inside)
+        return here, behind
+
+    def _close(self, guard: tuple[str, str] | None, value: Value | None, data_type: DataType, lanes: int) -> Value | None:
+        b = self.b
+        if guard is None:
+            return value
+        here, behind = guard
+        last = b.new_label("inside")
+        b.emit(f"br label %{last}")
+        b.label(last)
+        b.emit(f"br label %{behind}")
+        b.label(behind)
+        if value is None:
+            return None
+        zero = b.splat_literal("0.0" if data_type.is_float else "0", data_type, lanes)
+        return b.value(data_type, lanes, f"phi {ir_type(data_type, lanes)} [ {value.text}, %{last} ], [ {zero}, %{here} ]")
+
+    def load(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value:
+        """One element for each lane, 0 where the mask does not hold."""
+        b = self.b
+        mask_lanes = 1 if mask is True else mask.lanes
+        if address.lanes == 1:
+            guard = self._guard(mask)
+            offset = self.offset_of(place, address)
+            where = self._wide(offset.text, offset.type)
+            lane = "0" if mask is True or mask_lanes == 1 else self._active(mask, mask_lanes)[1]
+            pointer = self.resolve(place, where, "0", str(data_type.size), lane)
+            value = b.load(data_type, 1, pointer, 1)
+            found = self._close(guard, value, data_type, 1)
+            assert found
+            return found
+        lanes = address.lanes
+        guard = self._guard(mask)
+        found = self._load_lanes(place, self.offset_of(place, address), data_type, mask, lanes)
+        result = self._close(guard, found, data_type, lanes)
+        assert result
+        return result
+
+    def _pattern(self, offset: Value, size: int, vector: Value | None, first: str) -> tuple[str, str, str]:
+        """The address that lane 0 would have, whether the active lanes follow each other, whether they are all the same (i1)."""
+        b, t = self.b, offset.type
+        scalar = ir_type(t, 1)
+        lanes = offset.lanes
+        at_first = b.assign(f"extractelement {offset.typed}, i64 {first}")
+        number = first if t.size == 8 else (first if first.isdigit() else b.assign(f"trunc i64 {first} to i32"))
+        back = str(int(first) * size) if first.isdigit() else b.assign(f"mul {scalar} {number}, {size}")
+        base = at_first if back == "0" else b.assign(f"sub {scalar} {at_first}, {back}")
+        steps = Value(b, t, lanes, "<" + ", ".join(f"{scalar} {i * size}" for i in range(lanes)) + ">")
+        expected = Value(b, t, 1, base) + steps
+        same = offset == expected
+        equal = offset == Value(b, t, 1, at_first)
+        if vector is not None:
+            outside = ~vector
+            same, equal = same | outside, equal | outside
+        return base, b.all(same), b.all(equal)
+
+    def _load_lanes(self, place: Place, offset: Value, data_type: DataType, mask: Any, lanes: int) -> Value:
+        b, size = self.b, data_type.size
+        vector, first, last = self._active(mask, lanes)
+        base, contiguous, uniform = self._pattern(offset, size, vector, first)
+        follow, other, single, scattered, done = (b.new_label(s) for s in ("contiguous", "other", "uniform", "scattered", "loaded"))
+        b.emit(f"br i1 {contiguous}, label %{follow}, label %{other}")
+        b.label(follow)
+        where = self._wide(base, offset.type)
+        start, count = self._span(first, last, size)
+        pointer = self.resolve(place, where, start, count, first)
+        ir = ir_type(data_type, lanes)
+        if vector is None:
+            one = b.load(data_type, lanes, pointer, 1)
+        else:
+            scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(ir_type(data_type, 1), ir_type(data_type, 1))
+            name = f"llvm.masked.load.v{lanes}{scalar}.p0"
+            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if b.old_masked else f"ptr, <{lanes} x i1>, {ir}")
+            align = "i32 1, " if b.old_masked else ""
+            attribute = "" if b.old_masked else "align 1 "
+            one = b.value(data_type, lanes, f"call {ir} @{name}(ptr {attribute}{pointer}, {align}{vector.typed}, {ir} zeroinitializer)")
+        follow_end = self._end_of_block(done)
+        b.label(other)
+        b.emit(f"br i1 {uniform}, label %{single}, label %{scattered}")
+        b.label(single)
+        at = b.assign(f"extractelement {offset.typed}, i64 {first}")
+        pointer = self.resolve(place, self._wide(at, offset.type), "0", str(size), first)
+        two = b.broadcast(b.load(data_type, 1, pointer, 1), lanes)
+        single_end = self._end_of_block(done)
+        b.label(scattered)
+        three = self._helper_load(place, offset, data_type, vector, lanes)
+        scattered_end = self._end_of_block(done)
+        b.label(done)
+        arms = ", ".join(f"[ {v.text}, %{e} ]" for v, e in ((one, follow_end), (two, single_end), (three, scattered_end)))
+        return b.value(data_type, lanes, f"phi {ir} {arms}")
+
+    def _span(self, first: str, last: str, size: int) -> tuple[str, str]:
+        """First byte and number of bytes of the active lanes of a contiguous access."""
+        b = self.b
+        if first.isdigit() and last.isdigit():
+            return str(int(first) * size), str((int(last) - int(first) + 1) * size)
+        start = b.assign(f"mul i64 {first}, {size}")
+        difference = b.assign(f"sub i64 {last}, {first}")
+        count = b.assign(f"mul i64 {b.assign(f'add i64 {difference}, 1')}, {size}")
+        return start, count
+
+    def _end_of_block(self, target: str) -> str:
+        b = self.b
+        end = b.new_label("end")
+        b.emit(f"br label %{end}")
+        b.label(end)
+        b.emit(f"br label %{target}")
+        return end
+
+    def store(self, place: Place, address: Value, value: Value, mask: Any) -> None:
+        """One element for each active lane; of lanes with one address the highest wins."""
+        b, data_type = self.b, value.type
+        lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
+        guard = self._guard(mask)
+        if address.lanes == 1:
+            vector, _, last = self._active(mask, lanes)
+            offset = self.offset_of(place, address)
+            pointer = self.resolve(place, self._wide(offset.text, offset.type), "0", str(data_type.size), last)
+            element = value if value.lanes == 1 else b.value(data_type, 1, f"extractelement {value.typed}, i64 {last}")
+            b.store(element, pointer, 1)
+        else:
+            self._store_lanes(place, self.offset_of(place, address), b.broadcast(value, lanes), mask, lanes)
+        self._close(guard, None, data_type, lanes)
+
+    def _store_lanes(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
+        b, size = self.b, value.type.size
+        vector, first, last = self._active(mask, lanes)
+        base, contiguous, _ = self._pattern(offset, size, vector, first)
+        follow, scattered, done = (b.new_label(s) for s in ("contiguous", "scattered", "stored"))
+        b.emit(f"br i1 {contiguous}, label %{follow}, label %{scattered}")
+        b.label(follow)
+        start, count = self._span(first, last, size)
+        pointer = self.resolve(place, self._wide(base, offset.type), start, count, first)
+        if vector is None:
+            b.store(value, pointer, 1)
+        else:
+            scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(ir_type(value.type, 1), ir_type(value.type, 1))
+            name = f"llvm.masked.store.v{lanes}{scalar}.p0"
+            b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if b.old_masked else f"{value.ir}, ptr, <{lanes} x i1>")
+            align = "i32 1, " if b.old_masked else ""
+            attribute = "" if b.old_masked else "align 1 "
+            b.emit(f"call void @{name}({value.typed}, ptr {attribute}{pointer}, {align}{vector.typed})")
+        b.emit(f"br label %{done}")
+        b.label(scattered)
+        self._helper_call("store", place, offset, vector, lanes, value.type, [value])
+        b.emit(f"br label %{done}")
+        b.label(done)
+
+    # -- lanes one by one ----------------------------------------------------------------------------------
+
+    def _helper_load(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, lanes: int) -> Value:
+        out = self._helper_call("load", place, offset, vector, lanes, data_type, [])
+        return self.b.load(data_type, lanes, out, 64)
+
+    def _helper_call(
+        self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value]
+    ) -> str:
+        """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results."""
+        b = self.b
+        flat = place.pointer is None
+        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}"
+        if name not in self.helpers:
+            self.helpers[name] = ""
+            self.helpers[name] = _helper(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), b.intrinsics)
+        scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
+        addresses = scratch
+        b.store(b.broadcast(offset, lanes), addresses, 64)
+        position = -(-lanes * 8 // 64) * 64
+        result = b.offset(scratch, position)
+        pointers = []
+        for k, value in enumerate(sources):
+            at = b.offset(scratch, position * (2 + k))
+            b.store(b.broadcast(value, lanes), at, 64)
+            pointers.append(f", ptr {at}")
+        if vector is None:
+            bits = str((1 << lanes) - 1) if lanes < 64 else "-1"
+        elif lanes == 1:
+            bits = b.assign(f"zext i1 {vector.text} to i64")
+        else:
+            packed = b.assign(f"bitcast {vector.typed} to i{lanes}")
+            bits = packed if lanes == 64 else b.assign(f"zext i{lanes} {packed} to i64")
+        region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
+        bad = b.assign(f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}{region}{''.join(pointers)})")
+        failed = b.assign(f"icmp sge i64 {bad}, 0")
+        place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
+        wrong = b.assign(f"select i1 {failed}, ptr {place_of}, ptr {addresses}")
+        at_lane = b.assign(f"load {ir_type(offset.type, 1)}, ptr {wrong}, align {offset.type.size}")
+        self.fault(failed, place.kind, bad, self._wide(at_lane, offset.type), place.number, place.size or "0")
+        return result
+
+    def atomic(self, place: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any) -> Value:
+        """Atomic operations in lane order; old values, 0 where the mask does not hold."""
+        lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
+        b = self.b
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        offset = b.broadcast(self.offset_of(place, address), lanes)
+        out = self._helper_call(op, place, offset, vector, lanes, data_type, sources)
+        return b.load(data_type, lanes, out, 64)
+
+
+_RMW = {
+    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max", "xchg": "xchg",
+    "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+_FLOAT_UPDATES = {"fadd", "fsub", "fmin", "fmax", "fcmpwr"}
+
+
+def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, intrinsics: dict[str, str]) -> str:
+    """A function that goes through the active lanes; it returns the first lane whose address is outside, or -1.
+
+    Arguments: context, addresses, results, active lanes as bits, (pointer and size of a region,) sources.
+    """
+    ty, size = ir_type(data_type, 1), data_type.size
+    region = "" if flat else ", ptr %region, i64 %limit"
+    extra = "".join(f", ptr %source{k}" for k in range(sources))
+    intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
+    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits{region}{extra}) {{", "entry:"]
+    for lane_start in range(0, lanes * size, 64):
+        if op != "store" and lane_start < lanes * size:
+            width = min(64, lanes * size - lane_start)
+            out.append(f"  %z{lane_start} = getelementptr i8, ptr %results, i64 {lane_start}")
+            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{lane_start}, align {width if width & (width - 1) == 0 else 1}")
+    if flat:
+        out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
+                f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
+    out += ["  br label %head", "head:", "  %left = phi i64 [ %bits, %entry ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
+            "  br i1 %none, label %done, label %body", "body:", "  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)",
+            "  %less = sub i64 %left, 1", "  %rest = and i64 %left, %less", f"  %ap = getelementptr {index}, ptr %addresses, i64 %lane"]  # fmt: skip
+    out.append(f"  %a0 = load {index}, ptr %ap")
+    out.append("  %a = zext i32 %a0 to i64" if index == "i32" else "  %a = or i64 %a0, 0")
+    if flat:
+        out += ["  %slot = lshr i64 %a, 32", "  %far = icmp uge i64 %slot, %count", "  br i1 %far, label %bad, label %near", "near:",
+                f"  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot", "  %base = load i64, ptr %e",
+                "  %pp = getelementptr i8, ptr %e, i64 8", "  %region = load ptr, ptr %pp", "  %lp = getelementptr i8, ptr %e, i64 16",
+                "  %limit = load i64, ptr %lp", "  %off = sub i64 %a, %base"]  # fmt: skip
+    else:
+        out += ["  %off = or i64 %a, 0"]
+    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", f"  %short = icmp ult i64 %room, {size}",
+            "  %out = or i1 %beyond, %short", "  br i1 %out, label %bad, label %good", "good:", "  %p = getelementptr i8, ptr %region, i64 %off",
+            f"  %rp = getelementptr {ty}, ptr %results, i64 %lane"]  # fmt: skip
+    for k in range(sources):
+        out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
+    out += _update(op, ty, size)
+    out += ["next:", "  br label %head", "bad:", "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
+    return "\n".join(out)
+
+
+def _update(op: str, ty: str, size: int) -> list[str]:
+    """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
+    if op == "load":
+        return [f"  %v = load {ty}, ptr %p, align 1", f"  store {ty} %v, ptr %rp", "  br label %next"]
+    if op == "store":
+        return [f"  store {ty} %s0, ptr %p, align 1", "  br label %next"]
+    if op in _RMW:
+        operand = "1" if op in ("inc", "dec") else "%s0"
+        return [f"  %old = atomicrmw {_RMW[op]} ptr %p, {ty} {operand} monotonic, align {size}", f"  store {ty} %old, ptr %rp", "  br label %next"]
+    if op == "cmpxchg":
+        return [f"  %pair = cmpxchg ptr %p, {ty} %s0, {ty} %s1 monotonic monotonic, align {size}", f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0",
+                f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
+    real = {4: "float", 8: "double", 2: "half"}[size]
+    compare = {
+        "fmax": [f"  %g = fcmp ogt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
+        "fmin": [f"  %g = fcmp olt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
+        "fadd": [f"  %t = fadd {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
+        "fsub": [f"  %t = fsub {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
+        "fcmpwr": [f"  %k = fcmp oeq {real} %x, %y", f"  %new = select i1 %k, {ty} %s1, {ty} %seen"],
+    }[op]
+    return [f"  %start = load atomic {ty}, ptr %p monotonic, align {size}", "  br label %again", "again:",
+            f"  %seen = phi {ty} [ %start, %good ], [ %old, %again ]", f"  %x = bitcast {ty} %seen to {real}", f"  %y = bitcast {ty} %s0 to {real}",
+            *compare, f"  %pair = cmpxchg ptr %p, {ty} %seen, {ty} %new monotonic monotonic, align {size}",
+            f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0", f"  %ok = extractvalue {{ {ty}, i1 }} %pair, 1",
+            "  br i1 %ok, label %written, label %again", "written:", f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
+
+

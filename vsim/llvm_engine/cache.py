@@ -1,0 +1,92 @@
+"""Compiled code on disk: files named by a digest of everything that the code depends on, checked when read, bounded in number of bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+LIMIT_BYTES = 256 << 20
+_MAGIC = b"visakit-object-1\n"
+
+
+def directory() -> Path | None:
+    """Where objects are kept; None if caching is switched off with VISAKIT_CACHE=off."""
+    setting = os.environ.get("VISAKIT_CACHE")
+    if setting == "off":
+        return None
+    base = Path(setting) if setting else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "visakit"
+    return base
+
+
+def _sources() -> bytes:
+    """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
+    package = Path(__file__).parent.parent
+    rows = []
+    for folder in (package, package / "semantics", package / "llvm_engine", package.parent / "visa", package.parent / "visa" / "isa"):
+        for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                rows.append(f"{entry.name}:{status.st_size}:{status.st_mtime_ns}")
+    return "\n".join(rows).encode()
+
+
+_SOURCES: bytes | None = None
+
+
+def key(*parts: object) -> str:
+    """A digest of the parts and of the sources."""
+    global _SOURCES
+    if _SOURCES is None:
+        _SOURCES = _sources()
+    digest = hashlib.sha256(_SOURCES)
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def load(name: str) -> bytes | None:
+    """An object by its key, or None if it is absent or damaged."""
+    base = directory()
+    if base is None:
+        return None
+    path = base / f"{name}.o"
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    head, body = data[: len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
+    if head != _MAGIC + hashlib.sha256(body).digest():
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return body
+
+
+def save(name: str, body: bytes) -> None:
+    """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
+    base = directory()
+    if base is None:
+        return
+    with contextlib.suppress(OSError):
+        base.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=base, suffix=".tmp")
+        with os.fdopen(handle, "wb") as f:
+            f.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, base / f"{name}.o")
+        _trim(base)
+
+
+def _trim(base: Path) -> None:
+    """Remove the objects that were not used for longest, until the rest fits."""
+    entries = sorted(((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(base) if e.name.endswith(".o")), reverse=True)
+    total = 0
+    for _, size, path in entries:
+        total += size
+        if total > LIMIT_BYTES:
+            os.unlink(path)

@@ -1,0 +1,170 @@
+"""Modules to native code: the driver loop, LLVM's passes, and objects that can be kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from llvmlite import binding as llvm
+
+from visa.program import Body
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.function import Function, Unit
+from vsim.llvm_engine.ir import MASK, ir_type
+
+_INITIALIZED = False
+
+
+def initialize() -> None:
+    """Make LLVM ready for the host."""
+    global _INITIALIZED
+    if not _INITIALIZED:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _INITIALIZED = True
+
+
+def _coroutine_end() -> tuple[str, str]:
+    """Declaration and call of llvm.coro.end, whose form changed between versions of LLVM."""
+    forms = (
+        ("declare void @llvm.coro.end(ptr, i1, token)", "call void @llvm.coro.end(ptr %handle, i1 false, token none)"),
+        ("declare i1 @llvm.coro.end(ptr, i1, token)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)"),
+        ("declare i1 @llvm.coro.end(ptr, i1)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false)"),
+    )
+    for declaration, call in forms:
+        try:
+            llvm.parse_assembly(declaration).verify()
+            return declaration, call
+        except RuntimeError:
+            continue
+    return forms[0]
+
+
+COROUTINE_END = _coroutine_end()
+
+_COROUTINES = """
+declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+declare i64 @llvm.coro.size.i64()
+declare ptr @llvm.coro.begin(token, ptr)
+declare i8 @llvm.coro.suspend(token, i1)
+declare ptr @llvm.coro.free(token, ptr)
+declare void @llvm.coro.resume(ptr)
+declare i1 @llvm.coro.done(ptr)
+"""
+
+
+def module_text(bound: Any, full: bool) -> tuple[str, list[Body]]:
+    """The IR of a launch's kernel and everything that it can call, and the functions by number."""
+    image = bound.image
+    bodies = [bound.kernel, *image.module.functions]
+    unit = Unit(bound, full)
+    unit.has_barrier = any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in bound.kernel.instructions)
+    del bodies
+    unit.function(bound.kernel)
+    texts, done = [], 0
+    while done < len(unit.wanted):
+        texts.append(Function(unit, unit.wanted[done]).text())
+        done += 1
+    helpers = list(unit.helpers.values())
+    parts = [*unit.intrinsics.values(), _driver(bound, unit), *texts, *helpers]
+    if unit.has_barrier:
+        parts = [_COROUTINES, COROUTINE_END[0], *parts]
+    parts.append('attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }')
+    parts.append('!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}')
+    return "\n".join(parts), unit.wanted
+
+
+def _field(name: str, base: str, offset: int, ty: str = "i64") -> list[str]:
+    return [f"  %{name}.p = getelementptr i8, ptr {base}, i64 {offset}", f"  %{name} = load {ty}, ptr %{name}.p, align 8"]
+
+
+def _driver(bound: Any, unit: Unit) -> str:
+    """``run(context, worker)``: takes work-groups from the common counter until there are none."""
+    simd, em = bound.simd, ir_type(MASK, bound.simd)
+    unit.intrinsics.setdefault("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    lines = ["define void @run(ptr noalias %ctx, ptr %worker) #0 {", "entry:"]
+    for name, offset in (("count", cx.GROUP_COUNT), ("nx", cx.COUNTS), ("ny", cx.COUNTS + 8), ("nz", cx.COUNTS + 16), ("px", cx.PARTIAL),
+                         ("py", cx.PARTIAL + 8), ("pz", cx.PARTIAL + 16), ("slm_size", cx.SLM_SIZE)):  # fmt: skip
+        lines += _field(name, "%ctx", offset)
+    lines += _field("variants", "%ctx", cx.VARIANTS, "ptr")
+    lines += _field("slm", "%worker", cx.WORKER_SLM, "ptr") + _field("arena", "%worker", cx.WORKER_ARENA, "ptr")
+    lines += _field("handles", "%worker", cx.WORKER_HANDLES, "ptr") + _field("arena_size", "%worker", cx.WORKER_ARENA_SIZE)
+    lines += [
+        "  %lx = sub i64 %nx, 1", "  %ly = sub i64 %ny, 1", "  %lz = sub i64 %nz, 1", "  br label %next", "next:",
+        "  %g = atomicrmw add ptr %ctx, i64 1 monotonic", "  %over = icmp uge i64 %g, %count", "  br i1 %over, label %done, label %group", "group:",
+        *_field("stop", "%ctx", cx.STOP), *_field("failed", "%ctx", cx.FAULT), "  %either = or i64 %stop, %failed", "  %halt = icmp ne i64 %either, 0",
+        "  br i1 %halt, label %done, label %place", "place:", "  %gx = urem i64 %g, %nx", "  %gr = udiv i64 %g, %nx", "  %gy = urem i64 %gr, %ny",
+        "  %gz = udiv i64 %gr, %ny", "  %ex = icmp eq i64 %gx, %lx", "  %ey = icmp eq i64 %gy, %ly", "  %ez = icmp eq i64 %gz, %lz",
+        "  %vx = select i1 %ex, i64 %px, i64 0", "  %vy = select i1 %ey, i64 %py, i64 0", "  %vz = select i1 %ez, i64 %pz, i64 0",
+        "  %v1 = or i64 %vx, %vy", "  %v = or i64 %v1, %vz", f"  %variant = getelementptr [{cx.VARIANT_SIZE} x i8], ptr %variants, i64 %v",
+        *_field("items", "%variant", cx.VARIANT_ITEMS), *_field("threads", "%variant", cx.VARIANT_THREADS),
+        "  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)", "  br label %thread", "thread:",
+        "  %t = phi i64 [ 0, %place ], [ %t1, %after ]", "  %used = phi i64 [ 0, %place ], [ %used1, %after ]", f"  %first = mul i64 %t, {simd}",
+        "  %left = sub i64 %items, %first", f"  %short = icmp ult i64 %left, {simd}", f"  %lanes = select i1 %short, i64 %left, i64 {simd}",
+        f"  %gone = sub i64 {simd}, %lanes", f"  %bits64 = lshr i64 {(1 << simd) - 1}, %gone", f"  %bits = trunc i64 %bits64 to i{simd}",
+        f"  %mask = bitcast i{simd} %bits to {em}" if simd > 1 else "  %mask = icmp ne i64 %lanes, 0", "  %t1 = add i64 %t, 1",
+    ]  # fmt: skip
+    arguments = f"ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %t, {em} %mask"
+    if not unit.has_barrier:
+        lines += [f"  call void @kernel({arguments}, ptr null)", "  %used1 = add i64 %used, 0", "  br label %after", "after:",
+                  "  %more = icmp ult i64 %t1, %threads", "  br i1 %more, label %thread, label %next", "done:", "  ret void", "}"]  # fmt: skip
+        return "\n".join(lines)
+    lines += [
+        "  %frame = getelementptr i8, ptr %arena, i64 %used", f"  %handle = call ptr @kernel({arguments}, ptr %frame)",
+        "  %slot = getelementptr ptr, ptr %handles, i64 %t", "  store ptr %handle, ptr %slot, align 8",
+        *_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE), "  %frame_up = add i64 %frame_size, 127", "  %frame_space = and i64 %frame_up, -64",
+        "  %used1 = add i64 %used, %frame_space", "  %next_end = add i64 %used1, %frame_space", "  %full = icmp ugt i64 %next_end, %arena_size",
+        "  br i1 %full, label %nospace, label %after", "after:", "  %more = icmp ult i64 %t1, %threads",
+        "  br i1 %more, label %thread, label %phase", "phase:", "  br label %check", "check:", "  %c = phi i64 [ 0, %phase ], [ %c1, %check ]",
+        "  %ended = phi i64 [ 0, %phase ], [ %ended1, %check ]", "  %cs = getelementptr ptr, ptr %handles, i64 %c", "  %ch = load ptr, ptr %cs, align 8",
+        "  %isdone = call i1 @llvm.coro.done(ptr %ch)", "  %isdone64 = zext i1 %isdone to i64", "  %ended1 = add i64 %ended, %isdone64",
+        "  %c1 = add i64 %c, 1", "  %cmore = icmp ult i64 %c1, %threads", "  br i1 %cmore, label %check, label %checked", "checked:",
+        *_field("failed2", "%ctx", cx.FAULT), *_field("stop2", "%ctx", cx.STOP), "  %either2 = or i64 %failed2, %stop2", "  %bad2 = icmp ne i64 %either2, 0",
+        "  br i1 %bad2, label %done, label %balance", "balance:", "  %all = icmp eq i64 %ended1, %threads", "  br i1 %all, label %next, label %some",
+        "some:", "  %none = icmp eq i64 %ended1, 0", "  br i1 %none, label %resume, label %stuck", "resume:", "  %r = phi i64 [ 0, %some ], [ %r1, %resume ]",
+        "  %rs = getelementptr ptr, ptr %handles, i64 %r", "  %rh = load ptr, ptr %rs, align 8", "  call void @llvm.coro.resume(ptr %rh)",
+        "  %r1 = add i64 %r, 1", "  %rmore = icmp ult i64 %r1, %threads", "  br i1 %rmore, label %resume, label %phase", "stuck:",
+        *_record(cx.BARRIER, "s"), "  br label %done", "nospace:", *_record(cx.FRAMES, "n"), "  br label %done", "done:", "  ret void", "}",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _record(kind: int, stem: str) -> list[str]:
+    values = [str(kind), "0", "0", "0", "0", "0", "0", "0", "%gx", "%gy", "%gz"]
+    lines = []
+    for n, value in enumerate(values):
+        lines += [f"  %{stem}{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 {value}, ptr %{stem}{n}, align 8"]
+    return [*lines, f"  %{stem}f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", f"  store i64 1, ptr %{stem}f, align 8"]
+
+
+def target_machine(level: int) -> Any:
+    """A target machine for the host."""
+    initialize()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, reloc="pic", codemodel="small")
+
+
+def compile_object(text: str, instructions: int) -> bytes:
+    """Native object code of a module; large straight-line code gets a lighter pipeline."""
+    machine = target_machine(2 if instructions < 1500 else 1)
+    module = llvm.parse_assembly(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if instructions < 600 else 1)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+class Native:
+    """Loaded object code; keeps LLVM's memory alive."""
+
+    def __init__(self, code: bytes) -> None:
+        machine = target_machine(0)
+        module = llvm.parse_assembly("")
+        self.engine = llvm.create_mcjit_compiler(module, machine)
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self.engine.finalize_object()
+        address = self.engine.get_function_address("run")
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)

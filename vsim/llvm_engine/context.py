@@ -1,0 +1,33 @@
+"""The structures that compiled code and Python share: offsets in bytes, all fields 8 bytes wide."""
+
+from __future__ import annotations
+
+# One for each launch.
+NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
+COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
+LOCAL_SIZE = 160
+FAULT_INFO = 184
+CONTEXT_SIZE = 320
+
+FAULT_FIELDS = ("kind", "body", "instruction", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES = range(9)
+"""Kinds of faults."""
+
+# One for each worker thread.
+WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE = range(0, 56, 8)
+WORKER_SIZE = 64
+
+# One for each combination of partial dimensions of a group.
+VARIANT_PAYLOAD, VARIANT_IDS, VARIANT_ITEMS, VARIANT_THREADS = range(0, 32, 8)
+VARIANT_SIZE = 32
+
+SLOT_ENTRY = 24
+"""Slot table: base address, host pointer, size."""
+SURFACE_ENTRY = 16
+"""Surface table: host pointer, size."""
+SURFACE_LIMIT = 256
+
+# Registers that all bodies of a thread share, behind the identity of the thread.
+SHARED_IDENTITY = 0
+SHARED_DEPTH = 40
+SHARED_REGISTERS = 64

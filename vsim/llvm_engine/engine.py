@@ -1,0 +1,266 @@
+"""Runs launches on compiled code."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.cisa import write_module
+from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.program import Body
+from visa.text.printer import BodyPrinter
+from vsim import threads
+from vsim.abi import Bound, Group
+from vsim.llvm_engine import cache
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.function import Unsupported
+from vsim.llvm_engine.workers import POOL, default_threads
+from vsim.memory import AddressSpace, Buffer
+
+Words = npt.NDArray[np.uint64]
+ARENA_BYTES = 16 << 20
+
+
+def aligned(size: int, dtype: str = "u1") -> npt.NDArray[Any]:
+    """Zeroed memory that begins at a multiple of 64."""
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype)
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Where an array begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+@dataclass
+class Code:
+    """Compiled code of a kernel with the bodies that fault records name by number."""
+
+    native: Any
+    bodies: list[Body]
+
+
+@dataclass
+class Worker:
+    """Memory of one worker thread."""
+
+    block: Words
+    slm: npt.NDArray[Any]
+    scratch: npt.NDArray[Any]
+    arena: npt.NDArray[Any] | None = None
+    handles: npt.NDArray[Any] | None = None
+
+
+@dataclass
+class State:
+    """What is kept for a program between launches."""
+
+    codes: dict[tuple[str, bool], Code | Unsupported] = field(default_factory=dict)
+    image_digest: bytes = b""
+    table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
+    table_entries: int = -1
+    ids: dict[tuple[Any, ...], npt.NDArray[Any]] = field(default_factory=dict)
+    workers: dict[tuple[int, int, int, bool], list[Worker]] = field(default_factory=dict)
+
+
+def _slot_table(state: State, memory: AddressSpace) -> None:
+    if state.table_entries == len(memory.slots):
+        return
+    count = max(memory.slots, default=0) + 1
+    if state.table.size < 3 * count:
+        table = np.zeros(3 * count, np.uint64)
+        table[: state.table.size] = state.table
+        state.table = table
+    for slot, buffer in memory.slots.items():
+        state.table[3 * slot : 3 * slot + 3] = (buffer.address, address(buffer.data), buffer.size)
+    state.table_entries = len(memory.slots)
+
+
+def _code(state: State, bound: Bound, full: bool) -> Code:
+    """Compiled code, out of memory, the disk or the compiler.
+
+    Raises:
+        Unsupported: the kernel needs something that only the reference engine does.
+    """
+    from vsim.llvm_engine import compiler
+
+    name = (bound.kernel.name, full)
+    found = state.codes.get(name)
+    if isinstance(found, Unsupported):
+        raise found
+    if found is None:
+        from llvmlite import __version__ as version
+        from llvmlite import binding as llvm
+
+        if not state.image_digest:
+            state.image_digest = write_module(bound.image.module)
+        cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+        key = cache.key(state.image_digest, bound.image.ze_info, bound.image.platform, bound.grf_size, name, bound.simd, bound.local_id_rows, cpu, version)
+        stored = cache.load(key)
+        try:
+            if stored is None:
+                text, bodies = compiler.module_text(bound, full)
+                code = compiler.compile_object(text, sum(len(b.instructions) for b in bodies))
+                numbers = [bound.image.module.bodies.index(b) for b in bodies]
+                cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
+            else:
+                (count,) = struct.unpack_from("<I", stored)
+                numbers = list(struct.unpack_from(f"<{count}I", stored, 4))
+                bodies, code = [bound.image.module.bodies[n] for n in numbers], stored[4 + 4 * count :]
+        except Unsupported as problem:
+            state.codes[name] = problem
+            raise
+        found = state.codes[name] = Code(compiler.Native(code), bodies)
+    return found
+
+
+def _ids(state: State, bound: Bound, group: Group) -> npt.NDArray[Any]:
+    """Local ids of all threads of a group, three rows for each."""
+    row = 64 if bound.simd == 32 and bound.grf_size == 32 else bound.grf_size
+    key = (group.size, bound.simd, row)
+    found = state.ids.get(key)
+    if found is None:
+        count = bound.threads_of(group)
+        found = aligned(count * 3 * row + 64)
+        words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
+        for t in range(count):
+            for dimension, ids in enumerate(threads.local_ids(bound, group, t)):
+                words[t, dimension, : bound.simd] = ids
+        state.ids[key] = found
+    return found
+
+
+def _workers(state: State, bound: Bound, count: int, per_group: int, barrier: bool) -> list[Worker]:
+    key = (bound.slm_size, bound.scratch_size, per_group, barrier)
+    found = state.workers.setdefault(key, [])
+    while len(found) < count:
+        block = aligned(cx.WORKER_SIZE).view(np.uint64)
+        worker = Worker(block, aligned(bound.slm_size + 64), aligned(bound.scratch_size * per_group + 64))
+        if barrier:
+            worker.arena, worker.handles = aligned(ARENA_BYTES), aligned(8 * 1024)
+            block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(worker.arena), address(worker.handles)
+            block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
+        block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(worker.slm), address(worker.scratch)
+        block[cx.WORKER_SLOT // 8] = len(found) * per_group
+        found.append(worker)
+    return found[:count]
+
+
+def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds: float | None = None) -> None:
+    """Run a bound launch to its end.
+
+    Raises:
+        Unsupported: only the reference engine can run this kernel.
+        SimulationError: the program did something without a defined result, or took too long.
+    """
+    counts, groups = bound.group_counts, bound.group_count
+    whole = bound.group(0)
+    partial_sizes = [g - (c - 1) * n for g, c, n in zip(bound.global_size, counts, bound.local_size, strict=True)]
+    partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
+    items = whole.size[0] * whole.size[1] * whole.size[2]
+    full = items % bound.simd == 0 and not any(partial_flags)
+    code = _code(state, bound, full)
+    per_group = bound.threads_of(whole)
+    count = min(thread_count or default_threads(), groups)
+    if bound.private_slots:
+        private = bound.memory.allocate("private memory", np.zeros(max(bound.private_size, 64) * count * per_group, np.uint8))
+        for at in bound.private_slots:
+            bound.payload[at : at + 8] = private.address.to_bytes(8, "little")
+    _slot_table(state, bound.memory)
+    keep: list[Any] = []
+    context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
+    surfaces = np.zeros(2 * cx.SURFACE_LIMIT, np.uint64)
+    for number, surface in bound.surfaces.items():
+        if isinstance(surface, Buffer) and number < cx.SURFACE_LIMIT:
+            surfaces[2 * number : 2 * number + 2] = (address(surface.data), surface.size)
+    variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
+    for index in range(8):
+        if index and not any(partial_flags):
+            break
+        sizes = [partial_sizes[d] if index >> d & 1 and partial_flags[d] else bound.local_size[d] for d in range(3)]
+        group = Group((0, 0, 0), (sizes[0], sizes[1], sizes[2]))
+        payload = np.frombuffer(bound.payload_of(group) + bytes(64), np.uint8)
+        ids = _ids(state, bound, group)
+        keep += [payload, ids]
+        variants[4 * index : 4 * index + 4] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group))
+    fields = {
+        cx.GROUP_COUNT: groups, cx.SLOT_TABLE: address(state.table), cx.SLOT_COUNT: state.table.size // 3, cx.SURFACES: address(surfaces),
+        cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size, cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items,
+    }  # fmt: skip
+    for d in range(3):
+        fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],
+                   cx.LOCAL_SIZE + 8 * d: bound.local_size[d]}  # fmt: skip
+    for offset, value in fields.items():
+        context[offset // 8] = value
+    barrier = any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in bound.kernel.instructions)
+    workers = _workers(state, bound, count, per_group, barrier)
+
+    def stop() -> None:
+        context[cx.STOP // 8] = 1
+
+    native = code.native.run
+    in_time = POOL.run([partial(native, address(context), address(w.block)) for w in workers], stop, max_seconds)
+    del keep
+    if context[cx.FAULT // 8]:
+        raise _fault(bound, code, context)
+    if not in_time:
+        raise SimulationError(Diagnostic("S040", f"kernel '{bound.kernel.name}' did not end within {max_seconds:g} seconds"))
+
+
+def _signed(value: Any) -> int:
+    number = int(value)
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _fault(bound: Bound, code: Code, context: Words) -> Exception:
+    """The error that a fault record stands for."""
+    start = cx.FAULT_INFO // 8
+    record = dict(zip(cx.FAULT_FIELDS, (_signed(v) for v in context[start : start + len(cx.FAULT_FIELDS)]), strict=True))
+    kind = record["kind"]
+    if kind == cx.FRAMES:
+        return Unsupported("frames that do not fit")
+    group = bound.group(record["group_x"] + bound.group_counts[0] * (record["group_y"] + bound.group_counts[1] * record["group_z"]))
+    item = threads.work_item(bound, group, record["thread"], record["lane"])
+    where = f"lane {record['lane']}, work-item ({item[0]}, {item[1]}, {item[2]}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
+    body = code.bodies[record["body"]] if 0 <= record["body"] < len(code.bodies) else bound.kernel
+    number = record["instruction"]
+    if kind == cx.BARRIER:
+        number = next(n for n, i in enumerate(body.instructions) if "barrier" in i.form.mnemonic)
+    instruction = body.instructions[number]
+    span = Span(bound.image.lines.get(body.name, (body.file or bound.image.file, []))[0], instruction.line)
+    text = BodyPrinter(body).instruction(instruction)
+    tail = f" by '{text}' (instruction {number} of '{body.name}', {where})"
+    if kind == cx.BARRIER:
+        return SimulationError(Diagnostic("S030", f"a barrier waits for threads of the work-group that never arrive{tail}", span))
+    if kind == cx.CALL:
+        return SimulationError(Diagnostic("S030", f"there is no function at address {record['address']:#x}{tail}", span))
+    if kind == cx.DEPTH:
+        return SimulationError(Diagnostic("S030", f"calls are nested more than {record['address'] - 1} deep{tail}", span))
+    if kind == cx.REGISTER:
+        return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
+    return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, record)}{tail}", span))
+
+
+def _memory_text(bound: Bound, record: dict[str, int]) -> str:
+    kind, at, size = record["kind"], record["address"], record["size"]
+    if kind == cx.FLAT:
+        at &= (1 << 64) - 1
+        buffer = bound.memory.slots.get(at >> 32)
+        if buffer is None:
+            return f"outside address {at:#x}, where there is no buffer,"
+        return f"outside '{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+    if kind == cx.SURFACE:
+        surface = bound.surfaces.get(record["number"])
+        name = surface.name if isinstance(surface, Buffer) else f"surface {record['number']}"
+        return f"outside '{name}', which has {size} bytes, at offset {at}"
+    name = "local memory" if kind == cx.LOCAL else "scratch memory"
+    return f"outside '{name}', which has {size} bytes, at offset {at}"
+
+
+__all__ = ["Code", "State", "Unsupported", "run"]

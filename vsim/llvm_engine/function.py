@@ -1,0 +1,1057 @@
+"""Emits one body as a native function: the machine that the semantics drive, and the control flow around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from visa import types
+from visa.operands import SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
+from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
+from visa.types import DataType
+from vsim import threads
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.access import Access, Place
+from vsim.llvm_engine.flow import Flow, analyse, is_uniform
+from vsim.llvm_engine.ir import MASK, Builder, Value, ir_type
+from vsim.llvm_engine.registers import BlockUse, Key, Registers
+from vsim.memory import SLM_ADDRESS_MASK
+from vsim.registers import layout_of
+from vsim.semantics import SEMANTICS
+
+_SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VARIABLES]
+SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
+SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
+MAXIMUM_DEPTH = 1000
+
+
+class Unsupported(Exception):
+    """Something that only the reference engine does; the message says what."""
+
+
+@dataclass
+class Unit:
+    """What the functions of one module share."""
+
+    bound: Any
+    full: bool
+    intrinsics: dict[str, str] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    wanted: list[Body] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+    has_barrier: bool = False
+
+    def function(self, body: Body) -> str:
+        """The name of a function, which is emitted later."""
+        if id(body) not in self.numbers:
+            self.numbers[id(body)] = len(self.numbers)
+            self.wanted.append(body)
+        return f"@body{self.numbers[id(body)]}"
+
+
+class Function:
+    """See :class:`vsim.semantics.algebra.Machine`: every call emits code at the current place."""
+
+    def __init__(self, unit: Unit, body: Body) -> None:
+        self.unit, self.body, self.bound = unit, body, unit.bound
+        self.grf_size: int = unit.bound.grf_size
+        self.layout = layout_of(body)
+        self.is_kernel = body.is_kernel
+        self.flow: Flow = analyse(body, self.is_kernel and unit.full)
+        self.lanes_total: int = unit.bound.simd if self.is_kernel else body.simd_size or unit.bound.simd
+        self.calls = any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
+        self.shares = self.calls or not self.is_kernel
+        self.coroutine = self.is_kernel and unit.has_barrier
+        self.keys: dict[Key, int] = {}
+        self.here = 0
+
+    # -- emission ------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The function as IR: emitted once to learn what blocks use, then again knowing what is live."""
+        self._emit(None)
+        live = self._liveness()
+        self.keys = {}
+        return self._emit(live)
+
+    def _emit(self, live: dict[int, set[Key]] | None) -> str:
+        b = self.builder = Builder(self.unit.intrinsics)
+        self.algebra = b
+        self.cold: list[str] = []
+        self.registers = Registers(b, self._pointer, self._size)
+        self.registers.always = lambda key: (key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))) or key[0] == "S"
+        self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
+        self.uses: dict[int, BlockUse] = {}
+        self.live = live
+        self.return_sites: dict[int, list[tuple[int, int]]] = {}
+        entry_live = None if live is None else live.get(-1, set())
+        self.uses[-1] = self.registers.begin_block(entry_live)
+        self._prologue()
+        self.registers.end_block()
+        b.emit(f"br label %{self._check(0)}")
+        ends = [*self.flow.starts[1:], len(self.body.instructions)]
+        for start, end in zip(self.flow.starts, ends, strict=True):
+            self._block(start, end)
+        for region in self.flow.regions:
+            self._return_point(region)
+        self._epilogue()
+        return self._assemble()
+
+    def _liveness(self) -> dict[int, set[Key]]:
+        """Keys that some later block reads, for each block (and -1 for the entry)."""
+        blocks = [-1, *self.flow.starts]
+        successors: dict[int, set[int]] = {-1: {0}}
+        for start in self.flow.starts:
+            successors[start] = self._successors(start)
+        live_in: dict[int, set[Key]] = {n: set() for n in blocks}
+        live_out: dict[int, set[Key]] = {n: set() for n in blocks}
+        changed = True
+        while changed:
+            changed = False
+            for n in reversed(blocks):
+                out = set().union(*(live_in[s] for s in successors[n])) if successors[n] else set()
+                use = self.uses[n]
+                into = use.exposed | (out - use.killed)
+                if n in self.flow.joins and (following := self.flow.next_join(n)) is not None:
+                    into |= live_in[following]
+                if into != live_in[n] or out != live_out[n]:
+                    live_in[n], live_out[n], changed = into, out, True
+        self.live_at_entry = live_in[0]
+        return live_out
+
+    def _successors(self, start: int) -> set[int]:
+        blocks = self.flow.starts
+        index = blocks.index(start)
+        last = (blocks[index + 1] if index + 1 < len(blocks) else len(self.body.instructions)) - 1
+        i = self.body.instructions[last]
+        found = {last + 1} if last + 1 < len(self.body.instructions) else set()
+        name = i.form.mnemonic
+        if name in ("goto", "jmp", "call"):
+            found.add(self.flow.labels[i.args["label"]])
+        elif name == "switchjmp":
+            found |= {self.flow.labels[n] for n in i.args["labels"]}
+        elif name in ("ret", "fret"):
+            region = self.flow.region_of(last)
+            if region in self.flow.regions:
+                found |= {after for sites in self.return_sites.values() for _, after in sites}
+        following = self.flow.next_join(last)
+        if following is not None:
+            found.add(following)
+        return {f for f in found if f < len(self.body.instructions)}
+
+    def _assemble(self) -> str:
+        b = self.builder
+        head: list[str] = []
+        zero = self.live_at_entry if self.live is not None else set()
+        for key, size in self.keys.items():
+            if self._is_shared(key) or (key[0] == "V" and key[1] in self.layout.file_offsets):
+                continue
+            name = self._slot(key)
+            head.append(f"  {name} = alloca [{size} x i8], align 64")
+            if key in zero and key not in self.uses[-1].written:
+                head.append(f"  store <{size} x i8> zeroinitializer, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
+        if self.layout.file_offsets:
+            head.append(f"  %file = alloca [{self.layout.file_size} x i8], align 64")
+            head.append(self._memset("%file", self.layout.file_size))
+        if self.shares and self.is_kernel:
+            head.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
+            head.append(self._memset("%shared", SHARED_SIZE))
+        elif self.is_kernel:
+            head.append("  %shared = alloca [64 x i8], align 64")
+        em = ir_type(MASK, self.lanes_total)
+        head.append(f"  %em = alloca {em}, align 8")
+        head += [f"  %wait{j} = alloca {em}, align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
+        for region in self.flow.regions:
+            head.append(f"  %held{region} = alloca {em}, align 8\n  %site{region} = alloca i32, align 4")
+        if b.scratch_bytes:
+            head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
+        attributes = '#0'
+        if not self.is_kernel:
+            signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) {attributes} {{"
+        else:
+            result = "ptr" if self.coroutine else "void"
+            split = " presplitcoroutine" if self.coroutine else ""
+            arguments = f"ptr noalias %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %thread, {em} %mask, ptr %frame"
+            signature = f"define internal {result} @kernel({arguments}) {attributes}{split} {{"
+        start = []
+        if self.coroutine:
+            start = ["  %coro = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
+                     f"  %frame_size_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_SIZE}",
+                     "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)"]  # fmt: skip
+        return "\n".join([signature, "entry:", *start, *head, *b.lines, *self.cold, "}"])
+
+    def _memset(self, pointer: str, size: int) -> str:
+        self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
+        return f"  call void @llvm.memset.p0.i64(ptr align 64 {pointer}, i8 0, i64 {size}, i1 false)"
+
+    # -- storage -------------------------------------------------------------------------------------------
+
+    def _is_shared(self, key: Key) -> bool:
+        return self.shares and key[0] == "V" and key[1] < FIRST_VARIABLE
+
+    def _size(self, key: Key) -> int:
+        kind, number = key
+        if kind == "P":
+            lanes = 8
+            while lanes < self.body.predicates[number - 1].elements:
+                lanes *= 2
+            return max(lanes, self._predicate_lanes)
+        if kind == "A":
+            return 4 * max(self.body.addresses[number].elements, 1)
+        if kind == "S":
+            return 4
+        return _SHARED_SIZES[number] if number < FIRST_VARIABLE else self.layout.sizes[number]
+
+    _predicate_lanes = 32
+
+    def _slot(self, key: Key) -> str:
+        return f"%r{key[0]}{key[1]}"
+
+    def _pointer(self, key: Key) -> str:
+        self.keys[key] = -(-self._size(key) // 64) * 64
+        if self._is_shared(key):
+            return self.builder.offset("%shared", SHARED_OFFSETS[key[1]])
+        if key[0] == "V" and key[1] in self.layout.file_offsets:
+            return self.builder.offset("%file", self.layout.file_offsets[key[1]])
+        return self._slot(key)
+
+    # -- beginning and end ---------------------------------------------------------------------------------
+
+    def _prologue(self) -> None:
+        b = self.builder
+        if not self.is_kernel:
+            self.em: Any = Value(b, MASK, self.lanes_total, "%mask")
+            b.emit(f"store {self.em.typed}, ptr %em, align 8")
+            return
+        for n, argument in enumerate(("%thread", "%gx", "%gy", "%gz")):
+            b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
+        b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+        self.em = True if self.unit.full else Value(b, MASK, self.lanes_total, "%mask")
+        if self.em is not True:
+            b.emit(f"store {self.em.typed}, ptr %em, align 8")
+        else:
+            self._store_full()
+        self._inputs()
+        self._identity()
+
+    def _store_full(self) -> None:
+        text = self.builder.splat_literal("true", MASK, self.lanes_total)
+        self.builder.emit(f"store {ir_type(MASK, self.lanes_total)} {text}, ptr %em, align 8")
+
+    def _inputs(self) -> None:
+        """Payload into registers: common values from the payload, local ids from the table of the group's shape."""
+        b, bound = self.builder, self.bound
+        payload = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_PAYLOAD)}, align 8, !invariant.load !0")
+        ids = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_IDS)}, align 8, !invariant.load !0")
+        grf = bound.grf_size
+        row = 64 if bound.simd == 32 and grf == 32 else grf
+        rows = bound.local_id_rows
+        mine = b.assign(f"mul i64 %thread, {row * 3}")
+        ids = b.assign(f"getelementptr i8, ptr {ids}, i64 {mine}")
+        for var, offset, size in threads.input_places(bound):
+            root, start = self.layout.root(var)
+            count, element = (size // 4, types.UD) if size % 4 == 0 else (size // 2, types.UW) if size % 2 == 0 else (size, types.UB)
+            if size == 8:
+                count, element = 1, types.UQ
+            if size in (16, 32, 64) and grf <= offset < grf + rows * row:
+                count, element = size // 2, types.UW
+            if grf <= offset < grf + rows * row:
+                value = b.load(element, count, b.offset(ids, offset - grf), 16)
+                self.registers.write(("V", root), start, count, value)
+                continue
+            for k in range(count):
+                name = b.offset(payload, offset + k * element.size)
+                text = b.assign(f"load {ir_type(element, 1)}, ptr {name}, align 1, !invariant.load !0")
+                value = Value(b, element, 1, text)
+                self.registers.write(("V", root), start + k * element.size, 1, value)
+        for kind, index, offset in threads.state_inputs(bound):
+            value = b.load(types.UD, 1, b.offset(payload, offset), 1)
+            self.registers.write(("S", (1 if kind == 1 else 0) << 16 | index), 0, 1, value)
+
+    def _identity(self) -> None:
+        """%r0 and the other registers that say which thread this is, where the body reads them."""
+        b, bound = self.builder, self.bound
+        slot = b.assign(f"load i64, ptr {b.offset('%worker', cx.WORKER_SLOT)}, align 8")
+        slot = b.assign(f"add i64 {slot}, %thread")
+        used = {self.layout.root(v)[0] for v in self._variables_used()}
+
+        def word(register: int, index: int, text: str, data_type: DataType = types.UD) -> None:
+            if register not in used and not self.shares:
+                return
+            narrow = b.assign(f"trunc i64 {text} to {ir_type(data_type, 1)}") if text.startswith("%") else text
+            self.registers.write(("V", register), index * data_type.size, 1, Value(b, data_type, 1, narrow))
+
+        thread = b.assign("and i64 %thread, 255")
+        low10 = b.assign(f"and i64 {slot}, 1023")
+        values = {1: "%gx", 2: thread, 5: low10, 6: "%gy", 7: "%gz"}
+        for n in range(16):
+            word(threads.R0, n, values.get(n, "0"))
+        sr0, msg0 = self._slot_registers(slot)
+        word(threads.HW_ID, 0, slot)
+        word(threads.SR0, 0, sr0)
+        word(threads.MSG0, 0, msg0)
+        for axis, name in enumerate(("%gx", "%gy", "%gz")):
+            word(threads.GROUP_ID + axis, 0, name)
+        if {threads.THREAD_X, threads.THREAD_X + 1} & used or self.shares:
+            self._thread_numbers(word)
+        del bound
+
+    def _slot_registers(self, slot: str) -> tuple[str, str]:
+        b, platform = self.builder, self.bound.image.platform
+        low = b.assign(f"and i64 {slot}, 7")
+        middle_bits = 3 if platform in ("dg2", "pvc", "xehp") else 7
+        middle = b.assign(f"and i64 {b.assign(f'lshr i64 {slot}, 3')}, {middle_bits}")
+        joined = b.assign(f"or i64 {low}, {b.assign(f'shl i64 {middle}, 4')}")
+        if middle_bits == 7:
+            return joined, b.assign(f"lshr i64 {slot}, 6")
+        high = b.assign(f"shl i64 {b.assign(f'lshr i64 {slot}, 5')}, {7 if platform == 'dg2' else 8}")
+        return b.assign(f"or i64 {joined}, {high}"), "0"
+
+    def _thread_numbers(self, word: Callable[..., None]) -> None:
+        """%thread_x and %thread_y of hand-written kernels: the work-item's x in units of threads, and its y."""
+        b = self.builder
+        size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.LOCAL_SIZE)}, align 8")
+        ysize = b.assign(f"load i64, ptr {b.offset('%ctx', cx.LOCAL_SIZE + 8)}, align 8")
+        linear = b.assign(f"mul i64 %thread, {self.bound.simd}")
+        x = b.assign(f"urem i64 {linear}, {size}")
+        y = b.assign(f"urem i64 {b.assign(f'udiv i64 {linear}, {size}')}, {ysize}")
+        for axis, (local, group, per) in enumerate(((x, "%gx", size), (y, "%gy", ysize))):
+            first = b.assign(f"load i64, ptr {b.offset('%ctx', cx.OFFSETS + 8 * axis)}, align 8")
+            at = b.assign(f"add i64 {b.assign(f'mul i64 {group}, {per}')}, {local}")
+            at = b.assign(f"add i64 {at}, {first}")
+            if axis == 0:
+                at = b.assign(f"udiv i64 {at}, {self.bound.simd}")
+            word(threads.THREAD_X + axis, 0, at, types.UW)
+
+    def _variables_used(self) -> set[int]:
+        from visa.cisa.references import VARIABLE, references
+
+        return {index for i in self.body.instructions for what, index in references(i) if what == VARIABLE}
+
+    def _epilogue(self) -> None:
+        b = self.builder
+        b.label("exit")
+        if self.coroutine:
+            b.emit("%last = call i8 @llvm.coro.suspend(token none, i1 true)")
+            b.emit("switch i8 %last, label %suspend [ i8 0, label %never i8 1, label %cleanup ]")
+            b.label("never")
+            b.emit("unreachable")
+            b.label("cleanup")
+            b.emit("%freed = call ptr @llvm.coro.free(token %coro, ptr %handle)")
+            b.emit("br label %suspend")
+            b.label("suspend")
+            b.emit(coroutine_end())
+            b.emit("ret ptr %handle")
+        else:
+            b.emit("ret void")
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def _fault(self, condition: str, kind: int, lane: str, address: str, number: str, size: str) -> None:
+        """Leave the function if the condition holds, with a record of what was wrong."""
+        b = self.builder
+        bad, good = b.new_label("fault"), b.new_label("ok")
+        b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
+        b.label(good)
+        body = self.unit.numbers.get(id(self.body), -1)
+        lines = [f"{bad}:"]
+        record = [str(kind), str(body), str(self.here), lane, address, number, size]
+        counter = b.counter
+        for n, text in enumerate(record):
+            lines.append(f"  %x{counter}.{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}")
+            lines.append(f"  store i64 {text}, ptr %x{counter}.{n}, align 8")
+        for n in range(4):
+            lines += [f"  %y{counter}.{n} = getelementptr i8, ptr %shared, i64 {8 * n}", f"  %z{counter}.{n} = load i64, ptr %y{counter}.{n}, align 8",
+                      f"  %w{counter}.{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * (len(record) + n)}",
+                      f"  store i64 %z{counter}.{n}, ptr %w{counter}.{n}, align 8"]  # fmt: skip
+        lines += [f"  %q{counter} = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", f"  store i64 1, ptr %q{counter}, align 8", "  br label %exit"]
+        self.cold += lines
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def _check(self, place: int) -> str:
+        """The label by which a block is entered: a join first gathers the lanes that wait there."""
+        if place >= len(self.body.instructions):
+            return "exit"
+        return f"check{place}" if place in self.flow.joins else f"block{place}"
+
+    def _next(self, place: int) -> str:
+        """Where a thread goes on none of whose lanes run any more: the next waiting place, or the way out."""
+        following = self.flow.next_join(place)
+        if following is not None:
+            return self._check(following)
+        region = self.flow.region_of(place)
+        return f"return{region}" if region in self.flow.regions else "exit"
+
+    def _block(self, start: int, end: int) -> None:
+        b, em = self.builder, ir_type(MASK, self.lanes_total)
+        if start in self.flow.joins:
+            b.label(f"check{start}")
+            if start in self.flow.together:
+                b.emit(f"store {em} zeroinitializer, ptr %wait{start}, align 8")
+                self._store_full()
+                b.emit(f"br label %block{start}")
+            else:
+                running = Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+                waiting = Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %wait{start}, align 8"))
+                both = running | waiting
+                b.emit(f"store {em} zeroinitializer, ptr %wait{start}, align 8")
+                b.emit(f"store {both.typed}, ptr %em, align 8")
+                b.emit(f"br i1 {b.any(both)}, label %block{start}, label %{self._next(start)}")
+        b.label(f"block{start}")
+        self.uses[start] = self.registers.begin_block(None if self.live is None else self.live[start])
+        self.em = True if start in self.flow.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+        self.ended = False
+        for n in range(start, end):
+            self.here = n
+            i = self.body.instructions[n]
+            prepare = SEMANTICS.get(i.form.semantics)
+            if prepare is None:
+                raise Unsupported(f"{i.form.mnemonic}")
+            prepare(self, i)()
+            if self.ended:
+                break
+        if not self.ended:
+            self.registers.end_block()
+            b.emit(f"br label %{self._check(end)}")
+
+    def _leave_block(self) -> None:
+        self.registers.end_block()
+        self.ended = True
+
+    # -- flow ----------------------------------------------------------------------------------------------
+
+    def _full(self) -> Value:
+        b = self.builder
+        if self.em is True:
+            return Value(b, MASK, self.lanes_total, b.splat_literal("true", MASK, self.lanes_total))
+        found: Value = self.em
+        return found
+
+    def _taken(self, lanes: Callable[[], Any], instruction: Instruction) -> Any:
+        """The running lanes for which a mask of an instruction holds: a mask over all lanes, or True for all that run."""
+        execution = instruction.args["exec"]
+        if instruction.args.get("pred") is None and (execution.size == 1 or execution.size >= self.lanes_total):
+            return True
+        value = lanes()
+        if value is True:
+            return True
+        b = self.builder
+        offset, size = (execution.offset, execution.size) if execution.size > 1 else (0, self.lanes_total)
+        value = b.broadcast(value, min(size, self.lanes_total)) if value.lanes == 1 else value
+        if value.lanes > self.lanes_total:
+            value = b.shuffle(value, list(range(self.lanes_total)))
+        if value.lanes < self.lanes_total:
+            zero = Value(b, MASK, value.lanes, "zeroinitializer")
+            picks = [i - offset if offset <= i < offset + value.lanes else value.lanes for i in range(self.lanes_total)]
+            text = ", ".join(f"i32 {p}" for p in picks)
+            value = b.value(MASK, self.lanes_total, f"shufflevector {value.typed}, {zero.typed}, <{self.lanes_total} x i32> <{text}>")
+        return value & self._full()
+
+    def _wait(self, place: int, lanes: Value) -> None:
+        b = self.builder
+        old = Value(b, MASK, self.lanes_total, b.assign(f"load {lanes.ir}, ptr %wait{place}, align 8"))
+        b.emit(f"store {(old | lanes).typed}, ptr %wait{place}, align 8")
+
+    def _local_joins_only(self, place: int, target: int) -> bool:
+        """Whether no lanes can wait between a forward jump and its target."""
+        return not any(place < j < target for j in self.flow.joins) or self.em is True
+
+    def goto(self, label: int, lanes: Callable[[], Any]) -> Callable[[], None]:
+        i = self.body.instructions[self.here]
+        place, target = self.here, self.flow.labels[label]
+
+        def step() -> None:
+            b = self.builder
+            if is_uniform(self.body, i, self.flow.uniform_predicates) and i.args.get("pred") is not None:
+                condition = self._first_bit(i.args["pred"])
+                self._uniform_jump(place, target, condition)
+                return
+            taken = self._taken(lanes, i)
+            if taken is True:
+                self._uniform_jump(place, target, None)
+                return
+            em = ir_type(MASK, self.lanes_total)
+            rest = self._full() & ~taken
+            if target > place:
+                self._wait(target, taken)
+                b.emit(f"store {rest.typed}, ptr %em, align 8")
+                some = b.any(rest)
+                self._leave_block()
+                b.emit(f"br i1 {some}, label %{self._check(place + 1)}, label %{self._next(place)}")
+            else:
+                self._wait(place + 1, rest)
+                b.emit(f"store {em} {taken.text}, ptr %em, align 8")
+                some = b.any(taken)
+                self._leave_block()
+                self._poll()
+                b.emit(f"br i1 {some}, label %{self._check(target)}, label %{self._check(place + 1)}")
+
+        return step
+
+    def _poll(self) -> None:
+        """At a loop's end: leave if the run is to stop."""
+        b = self.builder
+        pointer = b.offset("%ctx", cx.STOP)
+        stop = b.assign(f"load volatile i64, ptr {pointer}, align 8")
+        asked = b.assign(f"icmp ne i64 {stop}, 0")
+        go_on = b.new_label("again")
+        b.emit(f"br i1 {asked}, label %exit, label %{go_on}, !prof !1")
+        b.label(go_on)
+
+    def _first_bit(self, predicate: PredicateControl) -> str:
+        """An i1 for a predicate that is the same in all lanes, or of which only the first counts."""
+        b = self.builder
+        size = self.lanes_total if predicate.mode else 1
+        bits = self.predicate_bits(predicate, Execution(size, 0))()
+        return bits.text if bits.lanes == 1 else b.assign(f"extractelement {bits.typed}, i64 0")
+
+    def _uniform_jump(self, place: int, target: int, condition: str | None) -> None:
+        """All running lanes go to the target if the condition holds."""
+        b = self.builder
+        direct = target <= place or self._local_joins_only(place, target)
+        full = self._full()
+        self._leave_block()
+        if target <= place:
+            self._poll()
+        if direct:
+            to = self._check(target)
+            b.emit(f"br label %{to}" if condition is None else f"br i1 {condition}, label %{to}, label %{self._check(place + 1)}")
+            return
+        if condition is not None:
+            leaving = b.new_label("leaving")
+            b.emit(f"br i1 {condition}, label %{leaving}, label %{self._check(place + 1)}")
+            b.label(leaving)
+        self._wait(target, full)
+        b.emit(f"store {full.ir} zeroinitializer, ptr %em, align 8")
+        b.emit(f"br label %{self._next(place)}")
+
+    def jump(self, label: int, taken: Callable[[], Any] | None) -> Callable[[], None]:
+        place, target = self.here, self.flow.labels[label]
+        pred = self.body.instructions[self.here].args.get("pred")
+
+        def step() -> None:
+            self._uniform_jump(place, target, None if pred is None else self._first_bit(pred))
+
+        return step
+
+    def switch(self, labels: tuple[int, ...], index: Callable[[], Value]) -> Callable[[], None]:
+        place = self.here
+
+        def step() -> None:
+            b = self.builder
+            value = index()
+            full = self._full()
+            self._leave_block()
+            arms = []
+            blocks: list[tuple[str, int]] = []
+            for n, label in enumerate(labels):
+                target = self.flow.labels[label]
+                name = b.new_label("case")
+                arms.append(f"i32 {n}, label %{name}")
+                blocks.append((name, target))
+            b.emit(f"switch i32 {value.text}, label %{self._check(place + 1)} [ {' '.join(arms)} ]")
+            for name, target in blocks:
+                b.label(name)
+                if target > place:
+                    self._wait(target, full)
+                    b.emit(f"store {full.ir} zeroinitializer, ptr %em, align 8")
+                    b.emit(f"br label %{self._next(place)}")
+                else:
+                    self._poll()
+                    b.emit(f"br label %{self._check(target)}")
+
+        return step
+
+    def leave(self, lanes: Callable[[], Any]) -> Callable[[], None]:
+        i = self.body.instructions[self.here]
+        place = self.here
+
+        def step() -> None:
+            b = self.builder
+            taken = self._taken(lanes, i)
+            if taken is True:
+                b.emit(f"store {ir_type(MASK, self.lanes_total)} zeroinitializer, ptr %em, align 8")
+                self._leave_block()
+                b.emit(f"br label %{self._next(place)}")
+                return
+            rest = self._full() & ~taken
+            b.emit(f"store {rest.typed}, ptr %em, align 8")
+            some = b.any(rest)
+            self._leave_block()
+            b.emit(f"br i1 {some}, label %{self._check(place + 1)}, label %{self._next(place)}")
+
+        return step
+
+    def call(self, label: int, lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
+        place, target = self.here, self.flow.labels[label]
+
+        def step() -> None:
+            b = self.builder
+            taken = self._taken(lanes, instruction)
+            full = self._full()
+            sites = self.return_sites.setdefault(target, [])
+            number = len(sites)
+            sites.append((number, place + 1))
+            b.emit(f"store {full.typed}, ptr %held{target}, align 8")
+            b.emit(f"store i32 {number}, ptr %site{target}, align 4")
+            some = "true"
+            if taken is not True:
+                b.emit(f"store {taken.typed}, ptr %em, align 8")
+                some = b.any(taken)
+            else:
+                b.emit(f"store {full.typed}, ptr %em, align 8")
+            self._leave_block()
+            b.emit(f"br i1 {some}, label %{self._check(target)}, label %return{target}")
+
+        return step
+
+    def _return_point(self, region: int) -> None:
+        b = self.builder
+        b.label(f"return{region}")
+        held = Value(b, MASK, self.lanes_total, b.assign(f"load {ir_type(MASK, self.lanes_total)}, ptr %held{region}, align 8"))
+        b.emit(f"store {held.typed}, ptr %em, align 8")
+        site = b.assign(f"load i32, ptr %site{region}, align 4")
+        sites = self.return_sites.get(region, [])
+        arms = " ".join(f"i32 {n}, label %{self._check(after)}" for n, after in sites)
+        b.emit(f"switch i32 {site}, label %exit [ {arms} ]")
+
+    # -- calls ---------------------------------------------------------------------------------------------
+
+    def call_function(self, name: int, lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
+        functions = dict(self.body.function_relocations)
+        target = self.bound.image.module.functions[functions[name]] if name in functions else None
+
+        def step() -> None:
+            taken = self._taken(lanes, instruction)
+            if target is None:
+                raise Unsupported(f"a call of the undefined function '{self.body.strings[name]}'")
+            self._before_call()
+            self._call(self.unit.function(target), self._full() if taken is True else taken)
+            self._after_call()
+
+        return step
+
+    def _before_call(self) -> None:
+        b = self.builder
+        self.registers.flush(lambda key: self._is_shared(key), forget=True)
+        pointer = b.offset("%shared", cx.SHARED_DEPTH)
+        depth = b.assign(f"load i64, ptr {pointer}, align 8")
+        deeper = b.assign(f"add i64 {depth}, 1")
+        b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
+        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", deeper, "0", "0")
+        self.saved_depth = depth
+
+    def _after_call(self) -> None:
+        b = self.builder
+        b.emit(f"store i64 {self.saved_depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+        fault = b.assign(f"load i64, ptr {b.offset('%ctx', cx.FAULT)}, align 8")
+        stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
+        either = b.assign(f"or i64 {fault}, {stop}")
+        failed = b.assign(f"icmp ne i64 {either}, 0")
+        good = b.new_label("returned")
+        b.emit(f"br i1 {failed}, label %exit, label %{good}, !prof !1")
+        b.label(good)
+
+    def _call(self, name: str, mask: Value) -> None:
+        b = self.builder
+        some, called, behind = b.any(mask), b.new_label("call"), b.new_label("called")
+        b.emit(f"br i1 {some}, label %{called}, label %{behind}")
+        b.label(called)
+        b.emit(f"call void {name}(ptr %ctx, ptr %worker, ptr %shared, {mask.typed})")
+        b.emit(f"br label %{behind}")
+        b.label(behind)
+
+    def call_address(self, address: Callable[[], Value], lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
+        def step() -> None:
+            b, image = self.builder, self.bound.image
+            value = address()
+            taken = self._taken(lanes, instruction)
+            mask = self._full() if taken is True else taken
+            self._before_call()
+            base = len(image.module.kernels)
+            functions = image.module.functions
+            done, wild = b.new_label("done"), b.new_label("wild")
+            names = [(b.new_label("target"), image.function_at(base + n), f) for n, f in enumerate(functions) if f.simd_size == self.lanes_total]
+            arms = " ".join(f"i32 {a}, label %{label}" for label, a, _ in names)
+            b.emit(f"switch i32 {value.text}, label %{wild} [ {arms} ]")
+            for label, _, f in names:
+                b.label(label)
+                self._call(self.unit.function(f), mask)
+                b.emit(f"br label %{done}")
+            b.label(wild)
+            at = b.assign(f"zext i32 {value.text} to i64")
+            self._fault("true", cx.CALL, "0", at, "0", "0")
+            b.emit(f"br label %{done}")
+            b.label(done)
+            self._after_call()
+
+        return step
+
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Callable[[], None]:
+        def step() -> None:
+            if not wait:
+                return
+            if not self.coroutine:
+                raise Unsupported("a barrier in a function")
+            b = self.builder
+            state = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
+            go_on = b.new_label("resumed")
+            b.emit(f"switch i8 {state}, label %suspend [ i8 0, label %{go_on} i8 1, label %cleanup ]")
+            b.label(go_on)
+
+        return step
+
+    # -- operands ------------------------------------------------------------------------------------------
+
+    def type_of(self, op: VectorOperand) -> DataType:
+        if isinstance(op, General):
+            return self.body.variable_type(op.var)
+        if isinstance(op, (Immediate, Indirect)):
+            return op.type
+        return types.UD
+
+    def _region(self, op: General, count: int) -> tuple[Key, int, list[int], DataType]:
+        """Storage, byte of the first element and element numbers of a region."""
+        data_type = self.body.variable_type(op.var)
+        v, w, h = op.region
+        index = [i * (h or 0) for i in range(count)] if w is None else [(i // w) * (v or 0) + (i % w) * (h or 0) for i in range(count)]
+        root, start = self.layout.root(op.var)
+        low = start + op.row * self.grf_size + op.col * data_type.size
+        if root >= FIRST_VARIABLE and low + (max(index) + 1) * data_type.size > self.layout.sizes[root]:
+            raise Unsupported("a region outside its variable")
+        return ("V", root), low, index, data_type
+
+    def reader(self, op: VectorOperand, count: int) -> Callable[[], Value]:
+        b = self.builder
+        if isinstance(op, General):
+            key, low, index, data_type = self._region(op, count)
+            register_type = types.UW if data_type is types.BF else data_type
+            if key == ("V", 0):
+                return lambda: b.const(0, register_type)
+            return lambda: self._read(key, low, index, register_type)
+        if isinstance(op, Immediate):
+            return lambda: self._immediate(op, count)
+        if isinstance(op, Address):
+            width = max(1, min(op.width, count))
+            return lambda: self.registers.read(("A", op.var), 4 * op.offset, width, types.UD)
+        if isinstance(op, Indirect):
+            return lambda: self._read_indirect(op, count)
+        raise Unsupported(f"an operand of class {type(op).__name__}")
+
+    def _read(self, key: Key, low: int, index: list[int], data_type: DataType) -> Value:
+        b = self.builder
+        if len(set(index)) == 1:
+            return self.registers.read(key, low + index[0] * data_type.size, 1, data_type)
+        if index == list(range(len(index))):
+            return self.registers.read(key, low, len(index), data_type)
+        span = max(index) + 1
+        wide = 1
+        while wide < span:
+            wide *= 2
+        if low + wide * data_type.size > self._size(key):
+            wide = span
+        whole = b.broadcast(self.registers.read(key, low, wide, data_type), wide)
+        return b.shuffle(whole, index)
+
+    def _immediate(self, op: Immediate, count: int) -> Value:
+        b, t, bits = self.builder, op.type, op.bits
+        if t in (types.V, types.UV):
+            nibbles = [bits >> (4 * i) & 15 for i in range(8)]
+            values = [n - 16 if t is types.V and n > 7 else n for n in nibbles]
+            own = types.W if t is types.V else types.UW
+            if count == 1:
+                return b.const(values[0], own)
+            return Value(b, own, count, "<" + ", ".join(f"i16 {values[i % 8]}" for i in range(count)) + ">")
+        if t is types.VF:
+            codes = [bits >> (8 * i) & 255 for i in range(4)]
+            reals = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]
+            if count == 1:
+                return b.const(reals[0], types.F)
+            from vsim.llvm_engine.ir import literal
+
+            return Value(b, types.F, count, "<" + ", ".join(f"float {literal(reals[i % 4], types.F)}" for i in range(count)) + ">")
+        own = types.UW if t is types.BF else t
+        value = bits & ((1 << 8 * t.size) - 1)
+        if t.is_float and t is not types.BF:
+            as_integer = {2: types.UW, 4: types.UD, 8: types.UQ}[t.size]
+            from vsim.llvm_engine.ir import literal
+
+            number = literal(value, as_integer)
+            return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
+        return b.const(value, own)
+
+    def _indirect_offsets(self, op: Indirect, count: int, size: int) -> tuple[Value, Value]:
+        """Address elements (one or one for each lane) and byte offsets in the register file, both UQ."""
+        b = self.builder
+        v, w, h = op.region
+        if v is None and w is not None:
+            elements, inner = [op.element + i // w for i in range(count)], [op.offset + (i % w) * (h or 0) * size for i in range(count)]
+        elif v is None:
+            elements, inner = [op.element] * count, [op.offset + i * (h or 0) * size for i in range(count)]
+        else:
+            elements = [op.element] * count
+            inner = [op.offset + ((i // (w or 1)) * v + (i % (w or 1)) * (h or 0)) * size for i in range(count)]
+        base = self._read(("A", op.var), 0, elements, types.UD)
+        if len(set(inner)) == 1:
+            offsets = b.const(inner[0], types.UD)
+        else:
+            offsets = Value(b, types.UD, count, "<" + ", ".join(f"i32 {o}" for o in inner) + ">")
+        return base, base + offsets
+
+    def _read_indirect(self, op: Indirect, count: int) -> Value:
+        b = self.builder
+        own = types.UW if op.type is types.BF else op.type
+        self.registers.flush(lambda key: key[0] == "V" and key[1] in self.layout.file_offsets, forget=False)
+        _, place = self._indirect_offsets(op, count, own.size)
+        limit = b.const(max(self.layout.file_size - own.size, 0), types.UD)
+        place = b.select(place < limit, place, limit)
+        if place.lanes == 1:
+            wide = b.cast(place, types.UQ)
+            pointer = b.assign(f"getelementptr i8, ptr %file, i64 {wide.text}")
+            return b.load(own, 1, pointer, 1)
+        wide = b.cast(place, types.UQ)
+        pointers = b.assign(f"getelementptr i8, ptr %file, {wide.typed}")
+        parts = []
+        for lane in range(count):
+            pointer = b.assign(f"extractelement <{count} x ptr> {pointers}, i64 {lane}")
+            parts.append(b.load(own, 1, pointer, 1))
+        vector = ir_type(own, count)
+        text = "poison"
+        for lane, part in enumerate(parts):
+            text = b.assign(f"insertelement {vector} {text}, {part.typed}, i64 {lane}")
+        return Value(b, own, count, text)
+
+    def writer(self, op: VectorOperand, count: int) -> Callable[[Value, Any], None]:
+        if isinstance(op, General):
+            key, low, index, data_type = self._region(op, count)
+            if key == ("V", 0):
+                return lambda value, mask: None
+            return lambda value, mask: self._write(key, low, index, value, mask)
+        if isinstance(op, Address):
+            return lambda value, mask: self._write(("A", op.var), 4 * op.offset, list(range(count)), self.builder.cast(value, types.UD), mask)
+        if isinstance(op, Indirect):
+            return lambda value, mask: self._write_indirect(op, count, value, mask)
+        raise Unsupported(f"an operand of class {type(op).__name__}")
+
+    def _write(self, key: Key, low: int, index: list[int], value: Value, mask: Any) -> None:
+        b, count, t = self.builder, len(index), value.type
+        contiguous = index == list(range(count))
+        if value.lanes > count:
+            value = b.shuffle(value, list(range(count)))
+        if mask is not True and mask.lanes > count:
+            mask = b.shuffle(mask, list(range(count)))
+        if contiguous:
+            if mask is not True:
+                old = self.registers.read(key, low, count, t)
+                value = b.select(mask, value, old)
+            self.registers.write(key, low, count, value)
+            return
+        span = max(index) + 1
+        wide = 1
+        while wide < span:
+            wide *= 2
+        if low + wide * t.size > self._size(key):
+            wide = span
+        old = b.broadcast(self.registers.read(key, low, wide, t), wide)
+        value = b.broadcast(value, count)
+        if mask is not True:
+            value = b.select(mask, value, b.shuffle(old, index))
+        spread = b.shuffle(value, [index.index(i) if i in index else 0 for i in range(wide)]) if wide != count else value
+        picks = ", ".join(f"i32 {wide + i if i in index else i}" for i in range(wide))
+        merged = b.value(t, wide, f"shufflevector {old.typed}, {spread.typed}, <{wide} x i32> <{picks}>")
+        self.registers.write(key, low, wide, merged)
+
+    def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Any) -> None:
+        b, size = self.builder, value.type.size
+        self.registers.flush(lambda key: key[0] == "V" and key[1] in self.layout.file_offsets, forget=True)
+        _, place = self._indirect_offsets(op, count, size)
+        place = b.broadcast(place, count)
+        region = Place(cx.REGISTER, "%file", str(self.layout.file_size))
+        wide = b.cast(place, types.UQ)
+        self.access.store(region, wide, b.broadcast(value, count), mask)
+        self.registers.flush(lambda key: key[0] == "V" and key[1] in self.layout.file_offsets, forget=True)
+
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Value]:
+        if op.var == 0:
+            return lambda: self.builder.const(0, data_type)
+        root, start = self.layout.root(op.var)
+        low = start + op.offset + offset
+        if root >= FIRST_VARIABLE and low + count * data_type.size > self.layout.sizes[root]:
+            raise Unsupported("a message outside its variable")
+        return lambda: self.registers.read(("V", root), low, count, data_type)
+
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[Value, Any], None]:
+        if op.var == 0:
+            return lambda value, mask: None
+        root, start = self.layout.root(op.var)
+        low = start + op.offset + offset
+        if root >= FIRST_VARIABLE and low + count * data_type.size > self.layout.sizes[root]:
+            raise Unsupported("a message outside its variable")
+        return lambda value, mask: self._write(("V", root), low, list(range(count)), value, mask)
+
+    def address_of(self, op: General) -> Callable[[], Value]:
+        root, start = self.layout.root(op.var)
+        if root not in self.layout.file_offsets:
+            raise Unsupported("the address of a predefined variable")
+        at = self.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+        return lambda: self.builder.const(at, types.UD)
+
+    # -- masks ---------------------------------------------------------------------------------------------
+
+    def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Any]:
+        bits = self.predicate_bits(predicate, execution) if predicate else None
+
+        def mask() -> Any:
+            running = True if execution.no_mask else self._running(execution.offset, execution.size)
+            if bits is None:
+                return running
+            return bits() if running is True else running & bits()
+
+        return mask
+
+    def _running(self, offset: int, size: int) -> Any:
+        b, total = self.builder, self.lanes_total
+        if self.em is True and offset + size <= total:
+            return True
+        if offset == 0 and size == total:
+            return self.em
+        full = self._full()
+        if offset + size <= total:
+            return b.shuffle(full, list(range(offset, offset + size)))
+        zero = Value(b, MASK, total, "zeroinitializer")
+        picks = ", ".join(f"i32 {i if i < total else total}" for i in range(offset, offset + size))
+        return b.value(MASK, size, f"shufflevector {full.typed}, {zero.typed}, <{size} x i32> <{picks}>")
+
+    def thread_mask(self) -> Any:
+        return True
+
+    def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Value]:
+        def bits() -> Value:
+            b = self.builder
+            value = self.registers.read(("P", predicate.var), execution.offset, execution.size, MASK)
+            if predicate.mode:
+                value = Value(b, MASK, 1, b.any(value) if predicate.mode == "any" else b.all(value))
+            return ~value if predicate.inverse else value
+
+        return bits
+
+    def predicate_reader(self, index: int, offset: int, count: int) -> Callable[[], Value]:
+        return lambda: self.registers.read(("P", index), offset, count, MASK)
+
+    def predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Value, Any], None]:
+        return lambda value, mask: self._write(("P", index), offset, list(range(count)), value, mask)
+
+    def predicate_as_integer(self, index: int) -> Callable[[], Value]:
+        def read() -> Value:
+            b = self.builder
+            count = min(32, self.body.predicates[index - 1].elements)
+            value = b.broadcast(self.registers.read(("P", index), 0, count, MASK), count)
+            if count == 1:
+                return b.cast(value, types.UD)
+            packed = b.assign(f"bitcast {value.typed} to i{count}")
+            return Value(b, types.UD, 1, packed if count == 32 else b.assign(f"zext i{count} {packed} to i32"))
+
+        return read
+
+    def predicate_from_integer(self, value: Value, count: int) -> Value:
+        b = self.builder
+        if count == 1:
+            return b.value(MASK, 1, f"trunc i32 {value.text} to i1")
+        packed = value.text if count == 32 else b.assign(f"trunc i32 {value.text} to i{count}")
+        return b.value(MASK, count, f"bitcast i{count} {packed} to <{count} x i1>")
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state_reader(self, kind: int, index: int, element: int) -> Callable[[], Value]:
+        return lambda: self.registers.read(("S", kind << 16 | element << 8 | index), 0, 1, types.UD)
+
+    def state_writer(self, kind: int, index: int, element: int) -> Callable[[Value, Any], None]:
+        return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, [0], self.builder.cast(value, types.UD), mask)
+
+    def symbol_address(self, instruction: Instruction) -> int:
+        image, string = self.bound.image, instruction.args["name"]
+        for index, function in self.body.function_relocations:
+            if index == string:
+                return int(image.function_at(len(image.module.kernels) + function))
+        address = image.address_of(self.body.strings[string])
+        if address is None:
+            raise Unsupported(f"faddr of the undefined name '{self.body.strings[string]}'")
+        return int(address)
+
+    def rounding(self) -> Value | None:
+        if not self.layout.changes_rounding:
+            return None
+        b = self.builder
+        control = self.registers.read(("V", 14), 0, 1, types.UD)
+        return (control >> b.const(4, types.UD)) & b.const(3, types.UD)
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def flat(self) -> Place:
+        return Place(cx.FLAT)
+
+    def slm(self) -> Place:
+        b = self.builder
+        pointer = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_SLM)}, align 8, !invariant.load !0")
+        size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.SLM_SIZE)}, align 8, !invariant.load !0")
+        return Place(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK)
+
+    def _scratch(self) -> Place:
+        b = self.builder
+        base = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_SCRATCH)}, align 8, !invariant.load !0")
+        size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.SCRATCH_SIZE)}, align 8, !invariant.load !0")
+        thread = "%thread" if self.is_kernel else b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY)}, align 8")
+        at = b.assign(f"mul i64 {thread}, {size}")
+        return Place(cx.SCRATCH, b.assign(f"getelementptr i8, ptr {base}, i64 {at}"), size)
+
+    def surface(self, index: int) -> Place:
+        if index == SLM:
+            return self.slm()
+        if index == SCRATCH:
+            return self._scratch()
+        if index == STATELESS:
+            return self.flat()
+        if index == BINDLESS:
+            raise Unsupported("a bindless surface")
+        return self._table(self.registers.read(("S", SURFACE << 16 | index), 0, 1, types.UD))
+
+    def _table(self, number: Value) -> Place:
+        b = self.builder
+        table = b.assign(f"load ptr, ptr {b.offset('%ctx', cx.SURFACES)}, align 8, !invariant.load !0")
+        if number.constant is not None:
+            entry = b.offset(table, min(number.constant, cx.SURFACE_LIMIT - 1) * cx.SURFACE_ENTRY)
+            shown = str(number.constant)
+        else:
+            limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
+            held = b.select(number < limit, number, limit)
+            wide = b.cast(held, types.UQ)
+            entry = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {wide.text}")
+            shown = wide.text
+        pointer = b.assign(f"load ptr, ptr {entry}, align 8, !invariant.load !0")
+        size = b.assign(f"load i64, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
+        return Place(cx.SURFACE, pointer, size, shown)
+
+    def surface_by_handle(self, kind: str, value: Value) -> Place:
+        if kind == "ss":
+            return self._scratch()
+        if kind == "bti":
+            return self._table(value)
+        raise Unsupported(f"a surface of kind {kind}")
+
+    def load(self, space: Place, address: Value, data_type: DataType, mask: Any, instruction: Instruction) -> Value:
+        return self.access.load(space, address, data_type, mask)
+
+    def store(self, space: Place, address: Value, value: Value, mask: Any, instruction: Instruction) -> None:
+        self.access.store(space, address, value, mask)
+
+    def atomic(self, space: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any, instruction: Instruction) -> Value:
+        return self.access.atomic(space, op, address, data_type, sources, mask)
+
+
+def coroutine_end() -> str:
+    """The call that ends a coroutine, in the form of this LLVM."""
+    from vsim.llvm_engine.compiler import COROUTINE_END
+
+    return COROUTINE_END[1]

@@ -1,0 +1,423 @@
+"""LLVM IR as text, and the lane algebra that emits it.
+
+A lane value is a scalar (the same in every lane) or a vector. Operators broadcast scalars, so what is uniform stays scalar.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from visa import types
+from visa.types import DataType
+
+IR_TYPES: dict[DataType, str] = {
+    types.UD: "i32", types.D: "i32", types.UW: "i16", types.W: "i16", types.UB: "i8", types.B: "i8", types.DF: "double", types.F: "float",
+    types.UQ: "i64", types.Q: "i64", types.HF: "half", types.BF: "i16",
+}  # fmt: skip
+MASK = DataType("mask", 99, 1, types.BOOL)
+_SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
+
+
+def _llvm_version() -> int:
+    from llvmlite import binding
+
+    return int(binding.llvm_version_info[0])
+
+
+OLD_MASKED = _llvm_version() < 22
+"""Whether masked loads and stores take their alignment as an argument (before LLVM 22)."""
+
+
+def ir_type(data_type: DataType, lanes: int) -> str:
+    """The LLVM type of a lane value."""
+    scalar = "i1" if data_type is MASK else IR_TYPES[data_type]
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+def literal(value: int | float, data_type: DataType) -> str:
+    """A constant of a scalar type."""
+    if data_type is MASK:
+        return "true" if value else "false"
+    if data_type is types.DF:
+        return "0x" + struct.pack(">d", value).hex()
+    if data_type is types.F:
+        return "0x" + struct.pack(">d", struct.unpack("<f", struct.pack("<f", value))[0]).hex()
+    if data_type is types.HF:
+        return "0xH" + struct.pack(">e", value).hex()
+    bits = data_type.size * 8
+    value = int(value) & ((1 << bits) - 1)
+    return str(value - (1 << bits) if value >> (bits - 1) else value)
+
+
+class Value:
+    """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
+
+    __slots__ = ("builder", "constant", "lanes", "narrow", "text", "type")
+
+    def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
+        self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
+        self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
+
+    @property
+    def ir(self) -> str:
+        return ir_type(self.type, self.lanes)
+
+    @property
+    def typed(self) -> str:
+        """Type and name, as operands are written."""
+        return f"{self.ir} {self.text}"
+
+    def _binary(self, other: Value, integer: str, real: str) -> Value:
+        op = real if self.type.is_float else integer
+        x, y = self.builder.match(self, other)
+        return self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
+
+    def __add__(self, other: Value) -> Value:
+        if self.constant == 0 or other.constant == 0:
+            kept = other if self.constant == 0 else self
+            if kept.type.is_integer:
+                return kept if kept.type is self.type else self.builder.retype(kept, self.type)
+        total = self._binary(other, "add", "fadd")
+        if self.narrow is not None and other.constant is not None:
+            total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
+        return total
+
+    def __sub__(self, other: Value) -> Value:
+        return self._binary(other, "sub", "fsub")
+
+    def __mul__(self, other: Value) -> Value:
+        return self._binary(other, "mul", "fmul")
+
+    def __and__(self, other: Any) -> Value:
+        return self if other is True else self._binary(other, "and", "and")
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return True if other is True else self._binary(other, "or", "or")
+
+    def __xor__(self, other: Value) -> Value:
+        return self._binary(other, "xor", "xor")
+
+    def __lshift__(self, other: Value) -> Value:
+        return self._binary(other, "shl", "shl")
+
+    def __rshift__(self, other: Value) -> Value:
+        return self._binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+
+    def __invert__(self) -> Value:
+        ones = self.builder.splat_literal("true" if self.type is MASK else "-1", self.type, self.lanes)
+        return self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}")
+
+    def _compare(self, other: Value, name: str) -> Value:
+        x, y = self.builder.match(self, other)
+        if self.type.is_float:
+            predicate = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}[name]
+            text = f"fcmp {predicate} {x.ir} {x.text}, {y.text}"
+        else:
+            sign = "" if name in ("eq", "ne") else "s" if self.type.is_signed else "u"
+            text = f"icmp {sign}{name} {x.ir} {x.text}, {y.text}"
+        return self.builder.value(MASK, x.lanes, text)
+
+    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
+        return self._compare(other, "eq")
+
+    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
+        return self._compare(other, "ne")
+
+    def __lt__(self, other: Value) -> Value:
+        return self._compare(other, "lt")
+
+    def __le__(self, other: Value) -> Value:
+        return self._compare(other, "le")
+
+    def __gt__(self, other: Value) -> Value:
+        return self._compare(other, "gt")
+
+    def __ge__(self, other: Value) -> Value:
+        return self._compare(other, "ge")
+
+    __hash__ = object.__hash__
+
+
+class Builder:
+    """The text of one function, block by block, and the lane algebra over it (see :class:`vsim.semantics.algebra.Algebra`)."""
+
+    def __init__(self, intrinsics: dict[str, str]) -> None:
+        self.lines: list[str] = []
+        self.counter = 0
+        self.intrinsics = intrinsics
+        self.scratch_bytes = 0
+        self.old_masked = OLD_MASKED
+
+    def scratch(self, size: int) -> str:
+        """Memory for the moment, in the entry block's frame."""
+        self.scratch_bytes = max(self.scratch_bytes, size)
+        return "%scratch"
+
+    # -- text ----------------------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        self.counter += 1
+        return f"%v{self.counter}"
+
+    def emit(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def assign(self, text: str) -> str:
+        """An instruction with a result; its name."""
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def value(self, data_type: DataType, lanes: int, text: str) -> Value:
+        return Value(self, data_type, lanes, self.assign(text))
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def new_label(self, stem: str) -> str:
+        self.counter += 1
+        return f"{stem}.{self.counter}"
+
+    def declare(self, name: str, result: str, arguments: str) -> None:
+        """An intrinsic that the module needs."""
+        self.intrinsics.setdefault(name, f"declare {result} @{name}({arguments})")
+
+    def call(self, stem: str, x: Value, *rest: Value) -> Value:
+        """An intrinsic whose result has the type of its first argument."""
+        lanes = max(v.lanes for v in (x, *rest))
+        operands = [self.broadcast(v, lanes) for v in (x, *rest)]
+        ir = operands[0].ir
+        scalar = ir_type(x.type, 1)
+        suffix = _SUFFIX[scalar] if lanes == 1 else f"v{lanes}{_SUFFIX[scalar]}"
+        name = f"llvm.{stem}.{suffix}"
+        self.declare(name, ir, ", ".join([ir] * len(operands)))
+        return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)})")
+
+    # -- shapes --------------------------------------------------------------------------------------------
+
+    def splat_literal(self, text: str, data_type: DataType, lanes: int) -> str:
+        if lanes == 1:
+            return text
+        scalar = ir_type(data_type, 1)
+        return "<" + ", ".join([f"{scalar} {text}"] * lanes) + ">"
+
+    def broadcast(self, x: Value, lanes: int) -> Value:
+        """A scalar in every lane of a vector."""
+        if x.lanes == lanes:
+            return x
+        assert x.lanes == 1, (x.lanes, lanes)
+        if not x.text.startswith("%"):
+            return Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
+        scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
+        first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
+        return self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+    def match(self, x: Value, y: Value) -> tuple[Value, Value]:
+        lanes = max(x.lanes, y.lanes)
+        return self.broadcast(x, lanes), self.broadcast(y, lanes)
+
+    def retype(self, x: Value, data_type: DataType) -> Value:
+        """The same SSA value under a type with the same LLVM type."""
+        return Value(self, data_type, x.lanes, x.text, x.constant)
+
+    def shuffle(self, x: Value, indices: list[int]) -> Value:
+        """Lanes of a vector by number."""
+        if x.lanes == 1:
+            return x
+        if len(indices) == 1:
+            return self.value(x.type, 1, f"extractelement {x.typed}, i64 {indices[0]}")
+        if indices == list(range(x.lanes)):
+            return x
+        mask = ", ".join(f"i32 {i}" for i in indices)
+        return self.value(x.type, len(indices), f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>")
+
+    def concat(self, parts: list[Value]) -> Value:
+        """Vectors of equal length end to end (a power of two of them)."""
+        while len(parts) > 1:
+            joined = []
+            for x, y in zip(parts[0::2], parts[1::2], strict=True):
+                n = x.lanes
+                if n == 1:
+                    first = self.assign(f"insertelement {ir_type(x.type, 2)} poison, {x.typed}, i64 0")
+                    joined.append(self.value(x.type, 2, f"insertelement {ir_type(x.type, 2)} {first}, {y.typed}, i64 1"))
+                else:
+                    mask = ", ".join(f"i32 {i}" for i in range(2 * n))
+                    joined.append(self.value(x.type, 2 * n, f"shufflevector {x.typed}, {y.typed}, <{2 * n} x i32> <{mask}>"))
+            parts = joined
+        return parts[0]
+
+    # -- algebra -------------------------------------------------------------------------------------------
+
+    def const(self, value: int | float, data_type: DataType) -> Value:
+        known = int(value) & ((1 << data_type.bits) - 1) if data_type.is_integer else None
+        return Value(self, data_type, 1, literal(value, data_type), known)
+
+    def iota(self, count: int, data_type: DataType) -> Value:
+        if count == 1:
+            return self.const(0, data_type)
+        scalar = ir_type(data_type, 1)
+        return Value(self, data_type, count, "<" + ", ".join(f"{scalar} {i}" for i in range(count)) + ">")
+
+    def cast(self, x: Value, data_type: DataType) -> Value:
+        source, to = x.type, ir_type(data_type, x.lanes)
+        if source is data_type:
+            return x
+        if source is MASK:
+            return self.value(data_type, x.lanes, f"zext {x.typed} to {to}")
+        if source.is_float and data_type.is_float:
+            if source is types.DF and data_type is types.HF:
+                return self.cast(self._odd_float(x), types.HF)
+            op = "fpext" if data_type.size > source.size else "fptrunc"
+            return self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
+        if source.is_float:
+            op = "fptosi" if data_type.is_signed else "fptoui"
+            return self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
+        if data_type.is_float:
+            op = "sitofp" if source.is_signed else "uitofp"
+            return self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
+        if x.constant is not None:
+            number = x.constant
+            if source.is_signed and number >> (source.bits - 1):
+                number -= 1 << source.bits
+            return self.const(number, data_type)
+        if source.size == data_type.size:
+            return self.retype(x, data_type)
+        op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
+        found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
+        if data_type is types.UQ and source is types.UD:
+            found.narrow = x
+        return found
+
+    def _odd_float(self, x: Value) -> Value:
+        """A double as a float, rounded to odd."""
+        near = self.cast(x, types.F)
+        back = self.cast(near, types.DF)
+        bits = self.bitcast(near, types.UD)
+        one, zero = self.const(1, types.UD), self.const(0, types.UD)
+        bigger = self.absolute(x) > self.absolute(back)
+        inexact = (back != x) & (x == x) & ((bits & one) == zero)
+        return self.bitcast(self.select(inexact, self.select(bigger, bits + one, bits - one), bits), types.F)
+
+    def bitcast(self, x: Value, data_type: DataType) -> Value:
+        if ir_type(x.type, 1) == ir_type(data_type, 1):
+            return self.retype(x, data_type)
+        return self.value(data_type, x.lanes, f"bitcast {x.typed} to {ir_type(data_type, x.lanes)}")
+
+    def select(self, mask: Any, x: Value, y: Value) -> Value:
+        if mask is True:
+            return x
+        lanes = max(mask.lanes, x.lanes, y.lanes)
+        m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
+        x, y = self.broadcast(x, lanes), self.broadcast(y, lanes)
+        return self.value(x.type, lanes, f"select {m.typed}, {x.typed}, {y.typed}")
+
+    def mask_to_int(self, mask: Any, data_type: DataType) -> Value:
+        return self.const(1, data_type) if mask is True else self.cast(mask, data_type)
+
+    def udiv(self, x: Value, y: Value) -> Value:
+        return x._binary(y, "udiv", "fdiv")
+
+    def fdiv(self, x: Value, y: Value) -> Value:
+        return x._binary(y, "udiv", "fdiv")
+
+    def fma(self, x: Value, y: Value, z: Value) -> Value:
+        if x.type is types.HF:
+            wide = [self.cast(v, types.F) for v in (x, y, z)]
+            product, addend = wide[0] * wide[1], wide[2]
+            total = product + addend
+            part = total - product
+            error = (product - (total - part)) + (addend - part)
+            bits = self.bitcast(total, types.UD)
+            one, zero, none = self.const(1, types.UD), self.const(0, types.UD), self.const(0.0, types.F)
+            inexact = (error != none) & (error == error) & ((bits & one) == zero)
+            outward = (error > none) ^ (total > none)
+            odd = self.select(inexact, self.select(outward, bits - one, bits + one), bits)
+            return self.cast(self.bitcast(odd, types.F), types.HF)
+        return self.call("fma", x, y, z)
+
+    def sqrt(self, x: Value) -> Value:
+        return self.cast(self.call("sqrt", self.cast(x, types.F)), types.HF) if x.type is types.HF else self.call("sqrt", x)
+
+    def absolute(self, x: Value) -> Value:
+        return self.call("fabs", x)
+
+    def negate(self, x: Value) -> Value:
+        if x.type.is_float:
+            return self.value(x.type, x.lanes, f"fneg {x.typed}")
+        return self.const(0, x.type) - x
+
+    def _round(self, stem: str, x: Value) -> Value:
+        return self.cast(self.call(stem, self.cast(x, types.F)), types.HF) if x.type is types.HF else self.call(stem, x)
+
+    def floor(self, x: Value) -> Value:
+        return self._round("floor", x)
+
+    def ceil(self, x: Value) -> Value:
+        return self._round("ceil", x)
+
+    def trunc(self, x: Value) -> Value:
+        return self._round("trunc", x)
+
+    def rint(self, x: Value) -> Value:
+        return self._round("roundeven", x)
+
+    def popcount(self, x: Value) -> Value:
+        return self.call("ctpop", x)
+
+    def leading_zeros(self, x: Value) -> Value:
+        scalar = ir_type(x.type, 1)
+        suffix = scalar if x.lanes == 1 else f"v{x.lanes}{scalar}"
+        self.declare(f"llvm.ctlz.{suffix}", x.ir, f"{x.ir}, i1")
+        return self.value(x.type, x.lanes, f"call {x.ir} @llvm.ctlz.{suffix}({x.typed}, i1 false)")
+
+    def reverse_bits(self, x: Value) -> Value:
+        return self.call("bitreverse", x)
+
+    def lanes(self, x: Value, indices: list[int]) -> Value:
+        return self.shuffle(x, indices)
+
+    # -- helpers for the engine ----------------------------------------------------------------------------
+
+    def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
+        if data_type is MASK:
+            packed = self.assign(f"load i{max(lanes, 8)}, ptr {pointer}, align {align}")
+            if lanes == 1:
+                return self.value(MASK, 1, f"trunc i8 {packed} to i1")
+            cut = packed if lanes >= 8 else self.assign(f"trunc i8 {packed} to i{lanes}")
+            return self.value(MASK, lanes, f"bitcast i{lanes} {cut} to <{lanes} x i1>")
+        return self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+
+    def store(self, x: Value, pointer: str, align: int) -> None:
+        if x.type is MASK:
+            n = x.lanes
+            text = x.text
+            if n > 1:
+                text = self.assign(f"bitcast {x.typed} to i{n}")
+            if n < 8:
+                text = self.assign(f"zext i{n} {text} to i8")
+            self.emit(f"store i{max(n, 8)} {text}, ptr {pointer}, align {align}")
+            return
+        self.emit(f"store {x.typed}, ptr {pointer}, align {align}")
+
+    def offset(self, pointer: str, byte: int | str) -> str:
+        """A pointer some bytes further."""
+        if byte == 0:
+            return pointer
+        return self.assign(f"getelementptr i8, ptr {pointer}, i64 {byte}")
+
+    def any(self, mask: Value) -> str:
+        """An i1: whether the mask holds in any lane."""
+        if mask.lanes == 1:
+            return mask.text
+        packed = self.assign(f"bitcast {mask.typed} to i{mask.lanes}")
+        return self.assign(f"icmp ne i{mask.lanes} {packed}, 0")
+
+    def all(self, mask: Value) -> str:
+        """An i1: whether the mask holds in every lane."""
+        if mask.lanes == 1:
+            return mask.text
+        packed = self.assign(f"bitcast {mask.typed} to i{mask.lanes}")
+        return self.assign(f"icmp eq i{mask.lanes} {packed}, -1")

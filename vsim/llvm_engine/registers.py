@@ -1,0 +1,202 @@
+"""Registers while a function is emitted: values of the current block, written to stack slots where other blocks need them.
+
+Storage is bytes. Within a block the latest value of each byte range is an SSA value; reads find it there, also in parts or under another
+element type. What a block leaves behind for others goes to the variable's stack slot, which LLVM turns into SSA again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from visa import types
+from visa.types import DataType
+from vsim.llvm_engine.ir import MASK, Builder, Value, ir_type
+
+Key = tuple[str, int]
+"""Storage class ("V" variable, "A" address, "T" state, "P" predicate) and number."""
+
+_BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
+
+
+@dataclass
+class Entry:
+    """A byte range with its value."""
+
+    low: int
+    high: int
+    value: Value
+    dirty: bool
+
+
+@dataclass
+class BlockUse:
+    """What a block does to storage: read before written, written, written completely."""
+
+    exposed: set[Key] = field(default_factory=set)
+    written: set[Key] = field(default_factory=set)
+    killed: set[Key] = field(default_factory=set)
+
+
+class Registers:
+    """The storage of one function. ``pointer`` gives the stack slot of a key, ``size`` its bytes."""
+
+    def __init__(self, builder: Builder, pointer: Callable[[Key], str], size: Callable[[Key], int]) -> None:
+        self.b, self.pointer, self.size = builder, pointer, size
+        self.entries: dict[Key, list[Entry]] = {}
+        self.use = BlockUse()
+        self.live_out: set[Key] | None = None
+        self.always: Callable[[Key], bool] = lambda key: False
+
+    def begin_block(self, live_out: set[Key] | None) -> BlockUse:
+        """Forget the values of the last block."""
+        self.entries.clear()
+        self.use = BlockUse()
+        self.live_out = live_out
+        return self.use
+
+    def end_block(self) -> None:
+        """Store what other blocks need. Predicates are stored whole, so that every block finds them in one form."""
+        for key, entries in self.entries.items():
+            if key[0] == "P" and any(e.dirty for e in entries) and (len(entries) > 1 or entries[0].high - entries[0].low < self.size(key)):
+                self.entries[key] = [Entry(0, self.size(key), self._whole(key, entries), True)]
+        for key, entries in self.entries.items():
+            if any(e.dirty for e in entries):
+                self.use.written.add(key)
+                if sum(e.high - e.low for e in entries if e.dirty) >= self.size(key):
+                    self.use.killed.add(key)
+                if self.live_out is None or key in self.live_out or self.always(key):
+                    for e in entries:
+                        self._store(key, e)
+
+    def _store(self, key: Key, e: Entry) -> None:
+        if e.dirty:
+            whole = self.b.broadcast(e.value, (e.high - e.low) // e.value.type.size)
+            self.b.store(whole, self.b.offset(self.pointer(key), e.low), _align(e.low))
+            e.dirty = False
+
+    def flush(self, keys: Callable[[Key], bool], forget: bool) -> None:
+        """Bring storage up to date, before someone else reads it; forget values that someone else may write."""
+        for key in list(self.entries):
+            if keys(key):
+                for e in self.entries[key]:
+                    if e.dirty:
+                        self.use.written.add(key)
+                    self._store(key, e)
+                if forget:
+                    del self.entries[key]
+
+    # -- contiguous ranges ---------------------------------------------------------------------------------
+
+    def read(self, key: Key, low: int, count: int, data_type: DataType) -> Value:
+        """``count`` consecutive elements from a byte offset on."""
+        size = data_type.size
+        high = low + count * size
+        entries = self.entries.setdefault(key, [])
+        for e in entries:
+            if e.low <= low and e.high >= high:
+                found = self._part(e, low, count, data_type)
+                if found is not None:
+                    return found
+        if key[0] == "P":
+            whole = self._whole(key, entries)
+            self.entries[key] = [Entry(0, self.size(key), whole, any(e.dirty for e in entries))]
+            return self.read(key, low, count, data_type)
+        touching = [e for e in entries if e.low < high and e.high > low]
+        if touching:
+            joined = self._joined(touching, low, high, count, data_type)
+            if joined is not None:
+                return joined
+            for e in touching:
+                self._store(key, e)
+                self.use.written.add(key)
+        self.use.exposed.add(key)
+        value = self.b.load(data_type, count, self.b.offset(self.pointer(key), low), _align(low))
+        if not touching:
+            entries.append(Entry(low, high, value, False))
+        return value
+
+    def _whole(self, key: Key, entries: list[Entry]) -> Value:
+        """All lanes of a predicate: storage overlaid with the values of this block."""
+        b, lanes = self.b, self.size(key)
+        ordered = sorted(entries, key=lambda e: e.low)
+        if sum(e.high - e.low for e in ordered) == lanes and len({e.high - e.low for e in ordered}) == 1:
+            return b.concat([b.broadcast(e.value, e.high - e.low) for e in ordered])
+        self.use.exposed.add(key)
+        whole = b.load(ordered[0].value.type if ordered else MASK, lanes, self.pointer(key), 64)
+        for e in ordered:
+            count = e.high - e.low
+            if count == 1:
+                whole = b.value(MASK, lanes, f"insertelement {whole.typed}, {e.value.typed}, i64 {e.low}")
+                continue
+            wide = b.shuffle(b.broadcast(e.value, count), [i % count for i in range(lanes)])
+            picks = ", ".join(f"i32 {lanes + (i - e.low) if e.low <= i < e.high else i}" for i in range(lanes))
+            whole = b.value(MASK, lanes, f"shufflevector {whole.typed}, {wide.typed}, <{lanes} x i32> <{picks}>")
+        return whole
+
+    def _part(self, e: Entry, low: int, count: int, data_type: DataType) -> Value | None:
+        """Elements out of one entry, perhaps under another element type."""
+        b, value, size = self.b, e.value, data_type.size
+        total = e.high - e.low
+        if value.type.size != size:
+            if total % size or (low - e.low) % size:
+                return None
+            lanes = total // size
+            whole = b.broadcast(value, total // value.type.size) if value.lanes * value.type.size != total else value
+            value = b.value(_BY_SIZE[size], lanes, f"bitcast {whole.typed} to {ir_type(_BY_SIZE[size], lanes)}")
+        elif (low - e.low) % size:
+            return None
+        first = (low - e.low) // size
+        if value.lanes * size == total and count * size != total:
+            value = b.shuffle(value, list(range(first, first + count)))
+        return b.bitcast(value, data_type) if value.type is not data_type else value
+
+    def _joined(self, touching: list[Entry], low: int, high: int, count: int, data_type: DataType) -> Value | None:
+        """Elements that lie in several entries which together cover them, if all have the element's size."""
+        size = data_type.size
+        ordered = sorted(touching, key=lambda e: e.low)
+        if ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in zip(ordered, ordered[1:], strict=False)):
+            return None
+        widths = {e.high - e.low for e in ordered}
+        if len(widths) != 1 or len(ordered) & (len(ordered) - 1) or len(ordered) > 4 or any((e.high - e.low) % size for e in ordered):
+            return None
+        lanes = count // len(ordered)
+        parts = [self._part(e, e.low, lanes, data_type) for e in ordered]
+        if any(p is None for p in parts):
+            return None
+        return self.b.concat([self.b.broadcast(p, lanes) for p in parts if p is not None])
+
+    def write(self, key: Key, low: int, count: int, value: Value) -> None:
+        """Consecutive elements; a scalar value stands for all of them."""
+        high = low + count * value.type.size
+        entries = self.entries.setdefault(key, [])
+        kept = []
+        for e in entries:
+            if e.high <= low or e.low >= high:
+                kept.append(e)
+            elif e.low < low or e.high > high:
+                kept += self._remains(key, e, low, high)
+        kept.append(Entry(low, high, value if value.lanes in (1, count) else self.b.broadcast(value, count), True))
+        self.entries[key] = kept
+
+    def _remains(self, key: Key, e: Entry, low: int, high: int) -> list[Entry]:
+        """What is left of an entry when a range in it is overwritten."""
+        size = e.value.type.size
+        pieces = []
+        for start, end in ((e.low, min(low, e.high)), (max(high, e.low), e.high)):
+            if start >= end:
+                continue
+            if (start - e.low) % size or (end - start) % size:
+                self._store(key, e)
+                self.use.written.add(key)
+                return []
+            count = (end - start) // size
+            part = self._part(e, start, count, e.value.type)
+            assert part is not None
+            pieces.append(Entry(start, end, part, e.dirty))
+        return pieces
+
+
+def _align(offset: int) -> int:
+    """Largest power of two up to 64 that divides an offset into 64-aligned storage."""
+    return 64 if offset == 0 else min(64, offset & -offset)
