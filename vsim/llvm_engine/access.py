@@ -149,7 +149,7 @@ class Access:
         return result
 
     def _pattern(self, offset: Value, size: int, vector: Value | None, first: str) -> tuple[str, str, str]:
-        """The address that lane 0 would have, whether the active lanes follow each other, whether they are all the same (i1)."""
+        """Address of lane 0 as the first active lane has it (i64), whether the active lanes follow each other, whether they are all the same (i1)."""
         b, t = self.b, offset.type
         scalar = ir_type(t, 1)
         lanes = offset.lanes
@@ -164,7 +164,11 @@ class Access:
         if vector is not None:
             outside = ~vector
             same, equal = same | outside, equal | outside
-        return base, b.all(same), b.all(equal)
+        wide = self._wide(at_first, t)
+        if back != "0":
+            step = str(int(first) * size) if first.isdigit() else b.assign(f"mul i64 {first}, {size}")
+            wide = b.assign(f"sub i64 {wide}, {step}")
+        return wide, b.all(same), b.all(equal)
 
     def _load_lanes(self, place: Place, offset: Value, data_type: DataType, mask: Any, lanes: int) -> Value:
         b, size = self.b, data_type.size
@@ -173,9 +177,8 @@ class Access:
         follow, other, single, scattered, done = (b.new_label(s) for s in ("contiguous", "other", "uniform", "scattered", "loaded"))
         b.emit(f"br i1 {contiguous}, label %{follow}, label %{other}")
         b.label(follow)
-        where = self._wide(base, offset.type)
         start, count = self._span(first, last, size)
-        pointer = self.resolve(place, where, start, count, first)
+        pointer = self.resolve(place, base, start, count, first)
         ir = ir_type(data_type, lanes)
         if vector is None:
             one = b.load(data_type, lanes, pointer, 1)
@@ -242,7 +245,7 @@ class Access:
         b.emit(f"br i1 {contiguous}, label %{follow}, label %{scattered}")
         b.label(follow)
         start, count = self._span(first, last, size)
-        pointer = self.resolve(place, self._wide(base, offset.type), start, count, first)
+        pointer = self.resolve(place, base, start, count, first)
         if vector is None:
             b.store(value, pointer, 1)
         else:

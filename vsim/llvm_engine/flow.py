@@ -156,7 +156,7 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
         splitting += [(n, t) for n, t in uniform if start_of(n) not in together and t > n]
         # Lanes that end while others go on never come back.
         splitting += [(n, len(flow.body.instructions)) for n in ends if n < main_end and start_of(n) not in together]
-        found = {p for p in flow.starts if p < main_end and not any(_elsewhere(flow, p, s, w) for s, w in splitting if start_of(s) != p or s < p)}
+        found = {p for p in flow.starts if p < main_end and not any(_elsewhere(flow, p, s, w) for s, w in splitting)}
         if found == together or not found - together:
             break
         together |= found

@@ -543,6 +543,7 @@ class Function:
             b = self.builder
             value = index()
             full = self._full()
+            direct = all(self._local_joins_only(place, self.flow.labels[n]) for n in labels)
             self._leave_block()
             arms = []
             blocks: list[tuple[str, int]] = []
@@ -554,13 +555,14 @@ class Function:
             b.emit(f"switch i32 {value.text}, label %{self._check(place + 1)} [ {' '.join(arms)} ]")
             for name, target in blocks:
                 b.label(name)
-                if target > place:
+                if target > place and not direct:
                     self._wait(target, full)
                     b.emit(f"store {full.ir} zeroinitializer, ptr %em, align 8")
                     b.emit(f"br label %{self._next(place)}")
-                else:
+                    continue
+                if target <= place:
                     self._poll()
-                    b.emit(f"br label %{self._check(target)}")
+                b.emit(f"br label %{self._check(target)}")
 
         return step
 
