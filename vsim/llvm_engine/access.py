@@ -11,7 +11,7 @@ from typing import Any
 
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.ir import Builder, Value, ir_type
+from vsim.llvm_engine.ir import OLD_MASKED, Builder, Value, ir_type
 
 
 @dataclass
@@ -28,6 +28,11 @@ class Place:
 Fault = Callable[[str, int, str, str, str, str], None]
 """Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
 
+
+_WIDE = 32
+"""Lanes of an access that is tried in halves if its lanes do not follow each other."""
+
+_SUFFIXES = {"float": "f32", "double": "f64", "half": "f16", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 
 
 class Access:
@@ -175,6 +180,7 @@ class Access:
         vector, first, last = self._active(mask, lanes)
         base, contiguous, uniform = self._pattern(offset, size, vector, first)
         follow, other, single, scattered, done = (b.new_label(s) for s in ("contiguous", "other", "uniform", "scattered", "loaded"))
+        # Each pattern has a branch and checks of its own: where several loads share addresses, LLVM decides once for all of them.
         b.emit(f"br i1 {contiguous}, label %{follow}, label %{other}")
         b.label(follow)
         start, count = self._span(first, last, size)
@@ -183,19 +189,35 @@ class Access:
         if vector is None:
             one = b.load(data_type, lanes, pointer, 1)
         else:
-            scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(ir_type(data_type, 1), ir_type(data_type, 1))
-            name = f"llvm.masked.load.v{lanes}{scalar}.p0"
-            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if b.old_masked else f"ptr, <{lanes} x i1>, {ir}")
-            align = "i32 1, " if b.old_masked else ""
-            attribute = "" if b.old_masked else "align 1 "
-            one = b.value(data_type, lanes, f"call {ir} @{name}(ptr {attribute}{pointer}, {align}{vector.typed}, {ir} zeroinitializer)")
+            name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
+            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
+            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
+            one = b.value(data_type, lanes, f"call {ir} @{name}({target}, {vector.typed}, {ir} zeroinitializer)")
         follow_end = self._end_of_block(done)
         b.label(other)
-        b.emit(f"br i1 {uniform}, label %{single}, label %{scattered}")
+        if lanes == _WIDE:
+            # Two rows of a tile in one thread: each half has its own pattern.
+            parts = []
+            for half in (range(0, lanes // 2), range(lanes // 2, lanes)):
+                part_mask = True if mask is True else b.shuffle(b.broadcast(mask, lanes), list(half))
+                part = b.shuffle(offset, list(half))
+                if part_mask is True:
+                    parts.append(self._load_lanes(place, part, data_type, True, lanes // 2))
+                else:
+                    guard = self._guard(part_mask)
+                    loaded = self._close(guard, self._load_lanes(place, part, data_type, part_mask, lanes // 2), data_type, lanes // 2)
+                    assert loaded
+                    parts.append(loaded)
+            both = b.concat(parts)
+            other_end = self._end_of_block(done)
+            b.label(done)
+            return b.value(data_type, lanes, f"phi {ir} [ {one.text}, %{follow_end} ], [ {both.text}, %{other_end} ]")
+        b.emit(f"br i1 {uniform}, label %{single}, label %{scattered}, !prof !2")
         b.label(single)
-        at = b.assign(f"extractelement {offset.typed}, i64 {first}")
-        pointer = self.resolve(place, self._wide(at, offset.type), "0", str(size), first)
-        two = b.broadcast(b.load(data_type, 1, pointer, 1), lanes)
+        start = "0" if first == "0" else b.assign(f"mul i64 {first}, {size}")
+        pointer = self.resolve(place, base, start, str(size), first)
+        element = pointer if start == "0" else b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        two = b.broadcast(b.load(data_type, 1, element, 1), lanes)
         single_end = self._end_of_block(done)
         b.label(scattered)
         three = self._helper_load(place, offset, data_type, vector, lanes)
@@ -249,12 +271,10 @@ class Access:
         if vector is None:
             b.store(value, pointer, 1)
         else:
-            scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(ir_type(value.type, 1), ir_type(value.type, 1))
-            name = f"llvm.masked.store.v{lanes}{scalar}.p0"
-            b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if b.old_masked else f"{value.ir}, ptr, <{lanes} x i1>")
-            align = "i32 1, " if b.old_masked else ""
-            attribute = "" if b.old_masked else "align 1 "
-            b.emit(f"call void @{name}({value.typed}, ptr {attribute}{pointer}, {align}{vector.typed})")
+            name = f"llvm.masked.store.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.p0"
+            b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
+            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
+            b.emit(f"call void @{name}({value.typed}, {target}, {vector.typed})")
         b.emit(f"br label %{done}")
         b.label(scattered)
         self._helper_call("store", place, offset, vector, lanes, value.type, [value])
@@ -267,9 +287,7 @@ class Access:
         out = self._helper_call("load", place, offset, vector, lanes, data_type, [])
         return self.b.load(data_type, lanes, out, 64)
 
-    def _helper_call(
-        self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value]
-    ) -> str:
+    def _helper_call(self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value]) -> str:
         """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results."""
         b = self.b
         flat = place.pointer is None
@@ -329,7 +347,11 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
     intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
-    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits{region}{extra}) {{", "entry:"]
+    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits{region}{extra}) #0 {{", "entry:"]
+    if op in ("load", "store") and lanes > 1:
+        out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
+        out.append("slow:")
+    entry = "slow" if op in ("load", "store") and lanes > 1 else "entry"
     for lane_start in range(0, lanes * size, 64):
         if op != "store" and lane_start < lanes * size:
             width = min(64, lanes * size - lane_start)
@@ -338,7 +360,7 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
     if flat:
         out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
                 f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
-    out += ["  br label %head", "head:", "  %left = phi i64 [ %bits, %entry ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
+    out += ["  br label %head", "head:", f"  %left = phi i64 [ %bits, %{entry} ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
             "  br i1 %none, label %done, label %body", "body:", "  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)",
             "  %less = sub i64 %left, 1", "  %rest = and i64 %left, %less", f"  %ap = getelementptr {index}, ptr %addresses, i64 %lane"]  # fmt: skip
     out.append(f"  %a0 = load {index}, ptr %ap")
@@ -358,6 +380,48 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
     out += _update(op, ty, size)
     out += ["next:", "  br label %head", "bad:", "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
     return "\n".join(out)
+
+
+def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
+    """All lanes at once, where all of them are inside one buffer; else on to %slow."""
+    wide, ptrs, mask = f"<{lanes} x i64>", f"<{lanes} x ptr>", f"<{lanes} x i1>"
+    scalar = _SUFFIXES[ty]
+    vector = f"<{lanes} x {ty}>"
+
+    def splat(name: str, value: str) -> list[str]:
+        return [f"  %{name}.i = insertelement {wide} poison, i64 {value}, i64 0",
+                f"  %{name} = shufflevector {wide} %{name}.i, {wide} poison, <{lanes} x i32> zeroinitializer"]  # fmt: skip
+
+    bits = ["  %mb = or i64 %bits, 0"] if lanes == 64 else [f"  %mb = trunc i64 %bits to i{lanes}"]
+    out = [*bits, f"  %m = bitcast i{lanes} %mb to {mask}", f"  %va = load <{lanes} x {index}>, ptr %addresses, align 64"]
+    out.append(f"  %vw = zext <{lanes} x i32> %va to {wide}" if index == "i32" else f"  %vw = or {wide} %va, zeroinitializer")
+    if flat:
+        out += [
+            "  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)", f"  %fa = extractelement {wide} %vw, i64 %f", "  %fs = lshr i64 %fa, 32",
+            f"  %ftp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %ft = load ptr, ptr %ftp",
+            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp", "  %ff = icmp uge i64 %fs, %fn",
+            "  %fk = select i1 %ff, i64 0, i64 %fs", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
+            "  %fpp = getelementptr i8, ptr %fe, i64 8", "  %where = load ptr, ptr %fpp", "  %flp = getelementptr i8, ptr %fe, i64 16",
+            "  %bound = load i64, ptr %flp", *splat("vb", "%fb"), f"  %vo = sub {wide} %vw, %vb",
+        ]  # fmt: skip
+    else:
+        out += ["  %where = getelementptr i8, ptr %region, i64 0", "  %bound = or i64 %limit, 0", f"  %vo = or {wide} %vw, zeroinitializer"]
+    out += [
+        f"  %small = icmp ult i64 %bound, {size}", f"  %last = sub i64 %bound, {size}", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
+        f"  %vbad = and {mask} %vout, %m", f"  %bb = bitcast {mask} %vbad to i{lanes}", f"  %anybad = icmp ne i{lanes} %bb, 0",
+        "  %go = or i1 %anybad, %small", "  br i1 %go, label %slow, label %together", "together:", f"  %vp = getelementptr i8, ptr %where, {wide} %vo",
+    ]  # fmt: skip
+    pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
+    if op == "load":
+        name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
+        intrinsics.setdefault(name, f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
+        out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
+                f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
+    else:
+        name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
+        intrinsics.setdefault(name, f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
+        out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
+    return [*out, "  ret i64 -1"]
 
 
 def _update(op: str, ty: str, size: int) -> list[str]:
@@ -385,5 +449,3 @@ def _update(op: str, ty: str, size: int) -> list[str]:
             *compare, f"  %pair = cmpxchg ptr %p, {ty} %seen, {ty} %new monotonic monotonic, align {size}",
             f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0", f"  %ok = extractvalue {{ {ty}, i1 }} %pair, 1",
             "  br i1 %ok, label %written, label %again", "written:", f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
-
-

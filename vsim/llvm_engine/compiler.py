@@ -66,12 +66,25 @@ def module_text(bound: Any, full: bool) -> tuple[str, list[Body]]:
         texts.append(Function(unit, unit.wanted[done]).text())
         done += 1
     helpers = list(unit.helpers.values())
-    parts = [*unit.intrinsics.values(), _driver(bound, unit), *texts, *helpers]
+    parts = [*unit.intrinsics.values(), _driver(bound, unit), _fault_recorder(), *texts, *helpers]
     if unit.has_barrier:
         parts = [_COROUTINES, COROUTINE_END[0], *parts]
     parts.append('attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }')
-    parts.append('!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}')
+    parts.append('attributes #1 = { nounwind noinline "min-legal-vector-width"="512" "prefer-vector-width"="512" }')
+    parts.append('!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}')
     return "\n".join(parts), unit.wanted
+
+
+def _fault_recorder() -> str:
+    """``record_fault``: writes what went wrong, and who did it, into the context."""
+    names = ("kind", "body", "instruction", "lane", "address", "number", "size")
+    lines = [f"define internal void @record_fault(ptr %ctx, ptr %shared, {', '.join(f'i64 %{n}' for n in names)}) #1 {{"]
+    for n, name in enumerate(names):
+        lines += [f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 %{name}, ptr %p{n}, align 8"]
+    for n in range(4):
+        lines += [f"  %s{n} = getelementptr i8, ptr %shared, i64 {cx.SHARED_IDENTITY + 8 * n}", f"  %v{n} = load i64, ptr %s{n}, align 8",
+                  f"  %q{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * (len(names) + n)}", f"  store i64 %v{n}, ptr %q{n}, align 8"]  # fmt: skip
+    return "\n".join([*lines, f"  %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", "  store i64 1, ptr %f, align 8", "  ret void", "}"])
 
 
 def _field(name: str, base: str, offset: int, ty: str = "i64") -> list[str]:
@@ -90,16 +103,20 @@ def _driver(bound: Any, unit: Unit) -> str:
     lines += _field("slm", "%worker", cx.WORKER_SLM, "ptr") + _field("arena", "%worker", cx.WORKER_ARENA, "ptr")
     lines += _field("handles", "%worker", cx.WORKER_HANDLES, "ptr") + _field("arena_size", "%worker", cx.WORKER_ARENA_SIZE)
     lines += [
-        "  %lx = sub i64 %nx, 1", "  %ly = sub i64 %ny, 1", "  %lz = sub i64 %nz, 1", "  br label %next", "next:",
-        "  %g = atomicrmw add ptr %ctx, i64 1 monotonic", "  %over = icmp uge i64 %g, %count", "  br i1 %over, label %done, label %group", "group:",
+        *_field("chunk", "%ctx", cx.CHUNK), "  %lx = sub i64 %nx, 1", "  %ly = sub i64 %ny, 1", "  %lz = sub i64 %nz, 1", "  br label %fetch", "fetch:",
+        "  %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic", "  %ge = add i64 %g0, %chunk", "  %gbig = icmp ugt i64 %ge, %count",
+        "  %gend = select i1 %gbig, i64 %count, i64 %ge", "  %nothing = icmp uge i64 %g0, %count", "  br i1 %nothing, label %done, label %begin", "begin:",
+        "  %gbefore = sub i64 %g0, 1", "  br label %next", "next:", "  %glast = phi i64 [ %gbefore, %begin ], [ %g, %finished ]", "  %g = add i64 %glast, 1",
+        "  %over = icmp uge i64 %g, %gend", "  br i1 %over, label %fetch, label %group", "group:",
         *_field("stop", "%ctx", cx.STOP), *_field("failed", "%ctx", cx.FAULT), "  %either = or i64 %stop, %failed", "  %halt = icmp ne i64 %either, 0",
         "  br i1 %halt, label %done, label %place", "place:", "  %gx = urem i64 %g, %nx", "  %gr = udiv i64 %g, %nx", "  %gy = urem i64 %gr, %ny",
         "  %gz = udiv i64 %gr, %ny", "  %ex = icmp eq i64 %gx, %lx", "  %ey = icmp eq i64 %gy, %ly", "  %ez = icmp eq i64 %gz, %lz",
         "  %vx = select i1 %ex, i64 %px, i64 0", "  %vy = select i1 %ey, i64 %py, i64 0", "  %vz = select i1 %ez, i64 %pz, i64 0",
         "  %v1 = or i64 %vx, %vy", "  %v = or i64 %v1, %vz", f"  %variant = getelementptr [{cx.VARIANT_SIZE} x i8], ptr %variants, i64 %v",
         *_field("items", "%variant", cx.VARIANT_ITEMS), *_field("threads", "%variant", cx.VARIANT_THREADS),
-        "  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)", "  br label %thread", "thread:",
-        "  %t = phi i64 [ 0, %place ], [ %t1, %after ]", "  %used = phi i64 [ 0, %place ], [ %used1, %after ]", f"  %first = mul i64 %t, {simd}",
+        "  %noslm = icmp eq i64 %slm_size, 0", "  br i1 %noslm, label %ready, label %clear", "clear:",
+        "  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)", "  br label %ready", "ready:", "  br label %thread", "thread:",
+        "  %t = phi i64 [ 0, %ready ], [ %t1, %after ]", "  %used = phi i64 [ 0, %ready ], [ %used1, %after ]", f"  %first = mul i64 %t, {simd}",
         "  %left = sub i64 %items, %first", f"  %short = icmp ult i64 %left, {simd}", f"  %lanes = select i1 %short, i64 %left, i64 {simd}",
         f"  %gone = sub i64 {simd}, %lanes", f"  %bits64 = lshr i64 {(1 << simd) - 1}, %gone", f"  %bits = trunc i64 %bits64 to i{simd}",
         f"  %mask = bitcast i{simd} %bits to {em}" if simd > 1 else "  %mask = icmp ne i64 %lanes, 0", "  %t1 = add i64 %t, 1",
@@ -107,7 +124,7 @@ def _driver(bound: Any, unit: Unit) -> str:
     arguments = f"ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %t, {em} %mask"
     if not unit.has_barrier:
         lines += [f"  call void @kernel({arguments}, ptr null)", "  %used1 = add i64 %used, 0", "  br label %after", "after:",
-                  "  %more = icmp ult i64 %t1, %threads", "  br i1 %more, label %thread, label %next", "done:", "  ret void", "}"]  # fmt: skip
+                  "  %more = icmp ult i64 %t1, %threads", "  br i1 %more, label %thread, label %finished", "finished:", "  br label %next", "done:", "  ret void", "}"]  # fmt: skip
         return "\n".join(lines)
     lines += [
         "  %frame = getelementptr i8, ptr %arena, i64 %used", f"  %handle = call ptr @kernel({arguments}, ptr %frame)",
@@ -120,8 +137,8 @@ def _driver(bound: Any, unit: Unit) -> str:
         "  %isdone = call i1 @llvm.coro.done(ptr %ch)", "  %isdone64 = zext i1 %isdone to i64", "  %ended1 = add i64 %ended, %isdone64",
         "  %c1 = add i64 %c, 1", "  %cmore = icmp ult i64 %c1, %threads", "  br i1 %cmore, label %check, label %checked", "checked:",
         *_field("failed2", "%ctx", cx.FAULT), *_field("stop2", "%ctx", cx.STOP), "  %either2 = or i64 %failed2, %stop2", "  %bad2 = icmp ne i64 %either2, 0",
-        "  br i1 %bad2, label %done, label %balance", "balance:", "  %all = icmp eq i64 %ended1, %threads", "  br i1 %all, label %next, label %some",
-        "some:", "  %none = icmp eq i64 %ended1, 0", "  br i1 %none, label %resume, label %stuck", "resume:", "  %r = phi i64 [ 0, %some ], [ %r1, %resume ]",
+        "  br i1 %bad2, label %done, label %balance", "balance:", "  %all = icmp eq i64 %ended1, %threads", "  br i1 %all, label %finished, label %some",
+        "finished:", "  br label %next", "some:", "  %none = icmp eq i64 %ended1, 0", "  br i1 %none, label %resume, label %stuck", "resume:", "  %r = phi i64 [ 0, %some ], [ %r1, %resume ]",
         "  %rs = getelementptr ptr, ptr %handles, i64 %r", "  %rh = load ptr, ptr %rs, align 8", "  call void @llvm.coro.resume(ptr %rh)",
         "  %r1 = add i64 %r, 1", "  %rmore = icmp ult i64 %r1, %threads", "  br i1 %rmore, label %resume, label %phase", "stuck:",
         *_record(cx.BARRIER, "s"), "  br label %done", "nospace:", *_record(cx.FRAMES, "n"), "  br label %done", "done:", "  ret void", "}",
@@ -141,7 +158,9 @@ def target_machine(level: int) -> Any:
     """A target machine for the host."""
     initialize()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, reloc="pic", codemodel="small")
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, reloc="pic", codemodel="small"
+    )
 
 
 def compile_object(text: str, instructions: int) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 # One for each launch.
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
-LOCAL_SIZE = 160
-FAULT_INFO = 184
+LOCAL_SIZE, CHUNK = 160, 184
+FAULT_INFO = 192
 CONTEXT_SIZE = 320
 
 FAULT_FIELDS = ("kind", "body", "instruction", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")

@@ -192,6 +192,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     fields = {
         cx.GROUP_COUNT: groups, cx.SLOT_TABLE: address(state.table), cx.SLOT_COUNT: state.table.size // 3, cx.SURFACES: address(surfaces),
         cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size, cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items,
+        cx.CHUNK: max(1, min(64, groups // (count * 16))),
     }  # fmt: skip
     for d in range(3):
         fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],

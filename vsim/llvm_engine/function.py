@@ -166,7 +166,7 @@ class Function:
             head.append(f"  %held{region} = alloca {em}, align 8\n  %site{region} = alloca i32, align 4")
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
-        attributes = '#0'
+        attributes = "#0"
         if not self.is_kernel:
             signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) {attributes} {{"
         else:
@@ -355,18 +355,9 @@ class Function:
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
         b.label(good)
         body = self.unit.numbers.get(id(self.body), -1)
-        lines = [f"{bad}:"]
-        record = [str(kind), str(body), str(self.here), lane, address, number, size]
-        counter = b.counter
-        for n, text in enumerate(record):
-            lines.append(f"  %x{counter}.{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}")
-            lines.append(f"  store i64 {text}, ptr %x{counter}.{n}, align 8")
-        for n in range(4):
-            lines += [f"  %y{counter}.{n} = getelementptr i8, ptr %shared, i64 {8 * n}", f"  %z{counter}.{n} = load i64, ptr %y{counter}.{n}, align 8",
-                      f"  %w{counter}.{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * (len(record) + n)}",
-                      f"  store i64 %z{counter}.{n}, ptr %w{counter}.{n}, align 8"]  # fmt: skip
-        lines += [f"  %q{counter} = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", f"  store i64 1, ptr %q{counter}, align 8", "  br label %exit"]
-        self.cold += lines
+        shared = "%shared"
+        record = f"i64 {kind}, i64 {body}, i64 {self.here}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
+        self.cold += [f"{bad}:", f"  call void @record_fault(ptr %ctx, ptr {shared}, {record})", "  br label %exit"]
 
     # -- blocks --------------------------------------------------------------------------------------------
 

@@ -149,7 +149,6 @@ class Builder:
         self.counter = 0
         self.intrinsics = intrinsics
         self.scratch_bytes = 0
-        self.old_masked = OLD_MASKED
 
     def scratch(self, size: int) -> str:
         """Memory for the moment, in the entry block's frame."""
