@@ -15,6 +15,8 @@ from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, Sampler
 from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_bytes
 
 PRINTF_BYTES = 4 << 20
+SAMPLER_HANDLE_SHIFT = 4
+"""Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 _ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
 
 
@@ -279,7 +281,7 @@ class Binder:
             if space == "image":
                 self._put(bound, at, self._image(bound, index).handle, size)
             elif space == "sampler":
-                self._put(bound, at, int(e.get("sampler_index", 0)), size)
+                self._put(bound, at, int(e.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
             else:
                 self._put(bound, at, self._buffer(index).address, size)
         elif kind in ("buffer_address", "buffer_offset"):
@@ -297,7 +299,7 @@ class Binder:
                 raise self.fail(f"{self.describe(index)}: payload entry '{kind}' is not known")
             self._put(bound, at, values[kind], size)
         elif kind == "inline_sampler":
-            self._put(bound, at, int(e.get("sampler_index", 0)), size)
+            self._put(bound, at, int(e.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
         elif kind.startswith("sampler_"):
             state = bound.samplers.get(next((int(o["sampler_index"]) for o in self.info_entries() if o.get("arg_index") == index and "sampler_index" in o), 0))
             snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"

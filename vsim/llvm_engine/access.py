@@ -198,7 +198,7 @@ class Access:
         if lanes == _WIDE:
             # Two rows of a tile in one thread: each half has its own pattern.
             parts = []
-            for half in (range(0, lanes // 2), range(lanes // 2, lanes)):
+            for half in (range(lanes // 2), range(lanes // 2, lanes)):
                 part_mask = True if mask is True else b.shuffle(b.broadcast(mask, lanes), list(half))
                 part = b.shuffle(offset, list(half))
                 if part_mask is True:
@@ -250,7 +250,7 @@ class Access:
         lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
         guard = self._guard(mask)
         if address.lanes == 1:
-            vector, _, last = self._active(mask, lanes)
+            _, _, last = self._active(mask, lanes)
             offset = self.offset_of(place, address)
             pointer = self.resolve(place, self._wide(offset.text, offset.type), "0", str(data_type.size), last)
             element = value if value.lanes == 1 else b.value(data_type, 1, f"extractelement {value.typed}, i64 {last}")

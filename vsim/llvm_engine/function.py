@@ -295,7 +295,6 @@ class Function:
             word(threads.GROUP_ID + axis, 0, name)
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or self.shares:
             self._thread_numbers(word)
-        del bound
 
     def _slot_registers(self, slot: str) -> tuple[str, str]:
         b, platform = self.builder, self.bound.image.platform
@@ -818,7 +817,7 @@ class Function:
 
     def writer(self, op: VectorOperand, count: int) -> Callable[[Value, Any], None]:
         if isinstance(op, General):
-            key, low, index, data_type = self._region(op, count)
+            key, low, index, _ = self._region(op, count)
             if key == ("V", 0):
                 return lambda value, mask: None
             return lambda value, mask: self._write(key, low, index, value, mask)
@@ -1032,6 +1031,34 @@ class Function:
         if kind == "bti":
             return self._table(value)
         raise Unsupported(f"a surface of kind {kind}")
+
+    # -- images: the reference engine's -------------------------------------------------------------------
+
+    def image(self, index: int) -> Any:
+        raise Unsupported("an image")
+
+    def image_by_handle(self, kind: str, value: Value) -> Any:
+        raise Unsupported("an image")
+
+    def sampler(self, index: int) -> Any:
+        raise Unsupported("a sampler")
+
+    def image_size(self, image: Any) -> list[int]:
+        raise Unsupported("an image")
+
+    def image_fetch(self, image: Any, place: list[Value], mask: Any) -> list[Value]:
+        raise Unsupported("an image")
+
+    def image_store(self, image: Any, place: list[Value], values: dict[int, Value], mask: Any) -> None:
+        raise Unsupported("an image")
+
+    def image_fetch_bytes(self, image: Any, x: Value, y: Value) -> Value:
+        raise Unsupported("an image")
+
+    def image_store_bytes(self, image: Any, x: Value, y: Value, value: Value, mask: Any) -> None:
+        raise Unsupported("an image")
+
+    # -- checked access ------------------------------------------------------------------------------------
 
     def load(self, space: Place, address: Value, data_type: DataType, mask: Any, instruction: Instruction) -> Value:
         return self.access.load(space, address, data_type, mask)

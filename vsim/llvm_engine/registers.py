@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from visa import types
 from visa.types import DataType
@@ -155,7 +156,7 @@ class Registers:
         """Elements that lie in several entries which together cover them, if all have the element's size."""
         size = data_type.size
         ordered = sorted(touching, key=lambda e: e.low)
-        if ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in zip(ordered, ordered[1:], strict=False)):
+        if ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered)):
             return None
         widths = {e.high - e.low for e in ordered}
         if len(widths) != 1 or len(ordered) & (len(ordered) - 1) or len(ordered) > 4 or any((e.high - e.low) % size for e in ordered):

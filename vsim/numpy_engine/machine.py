@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
-from visa.operands import SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
+from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
+from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.text.printer import BodyPrinter
 from visa.types import DataType
+from vsim.abi import SAMPLER_HANDLE_SHIFT
+from vsim.memory import SamplerState, SurfaceImage
+from vsim.numpy_engine import images
 from vsim.numpy_engine import memory as mem
 from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra
 from vsim.registers import Layout
@@ -438,6 +441,48 @@ class NumpyMachine:
         if kind == "ss":
             return self.scratch_space
         return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.bound.surfaces if kind == "bti" else self.bound.images)
+
+    # -- images --------------------------------------------------------------------------------------------
+
+    def image(self, index: int) -> Any:
+        space = self.surface(index)
+        return self._image(space.table, space.number)
+
+    def image_by_handle(self, kind: str, value: Array) -> Any:
+        return self._image(self.bound.surfaces if kind == "bti" else self.bound.images, value)
+
+    def _image(self, table: dict[int, Any], number: Array) -> Any:
+        active = number if self.context.threads is True or number.shape[0] == 1 else number[self.context.threads[:, 0]]
+        first = int(active.reshape(-1)[0])
+        found = table.get(first)
+        if not isinstance(found, SurfaceImage) or (active != first).any():
+            what = "threads use different images at once" if (active != first).any() else f"surface {first} is no image"
+            raise self.fault_at(0, 0, what)
+        return found
+
+    def sampler(self, index: int) -> SamplerState:
+        number = self._state(SAMPLER, index, 0)
+        active = number if self.context.threads is True else number[self.context.threads[:, 0]]
+        handle = int(active.reshape(-1)[0])
+        found: SamplerState = self.bound.samplers.get(handle >> SAMPLER_HANDLE_SHIFT if index == NAMED_SAMPLER else handle, SamplerState())
+        return found
+
+    def image_size(self, image: SurfaceImage) -> list[int]:
+        return images.size(image)
+
+    def image_fetch(self, image: SurfaceImage, place: list[Array], mask: Mask) -> list[Array]:
+        return images.fetch(image, place, mask)
+
+    def image_store(self, image: SurfaceImage, place: list[Array], values: dict[int, Array], mask: Mask) -> None:
+        images.store(image, place, values, mask)
+
+    def image_fetch_bytes(self, image: SurfaceImage, x: Array, y: Array) -> Array:
+        return images.fetch_bytes(image, x, y)
+
+    def image_store_bytes(self, image: SurfaceImage, x: Array, y: Array, value: Array, mask: Mask) -> None:
+        images.store_bytes(image, x, y, value, mask)
+
+    # -- checked access ------------------------------------------------------------------------------------
 
     def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction) -> mem.Access:
         def fault(row: int, lane: int, name: str, offset: int, limit: int) -> Exception:

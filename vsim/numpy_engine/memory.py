@@ -49,7 +49,8 @@ def _gather(data: Bytes, offsets: Array, dtype: np.dtype[Any]) -> Array:
         values = data[offsets]
         return values
     if not (offsets & (size - 1)).any():
-        return data[: data.size // size * size].view(dtype)[offsets // size]
+        values = data[: data.size // size * size].view(dtype)[offsets // size]
+        return values
     index = offsets[..., None] + np.arange(size)
     values = np.ascontiguousarray(data[index]).view(dtype)[..., 0]
     return values

@@ -173,6 +173,32 @@ class Machine(Protocol):
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
 
+    # -- images: host objects that are found when an instruction executes ---------------------------------
+
+    def image(self, index: int) -> Any:
+        """The image that a surface variable names."""
+
+    def image_by_handle(self, kind: str, value: Lanes) -> Any:
+        """The image behind an LSC surface operand."""
+
+    def sampler(self, index: int) -> Any:
+        """The state of the sampler that a sampler variable names."""
+
+    def image_size(self, image: Any) -> list[int]:
+        """Width, height, and depth if there is one, in texels."""
+
+    def image_fetch(self, image: Any, place: list[Lanes], mask: Mask) -> list[Lanes]:
+        """Four channels of texels (F for float and normalised formats, else UD); the border colour outside the mask."""
+
+    def image_store(self, image: Any, place: list[Lanes], values: dict[int, Lanes], mask: Mask) -> None:
+        """Write channels, given as bits, in the image's format."""
+
+    def image_fetch_bytes(self, image: Any, x: Lanes, y: Lanes) -> Lanes:
+        """Bytes of a row, the rim repeated."""
+
+    def image_store_bytes(self, image: Any, x: Lanes, y: Lanes, value: Lanes, mask: Mask) -> None:
+        """Write bytes of a row; those outside the image are dropped."""
+
     # -- control flow: lanes that leave wait at the place where they go on; the smallest place at which lanes wait runs first ----
 
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:

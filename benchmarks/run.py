@@ -1,0 +1,175 @@
+"""``make bench``: kernel times against PoCL and Oclgrind on the same work in one run; writes docs/performance.md and docs/performance.svg.
+
+Peers that are not installed are left out. Every result is compared with the peer's before its time counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kernels import DEVICES, KERNELS, TOLERANCE
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+REPEATS = 7
+OCLGRIND_SCALES = {"saxpy": 64, "matmul": 512, "mandel": 64, "reduce": 64, "nbody": 256, "sha": 2048}
+"""Oclgrind runs this much less work; its time is multiplied by the same number."""
+
+
+def child(script: str, *arguments: object, environment: dict[str, str] | None = None, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Run a script of this folder; its report."""
+    command = [*prefix, sys.executable, str(HERE / script), *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=HERE, env=os.environ | (environment or {}))
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)}:\n{result.stderr[-2000:]}")
+    report: dict[str, Any] = json.loads(result.stdout.strip().splitlines()[-1])
+    return report
+
+
+def agree(name: str, ours: Path, theirs: Path) -> bool:
+    """Whether two results are the same within the kernel's tolerance (mandel: all but a few points of the rim)."""
+    a, b = np.load(ours), np.load(theirs)
+    if name == "mandel":
+        return bool((a != b).mean() < 0.01)
+    if TOLERANCE[name] == 0:
+        return bool((a == b).all())
+    return bool(np.allclose(a, b, rtol=TOLERANCE[name], atol=TOLERANCE[name]))
+
+
+def pocl(name: str, threads: int, out: Path) -> dict[str, Any]:
+    environment = {"OCL_ICD_VENDORS": "pocl.icd", "POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_CPU_MAX_CU_COUNT": str(threads), "PYOPENCL_NO_CACHE": "1"}
+    return child("opencl_peer.py", name, 1, REPEATS, out, environment=environment)
+
+
+def measure() -> dict[str, Any]:
+    """All measurements, the sides in turn."""
+    have_pocl = Path("/etc/OpenCL/vendors/pocl.icd").exists()
+    have_oclgrind = shutil.which("oclgrind") is not None
+    rows: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = Path(folder) / "ours.npy", Path(folder) / "theirs.npy"
+        for name in KERNELS:
+            row: dict[str, Any] = rows.setdefault(name, {"vsim": {}, "pocl": {}})
+            for threads in (1, 2):
+                if have_pocl:
+                    report = pocl(name, threads, theirs)
+                    row["pocl"][threads] = statistics.median(report["times"])
+                    row["pocl version"] = report["version"]
+                for device in DEVICES:
+                    report = child("vsim_runner.py", name, device, 1, REPEATS, threads, "llvm", ours, environment={"VISAKIT_CACHE": "off"})
+                    if have_pocl:
+                        assert agree(name, ours, theirs), f"{name} on {device} differs from PoCL"
+                    row["vsim"].setdefault(device, {})[threads] = statistics.median(report["times"])
+                    row["vsim"][device]["compile"] = report["compile"]
+                    row["vsim"][device]["instructions"] = report["instructions"]
+            report = child("vsim_runner.py", name, "tgllp", 1, 1, 1, "numpy", ours)
+            row["numpy"] = min(report["times"])
+            if have_oclgrind:
+                scale = OCLGRIND_SCALES[name]
+                report = child("opencl_peer.py", name, scale, 1, theirs, prefix=("oclgrind",))
+                child("vsim_runner.py", name, "tgllp", scale, 1, 1, "llvm", ours)
+                assert agree(name, ours, theirs), f"{name} differs from Oclgrind"
+                row["oclgrind"] = min(report["times"]) * scale
+            print(name, json.dumps(row), flush=True)
+    return rows
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(math.log(v) for v in values) / len(values))
+
+
+def cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(r) + " |" for r in rows)]
+
+
+def report_text(rows: dict[str, Any]) -> str:
+    """The page as Markdown."""
+    import llvmlite
+
+    version = next((r["pocl version"] for r in rows.values() if "pocl version" in r), "not installed")
+    out = ["# Performance", "", "Written by `make bench`. Kernel time alone, compiled and warm, median of seven runs; the sides in turn, one run.", "",
+           f"Machine: {cpu()}, {os.cpu_count()} CPUs. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}.",
+           f"PoCL: {version}. Oclgrind runs a fraction of the work, scaled up linearly; results of both sides were compared.", ""]  # fmt: skip
+    for threads in (1, 2):
+        body, ratios = [], {d: [] for d in DEVICES}
+        for name, row in rows.items():
+            peer = row["pocl"].get(threads)
+            cells = [name, f"{peer:.2f}" if peer else "-"]
+            for device in DEVICES:
+                ours = row["vsim"][device][threads]
+                cells.append(f"{ours:.2f}")
+                if peer:
+                    ratios[device].append(ours / peer)
+                    cells[-1] += f" ({ours / peer:.2f})"
+            body.append(cells)
+        if ratios["tgllp"]:
+            body.append(["**geometric mean**", ""] + [f"**{geometric_mean(ratios[d]):.2f}**" for d in DEVICES])
+        out += [f"## Fast engine against PoCL, {threads} thread{'s' if threads > 1 else ''}", "", "Milliseconds, in parentheses the ratio to PoCL.", ""]
+        out += [*table(["kernel", "PoCL", *DEVICES], body), ""]
+    out += ["## One thread and two", "", *table(["kernel", *DEVICES], [
+        [n, *(f"{r['vsim'][d][1] / r['vsim'][d][2]:.2f}" for d in DEVICES)] for n, r in rows.items()]), ""]  # fmt: skip
+    if any("oclgrind" in r for r in rows.values()):
+        out += [
+            "## Against Oclgrind",
+            "",
+            "Oclgrind's time at full size (its own threads) in milliseconds, and how many times faster the engines are (tgllp, one thread).",
+            "",
+        ]
+        out += [*table(["kernel", "Oclgrind", "scaled from", "numpy engine", "times faster", "fast engine", "times faster"], [
+            [n, f"{r['oclgrind']:.0f}", f"1/{OCLGRIND_SCALES[n]}", f"{r['numpy']:.0f}", f"{r['oclgrind'] / r['numpy']:.0f}", f"{r['vsim']['tgllp'][1]:.2f}",
+             f"{r['oclgrind'] / r['vsim']['tgllp'][1]:.0f}"] for n, r in rows.items()]), ""]  # fmt: skip
+    out += ["## Compile time", "", "Syntax tree to object code in milliseconds, without the cache; the goal is 30 + 0.3 for each instruction.", ""]
+    out += [*table(["kernel", *DEVICES], [
+        [n, *(f"{r['vsim'][d]['compile']:.0f} ({r['vsim'][d]['instructions']} instructions, goal {30 + 0.3 * r['vsim'][d]['instructions']:.0f})"
+              for d in DEVICES)] for n, r in rows.items()]), "", "![chart](performance.svg)", ""]  # fmt: skip
+    return "\n".join(out)
+
+
+def chart(rows: dict[str, Any]) -> str:
+    """Ratios to PoCL as bars."""
+    width, row_height, left = 640, 22, 90
+    colours = {"tgllp": "#3b6ea5", "pvc": "#e07b39", "bmg": "#5a9e6f"}
+    bars, y = [], 40
+    for name, row in rows.items():
+        bars.append(f'<text x="10" y="{y + 26}" font-weight="bold">{name}</text>')
+        for device in DEVICES:
+            ratio = row["vsim"][device][1] / row["pocl"][1] if row["pocl"].get(1) else 0
+            length = min(ratio, 2.5) * 180
+            bars.append(f'<rect x="{left}" y="{y}" width="{length:.0f}" height="{row_height - 8}" fill="{colours[device]}"/>')
+            bars.append(f'<text x="{left + length + 6:.0f}" y="{y + 12}">{device} {ratio:.2f}</text>')
+            y += row_height - 6
+        y += 12
+    line = f'<line x1="{left + 180}" y1="30" x2="{left + 180}" y2="{y}" stroke="#999" stroke-dasharray="4"/>'
+    title = '<text x="10" y="20">Kernel time relative to PoCL, one thread (the dashed line is PoCL; shorter is faster)</text>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + 10}" font-family="sans-serif" font-size="12">{title}{line}{"".join(bars)}</svg>\n'
+
+
+def main() -> None:
+    rows = measure()
+    DOCS.mkdir(exist_ok=True)
+    (DOCS / "performance.md").write_text(report_text(rows))
+    if all(r["pocl"] for r in rows.values()):
+        (DOCS / "performance.svg").write_text(chart(rows))
+    print((DOCS / "performance.md").read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Runs one benchmark kernel on vsim, in a process of its own: prints milliseconds of each run and saves the result.
+
+vsim_runner.py KERNEL DEVICE SCALE REPEATS THREADS ENGINE RESULT.npy
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+from kernels import CORPUS, KERNELS
+
+from vasm.assembler import assemble_text
+from visa.image import read_image
+from vlink import link
+from vsim.abi import bind
+from vsim.launch import Launch
+from vsim.llvm_engine import compiler
+from vsim.program import Program
+
+
+def compile_milliseconds(program: Program, launch: Launch) -> float:
+    """From the syntax tree to object code."""
+    bound = bind(program.image, launch, program.memory, program.buffers, program.tree)
+    start = time.perf_counter()
+    text, bodies = compiler.module_text(bound, True)
+    compiler.compile_object(text, sum(len(b.instructions) for b in bodies))
+    return (time.perf_counter() - start) * 1e3
+
+
+def main() -> None:
+    name, device, scale, repeats, threads, engine, path = sys.argv[1:8]
+    folder = CORPUS / name / device
+    objects = [assemble_text(p.read_text(), p.name, device).object_bytes() for p in sorted(folder.glob("*.visaasm"))]
+    image = read_image(link(objects, folder / "ze_info.yaml").to_bytes())
+    program = Program(image)
+    work = KERNELS[name](int(scale))
+    kernel = program.kernels[0]
+
+    def once() -> float:
+        start = time.perf_counter()
+        program.launch(kernel, work.global_size, work.local_size, work.args, engine=engine, threads=int(threads))
+        return (time.perf_counter() - start) * 1e3
+
+    first = once()
+    np.save(path, work.args[work.result])
+    report = {"first": first, "times": [once() for _ in range(int(repeats))], "instructions": len(image.module.kernels[0].instructions)}
+    if engine == "llvm":
+        arguments = [program._argument(kernel, n, a) for n, a in enumerate(work.args)]
+        report["compile"] = min(compile_milliseconds(program, Launch(kernel, work.global_size, work.local_size, (0, 0, 0), arguments)) for _ in range(3))
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Shared helpers of the tests: building and running cases in process."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("VISAKIT_CACHE", tempfile.mkdtemp(prefix="visakit-test-"))
+
+import numpy as np
+import pytest
+
+from vasm.assembler import assemble_text
+from visa.image import Image, read_image
+from vlink.linker import Linker, LinkOptions
+from vsim.launch import BufferArg, ImageArg, compare, parse_launch
+from vsim.program import Program
+
+DATA = Path(__file__).parent / "data"
+SHARED = Path(__file__).parent.parent.parent / "shared" / "corpus"
+
+needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
+
+
+def build(folder: Path, platform: str) -> Image:
+    """Assemble all texts of a folder and link them, through bytes as the commands do."""
+    linker = Linker(LinkOptions(platform=platform))
+    for text in sorted(folder.glob("*.visaasm")):
+        if ".inline." not in text.name:
+            linker.add_bytes(assemble_text(text.read_text(), str(text), platform).object_bytes(debug=True), text.name)
+    info = folder / "kernel.zebin"
+    info = info if info.exists() else folder / "ze_info.yaml"
+    if info.exists():
+        linker.add_info(info.read_bytes(), str(info))
+    return read_image(linker.run().image.to_bytes(), folder.name)
+
+
+def build_text(text: str, platform: str = "tgllp") -> Image:
+    """An image of one text."""
+    linker = Linker(LinkOptions(platform=platform))
+    linker.add_bytes(assemble_text(text, "test.visaasm", platform).object_bytes(debug=True), "test.o")
+    return read_image(linker.run().image.to_bytes(), "test.bin")
+
+
+def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[list[np.ndarray], list[str]]:
+    """Run all launches of a case; every buffer afterwards, and what differs from the expected results."""
+    program = Program(build(folder, platform))
+    file = parse_launch(launch.read_text(), str(launch.parent), str(launch))
+    arrays, wrong = [], []
+    for index in range(len(file)):
+        one = file.launch(index)
+        program.run(one, engine)
+        for argument in one.args:
+            if isinstance(argument, (BufferArg, ImageArg)):
+                arrays.append(argument.array.copy())
+                if argument.expect is not None and (difference := compare(argument.array, argument.expect, argument.rtol, argument.atol)):
+                    wrong.append(f"launch {index}: {difference}")
+    return arrays, wrong
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Bit for bit, but any NaN equals any NaN."""
+    if a.dtype.kind == "f":
+        return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
+    return bool((a == b).all())

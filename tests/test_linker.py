@@ -1,0 +1,114 @@
+"""Symbols across objects, archives, and what is wrong with them."""
+
+import contextlib
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import DATA, SHARED, build, needs_corpus
+
+from vasm.assembler import assemble_text
+from visa import FormatError, LinkError
+from visa.image import read_image
+from vlink.linker import Linker, LinkOptions, link
+
+KERNEL = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nfcall (M1, 8) f 1 1\nret (M1, 1)\n'
+FUNCTION = '.version 4.1\n.global_function "f"\n.kernel_attr SimdSize={simd}\n{extern}.kernel_attr ArgSize={arg}\n.kernel_attr RetValSize=1\nfret (M1, 8)\n'
+
+
+def obj(text, name="x"):
+    return assemble_text(text, name).object_bytes()
+
+
+def function(simd=8, arg=1, extern=True):
+    return obj(FUNCTION.format(simd=simd, arg=arg, extern=".kernel_attr Extern\n" if extern else ""))
+
+
+def errors(*objects, **options):
+    with pytest.raises(LinkError) as caught:
+        link(list(objects), options=LinkOptions(**options))
+    return {d.code: d for d in caught.value.diagnostics}
+
+
+def test_a_call_across_objects():
+    image = read_image(link([obj(KERNEL), function()]).to_bytes())
+    assert [f.name for f in image.module.functions] == ["f"]
+    assert image.module.kernels[0].function_relocations == [(image.module.kernels[0].instructions[0].args["name"], 0)]
+    assert image.address_of("f") and image.body_at(image.address_of("f")) is image.module.functions[0]
+
+
+def test_private_functions_stay_private():
+    one = obj(KERNEL + FUNCTION.format(simd=8, arg=1, extern="").replace(".version 4.1\n", ""))
+    two = obj(KERNEL.replace('"k"', '"k2"') + FUNCTION.format(simd=8, arg=1, extern="").replace(".version 4.1\n", ""))
+    image = read_image(link([one, two]).to_bytes())
+    assert [f.name for f in image.module.functions] == ["f", "f.1"]
+    targets = [dict(k.function_relocations)[k.instructions[0].args["name"]] for k in image.module.kernels]
+    assert targets == [0, 1]
+
+
+def test_undefined():
+    found = errors(obj(KERNEL))["L013"]
+    assert "'f' is not defined" in found.message and "'k'" in found.message
+    link([obj(KERNEL)], options=LinkOptions(allow_undefined=True))
+    assert "did you mean 'f'" in errors(obj(KERNEL.replace(" f 1", " fg 1")), function())["L013"].hint
+
+
+def test_duplicates_name_both_sides():
+    found = errors(obj(KERNEL), function(), function())["L011"]
+    assert found.span and found.labels and found.span != found.labels[0].span
+    assert "L010" in errors(obj(KERNEL), obj(KERNEL), function())
+    assert "L012" in errors(obj(KERNEL), function(extern=False), function(extern=False))
+
+
+def test_sizes_must_agree():
+    assert "passes 1" in errors(obj(KERNEL), function(arg=2))["L014"].message
+    assert "SIMD8" in errors(obj(KERNEL), function(simd=16))["L015"].message
+
+
+def test_archives(tmp_path):
+    (tmp_path / "f.o").write_bytes(function())
+    (tmp_path / "unused.o").write_bytes(obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"')))
+    subprocess.run(["ar", "rc", tmp_path / "libf.a", tmp_path / "unused.o", tmp_path / "f.o"], check=True)
+    data = (tmp_path / "libf.a").read_bytes()
+    assert [f.name for f in link([obj(KERNEL), data]).module.functions] == ["f"]
+    assert len(link([obj(KERNEL), data], options=LinkOptions(whole_archive=True)).module.functions) == 2
+    for cut in range(9, len(data), 97):
+        with pytest.raises((LinkError, FormatError)):
+            link([obj(KERNEL), data[:cut]])
+
+
+def test_garbage_collection_and_the_map():
+    from vlink.map_file import map_text, why_live
+
+    linker = Linker(LinkOptions(gc_sections=True))
+    for data in (obj(KERNEL), function(), obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))):
+        linker.add_bytes(data, "x.o")
+    linked = linker.run()
+    assert [f.name for f in linked.image.module.functions] == ["f"]
+    assert why_live(linked, "f") == "f <- k (entry)" and "discarded" in why_live(linked, "g")
+    assert "k -> f (fcall" in map_text(linked)
+
+
+def test_the_same_inputs_give_the_same_bytes():
+    assert link([obj(KERNEL), function()]).to_bytes() == link([obj(KERNEL), function()]).to_bytes()
+
+
+def test_damaged_images_are_refused():
+    data = build(DATA / "cases" / "call_stack_recursion" / "tgllp", "tgllp").to_bytes()
+    random = np.random.default_rng(1)
+    for cut in range(0, len(data), max(1, len(data) // 200)):
+        with pytest.raises(FormatError):
+            read_image(data[:cut])
+    for _ in range(300):
+        changed = bytearray(data)
+        for at in random.integers(0, len(data), 3):
+            changed[at] = random.integers(0, 256)
+        with contextlib.suppress(FormatError):
+            read_image(bytes(changed))
+
+
+@needs_corpus
+def test_every_case_links():
+    for folder in sorted(SHARED.glob("cases/*/*")):
+        if folder.is_dir() and folder.name in ("tgllp", "bmg"):
+            build(folder, folder.name)

@@ -1,0 +1,120 @@
+"""Real kernels give the expected results on both engines, bit for bit the same."""
+
+import numpy as np
+import pytest
+from conftest import DATA, SHARED, build_text, needs_corpus, run_case, same
+
+from visa import LaunchError, SimulationError
+from vsim.program import Program
+
+CASES = sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir())
+SAMPLES = {"saxpy": "tgllp", "mandelbrot": "bmg", "calls": "tgllp", "dispatch": "tgllp", "bitfields": "tgllp"}
+SELECTION = ("basic_", "flow_", "wg_", "call_", "algo_")
+
+
+def on_both_engines(folder, launch, platform):
+    reference, wrong = run_case(folder, launch, platform, "numpy")
+    assert not wrong
+    fast, wrong = run_case(folder, launch, platform, "llvm")
+    assert not wrong
+    assert all(same(a, b) for a, b in zip(reference, fast, strict=True))
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_case(folder):
+    on_both_engines(folder, folder.parent / "launch.json", folder.name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sample(name):
+    folder = DATA.parent.parent / "samples" / name
+    on_both_engines(folder, folder / "launch.json", SAMPLES[name])
+
+
+@needs_corpus
+@pytest.mark.parametrize("device", ["tgllp", "bmg"])
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_corpus(device, engine):
+    for folder in sorted(SHARED.glob(f"cases/*/{device}")):
+        if folder.parent.name.startswith(SELECTION):
+            _, wrong = run_case(folder, folder.parent / "launch.json", device, engine)
+            assert not wrong, folder
+
+
+COPY = """.version 4.1
+.kernel "copy"
+.decl IN v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=8 align=GRF
+.decl OFFSET v_type=G type=uq num_elts=8 align=GRF
+.decl ADDRESS v_type=G type=uq num_elts=8 align=GRF
+.decl X v_type=G type=ud num_elts=8 align=GRF
+.decl BASE v_type=G type=ud num_elts=1
+.decl P1 v_type=P num_elts=8
+.input IN offset=64 size=8
+.input OUT offset=72 size=8
+.kernel_attr SimdSize=8
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+mul (M1_NM, 1) BASE(0,0)<1> %thread_x(0,0)<0;1,0> 8:uw
+add (M1, 8) X(0,0)<1> BASE(0,0)<0;1,0> LANE(0,0)<1;1,0>
+shl (M1, 8) OFFSET(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 8) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> IN(0,0)<0;1,0>
+svm_gather.4.1 (M1, 8) ADDRESS.0 X.0
+MIDDLE
+add (M1, 8) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+class TestEngine:
+    def program(self, middle=""):
+        return Program(build_text(COPY.replace("MIDDLE", middle)))
+
+    def test_hand_written_kernel(self, engine):
+        data, out = np.arange(64, dtype="u4"), np.zeros(64, "u4")
+        self.program().launch("copy", 64, 16, [data, out], engine=engine)
+        assert (out == data).all()
+
+    def test_work_groups_that_do_not_divide(self, engine):
+        data, out = np.arange(64, dtype="u4"), np.zeros(64, "u4")
+        self.program().launch("copy", 48, 32, [data, out], engine=engine)
+        assert (out[:48] == data[:48]).all() and not out[48:].any()
+
+    def test_access_outside_a_buffer(self, engine):
+        with pytest.raises(SimulationError) as caught:
+            self.program().launch("copy", 64, 16, [np.zeros(64, "u4"), np.zeros(40, "u4")], engine=engine)
+        text = str(caught.value)
+        for part in ("'argument 1', which has 160 bytes, at offset 160", "svm_scatter.4.1", "lane 0", "work-item (40, 0, 0)", "'copy'", "test.visaasm:22"):
+            assert part in text, (part, text)
+
+    def test_wild_address(self, engine):
+        with pytest.raises(SimulationError, match="where there is no buffer"):
+            self.program("mov (M1, 8) OFFSET(0,0)<1> 0x123456789abc:uq").launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine)
+
+    def test_endless_loop(self, engine):
+        with pytest.raises(SimulationError, match="did not end within"):
+            self.program("L:\njmp (M1, 1) L").launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine, max_seconds=0.3)
+
+    def test_results_do_not_depend_on_the_number_of_threads(self, engine):
+        data = np.arange(4096, dtype="u4")
+        for threads in (1, 2, 3):
+            out = np.zeros_like(data)
+            self.program("mul (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 3:ud").launch("copy", 4096, 64, [data, out], engine=engine, threads=threads)
+            assert (out == 3 * data).all()
+
+    def test_instructions_without_definition_are_refused(self, engine):
+        middle = "vme_sic T1 X.0 X.0 X.0"
+        with pytest.raises(SimulationError, match=r"vme_sic.*no public functional definition"):
+            self.program(middle).launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine)
+
+
+def test_arguments_are_checked():
+    program = Program(build_text(COPY.replace("MIDDLE", "")))
+    with pytest.raises(LaunchError, match="no kernel 'cpoy'"):
+        program.launch("cpoy", 8, 8, [])
+    with pytest.raises(LaunchError, match="has no argument"):
+        program.launch("copy", 8, 8, [np.zeros(8, "u4")])
+    with pytest.raises(LaunchError, match=r"no \.input to go to"):
+        program.launch("copy", 8, 8, [np.zeros(8, "u4"), np.zeros(8, "u4"), 5])
