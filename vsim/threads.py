@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
@@ -34,23 +33,26 @@ def local_ids(bound: Bound, group: Group, thread: int) -> list[Array]:
     return [(linear % x).astype(np.uint16), (linear // x % y).astype(np.uint16), (linear // (x * y) % max(z, 1)).astype(np.uint16)]
 
 
-def thread_payload(bound: Bound, group: Group, thread: int, common: bytes) -> bytearray:
-    """The payload of one thread, at its register offsets."""
-    data = bytearray(common)
+def group_payload(bound: Bound, group: Group) -> Array:
+    """The payload of all threads of a group of this size, threads x bytes, at its register offsets."""
+    count = bound.threads_of(group)
+    data = np.tile(np.frombuffer(bound.payload_of(group), np.uint8), (count, 1))
     grf = bound.grf_size
     row = 64 if bound.simd == 32 and grf == 32 else grf
-    for dimension, ids in enumerate(local_ids(bound, group, thread)[: bound.local_id_rows]):
-        at = grf + dimension * row
-        data[at : at + 2 * bound.simd] = ids.tobytes()
+    for t in range(count):
+        for dimension, ids in enumerate(local_ids(bound, group, t)[: bound.local_id_rows]):
+            at = grf + dimension * row
+            data[t, at : at + 2 * bound.simd] = ids.view(np.uint8)
     return data
 
 
-def r0_of(bound: Bound, group: Group, thread: int, slot: int) -> bytes:
-    """%r0: group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
-    words = [0] * 16
-    words[1], words[6], words[7] = group.id
-    words[2], words[5] = thread & 0xFF, slot & 0x3FF
-    return struct.pack("<16I", *words)
+def r0_of(groups: Array, thread_numbers: Array) -> Array:
+    """%r0 of threads (in slots 0, 1, ...): group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
+    words = np.zeros((thread_numbers.size, 16), np.uint32)
+    words[:, [1, 6, 7]] = groups
+    words[:, 2] = thread_numbers & 0xFF
+    words[:, 5] = np.arange(thread_numbers.size) & 0x3FF
+    return words.view(np.uint8)
 
 
 def input_places(bound: Bound) -> list[tuple[int, int, int]]:

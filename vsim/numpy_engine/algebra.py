@@ -110,8 +110,10 @@ class NumpyAlgebra:
             return _to_odd(*_two_sum(*np.broadcast_arrays(product, wide))).astype(np.float16)
         # A second rounding only matters where the double lies half-way between two floats, or the float is subnormal.
         bits = np.ascontiguousarray(total).view(np.int64)
-        if ((bits & 0x1FFFFFFF) == 0x10000000).any() or ((np.abs(total) < 2.0**-125) & (total != 0)).any():
-            total = _to_odd(*_two_sum(*np.broadcast_arrays(product, wide)))
+        doubtful = ((bits & 0x1FFFFFFF) == 0x10000000) | ((np.abs(total) < 2.0**-125) & (total != 0))
+        if doubtful.any():
+            product, wide = np.broadcast_arrays(product, wide)
+            total[doubtful] = _to_odd(*_two_sum(product[doubtful], wide[doubtful]))
         return total.astype(np.float32)
 
     def sqrt(self, x: Array) -> Array:

@@ -7,6 +7,7 @@ smallest place runs first, so that lanes meet again as early as they can. That i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,22 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.program import Body, Instruction
-from vsim.numpy_engine.machine import Code, Mask, NumpyMachine
+from vsim.numpy_engine.machine import Code, Frame, Mask, NumpyMachine
 from vsim.registers import layout_of
 from vsim.semantics import SEMANTICS
 
 Array = npt.NDArray[Any]
 MAXIMUM_DEPTH = 1000
+NARROW_THREADS = 32
+"""Batches of fewer threads are not worth narrowing."""
+_NEEDS_ALL = {"barrier", "sbarrier.signal", "sbarrier.wait", "call", "fcall", "ifcall", "ret", "fret"}
 
 
 class Context:
     """One activation of a body, or of a subroutine in it. ``em`` are the lanes that run now, threads x 32."""
 
-    def __init__(self, code: Code, views: list[Array], pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None) -> None:
-        self.code, self.views, self.pc = code, views, pc
+    def __init__(self, code: Code, frame: Frame, pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None) -> None:
+        self.code, self.frame, self.pc = code, frame, pc
         self.parent, self.return_pc, self.held = parent, return_pc, held
         self.pending: dict[int, Array] = {}
         self.blocked: dict[int, Array] = {}
@@ -82,6 +86,14 @@ class Execution(NumpyMachine):
         self.deadline: Callable[[], None] | None = None
         self.by_name: dict[str, Body] = {b.name: b for b in bound.image.module.functions}
 
+    def reset(self) -> None:
+        """Memory and registers as they are before a thread starts; the prepared code stays."""
+        for array in (self.signalled, self.waited, *self.shared.values(), *self.surface_state.values()):
+            array[:] = 0
+        for space in (self.slm_space, self.scratch_space):
+            if space is not None:
+                space.data[:] = 0
+
     # -- preparation ---------------------------------------------------------------------------------------
 
     def prepare(self, body: Body) -> Code:
@@ -109,7 +121,7 @@ class Execution(NumpyMachine):
 
     def bind_slots(self, context: Context) -> None:
         """Views that were asked for after the frame was made."""
-        self.context, self.views, self.code, self.body = context, context.views, context.code, context.code.body
+        self.context, self.views, self.code, self.body = context, context.frame.views, context.code, context.code.body
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -136,10 +148,10 @@ class Execution(NumpyMachine):
                 self._run_context(context)
                 self._finish_if_done(context)
 
-    def _run_context(self, context: Context) -> None:
-        """Run a context until it calls, blocks or ends."""
+    def _run_context(self, context: Context, limit: int | None = None) -> None:
+        """Run a context until it calls, blocks or ends; with a limit, until all its lanes are at or behind that place."""
         steps = context.code.steps
-        end = len(steps)
+        end = len(steps) if limit is None else limit
         count = 0
         while context.em is not None:
             pc = context.pc
@@ -161,11 +173,18 @@ class Execution(NumpyMachine):
                     count += 1
                     if count & 255 == 0:
                         self.deadline()
+                if context.em is None and (min(context.pending, default=end) >= end if limit is not None else False):
+                    return
                 if context.em is None and not context.next():
                     return
             else:
                 context.pc = pc
-                if pc >= end and not (pc == stop and stop in context.pending):
+                if pc >= end and not (pc == stop and stop in context.pending and limit is None):
+                    if limit is not None:
+                        assert context.em is not None
+                        context.wait(pc, context.em)
+                        context.em = None
+                        return
                     context.set(None)
                     if not context.next():
                         return
@@ -222,6 +241,7 @@ class Execution(NumpyMachine):
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Callable[[], Any]:
         target, following = self.code.labels[label], self.here + 1
         active = self._lanes_at(lanes, self._place_of(self._instruction()))
+        simple = target < following and self._is_simple_loop(target, following)
 
         def step() -> Any:
             context = self.context
@@ -229,6 +249,14 @@ class Execution(NumpyMachine):
             if not taken.any():
                 return None
             rest = context.em & ~taken
+            if simple and self.threads >= NARROW_THREADS:
+                rows = taken.any(axis=1)
+                if np.count_nonzero(rows) * 4 <= 3 * self.threads:
+                    self._run_narrow(context, target, following, taken, np.flatnonzero(rows))
+                    if rest.any():
+                        context.wait(following, rest)
+                    context.em = None
+                    return True
             context.wait(target, taken)
             if rest.any():
                 context.wait(following, rest)
@@ -236,6 +264,39 @@ class Execution(NumpyMachine):
             return True
 
         return step
+
+    def _is_simple_loop(self, target: int, following: int) -> bool:
+        """Whether a loop does nothing that needs the other threads: no barrier, no call, no end, no change of rounding."""
+        names = {i.form.mnemonic for i in self.body.instructions[target:following]}
+        return not names & _NEEDS_ALL and not self.code.layout.changes_rounding
+
+    def _run_narrow(self, context: Context, target: int, following: int, lanes: Array, index: Array) -> None:
+        """Run a loop for the few threads that are still in it, on a copy of their registers."""
+        saved = (self.threads, self.shared, self.surface_state, self.slm_space, self.scratch_space, self.locate)
+        assert self.slm_space is not None and self.scratch_space is not None
+        self.threads = index.size
+        self.surface_state = {k: v[index] for k, v in saved[2].items()}
+        self.slm_space = replace(self.slm_space, base=self.slm_space.base[index])
+        self.scratch_space = replace(self.scratch_space, base=self.scratch_space.base[index])
+        outer = self.locate
+        self.locate = lambda row, lane: outer(int(index[row]), lane)
+        inner = Context(context.code, context.frame.rows(index), target, lanes[index], None, 0, None)
+        self.bind_slots(inner)
+        try:
+            self._run_context(inner, following)
+        finally:
+            self.threads, self.shared, _, self.slm_space, self.scratch_space, self.locate = saved
+        for key, state in self.surface_state.items():
+            if key not in saved[2]:
+                saved[2][key] = np.zeros((self.threads, 1), np.uint32)
+            saved[2][key][index] = state
+        self.surface_state = saved[2]
+        context.frame.take_back(index, inner.frame)
+        self.bind_slots(context)
+        for place, waiting in inner.pending.items():
+            full = np.zeros((self.threads, 32), bool)
+            full[index] = waiting
+            context.wait(place, full)
 
     def jump(self, label: int, taken: Callable[[], Mask] | None) -> Callable[[], Any]:
         target, following = self.code.labels[label], self.here + 1
@@ -265,7 +326,7 @@ class Execution(NumpyMachine):
 
         return step
 
-    def _enter(self, code: Code, views: list[Array], pc: int, lanes: Array, return_pc: int, instruction: Instruction) -> Any:
+    def _enter(self, code: Code, frame: Frame, pc: int, lanes: Array, return_pc: int, instruction: Instruction) -> Any:
         context = self.context
         if context.depth >= MAXIMUM_DEPTH:
             raise self.fault_at(int(np.flatnonzero(lanes.any(axis=1))[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
@@ -273,7 +334,7 @@ class Execution(NumpyMachine):
         if rest.any():
             context.wait(return_pc, rest)
         context.em = None
-        child = Context(code, views, pc, lanes, context, return_pc, lanes.copy())
+        child = Context(code, frame, pc, lanes, context, return_pc, lanes.copy())
         self.live.append(child)
         self.context = child
         return True
@@ -284,7 +345,7 @@ class Execution(NumpyMachine):
 
         def step() -> Any:
             taken = active(self.context)
-            return self._enter(code, self.context.views, target, taken, following, instruction) if taken.any() else None
+            return self._enter(code, self.context.frame, target, taken, following, instruction) if taken.any() else None
 
         return step
 

@@ -60,6 +60,28 @@ class Code:
         return self.slot_numbers[key]
 
 
+class Frame:
+    """Registers of one activation: byte arrays with a row for each thread, and the views of them that the code asked for."""
+
+    def __init__(self, bases: dict[Any, Array], recipes: list[tuple[Any, slice | None, np.dtype[Any] | None]]) -> None:
+        self.bases, self.recipes = bases, recipes
+        self.views = [self._view(*r) for r in recipes]
+
+    def _view(self, key: Any, part: slice | None, dtype: np.dtype[Any] | None) -> Array:
+        base = self.bases[key]
+        base = base if part is None else base[:, part]
+        return base if dtype is None else base.view(dtype)
+
+    def rows(self, index: Array) -> Frame:
+        """A copy of some threads' registers."""
+        return Frame({k: b[index] for k, b in self.bases.items()}, self.recipes)
+
+    def take_back(self, index: Array, other: Frame) -> None:
+        """Copy registers back from :meth:`rows`."""
+        for k, b in self.bases.items():
+            b[index] = other.bases[k]
+
+
 class NumpyMachine:
     """See :class:`vsim.semantics.algebra.Machine`. One batch of threads; ``views`` are those of the running frame."""
 
@@ -80,31 +102,33 @@ class NumpyMachine:
 
     # -- frames --------------------------------------------------------------------------------------------
 
-    def new_frame(self, code: Code) -> list[Array]:
+    def new_frame(self, code: Code) -> Frame:
         """Fresh registers for one activation of a body."""
         layout = code.layout
-        file = np.zeros((self.threads, layout.file_size), np.uint8)
-        roots: dict[int, Array] = {}
-        views: list[Array] = []
+        bases: dict[Any, Array] = {FILE: np.zeros((self.threads, layout.file_size), np.uint8)}
+        recipes: list[tuple[Any, slice | None, np.dtype[Any] | None]] = []
         for root, kind in code.slots:
+            key: Any = (kind, root)
             if kind is FILE:
-                views.append(file)
-            elif kind is PREDICATES:
-                views.append(np.zeros((self.threads, 32), bool))
+                recipes.append((FILE, None, None))
+                continue
+            if kind is PREDICATES:
+                bases[key] = np.zeros((self.threads, 32), bool)
             elif kind is ADDRESSES:
-                views.append(np.zeros((self.threads, max(1, code.body.addresses[root].elements)), np.uint32))
+                bases[key] = np.zeros((self.threads, max(1, code.body.addresses[root].elements)), np.uint32)
             else:
-                if root not in roots:
-                    if root < FIRST_VARIABLE:
-                        roots[root] = self.shared_register(root)
-                    elif root in layout.file_offsets:
-                        at = layout.file_offsets[root]
-                        roots[root] = file[:, at : at + layout.sizes[root]]
-                    else:
-                        roots[root] = np.zeros((self.threads, layout.sizes[root]), np.uint8)
                 assert isinstance(kind, np.dtype)
-                views.append(roots[root].view(kind))
-        return views
+                if root in layout.file_offsets:
+                    at = layout.file_offsets[root]
+                    recipes.append((FILE, slice(at, at + layout.sizes[root]), kind))
+                    continue
+                key = root
+                if root not in bases:
+                    bases[root] = self.shared_register(root) if root < FIRST_VARIABLE else np.zeros((self.threads, layout.sizes[root]), np.uint8)
+                recipes.append((root, None, kind))
+                continue
+            recipes.append((key, None, None))
+        return Frame(bases, recipes)
 
     def shared_register(self, index: int) -> Array:
         """Bytes of a predefined variable, which all bodies of a thread share."""
@@ -399,8 +423,7 @@ class NumpyMachine:
         return lambda: self._state(kind, index, element)
 
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Array, Mask], None]:
-        state = self._state(kind, index, element)
-        return lambda value, mask: np.copyto(state, value, where=mask)
+        return lambda value, mask: np.copyto(self._state(kind, index, element), value, where=mask)
 
     def symbol_address(self, instruction: Instruction) -> int:
         image, string = self.bound.image, instruction.args["name"]
