@@ -158,6 +158,14 @@ class Access:
         b, t = self.b, offset.type
         scalar = ir_type(t, 1)
         lanes = offset.lanes
+        if offset.affine is not None and offset.affine[1] == size:
+            # Proved but for a wrap-around on the way to 64 bits, which would show in the last lane.
+            start = offset.affine[0]
+            if t.size < 8:
+                return self._wide(start.text, t), "true", "false"
+            last = b.assign(f"extractelement {offset.typed}, i64 {lanes - 1}")
+            expected_last = b.assign(f"add i64 {start.text}, {(lanes - 1) * size}")
+            return start.text, b.assign(f"icmp eq i64 {last}, {expected_last}"), "false"
         at_first = b.assign(f"extractelement {offset.typed}, i64 {first}")
         number = first if t.size == 8 else (first if first.isdigit() else b.assign(f"trunc i64 {first} to i32"))
         back = str(int(first) * size) if first.isdigit() else b.assign(f"mul {scalar} {number}, {size}")
@@ -195,6 +203,11 @@ class Access:
             one = b.value(data_type, lanes, f"call {ir} @{name}({target}, {vector.typed}, {ir} zeroinitializer)")
         follow_end = self._end_of_block(done)
         b.label(other)
+        if uniform == "false":
+            three = self._helper_load(place, offset, data_type, vector, lanes, rare=True)
+            other_end = self._end_of_block(done)
+            b.label(done)
+            return b.value(data_type, lanes, f"phi {ir} [ {one.text}, %{follow_end} ], [ {three.text}, %{other_end} ]")
         if lanes == _WIDE:
             # Two rows of a tile in one thread: each half has its own pattern.
             parts = []
@@ -262,7 +275,7 @@ class Access:
     def _store_lanes(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
         b, size = self.b, value.type.size
         vector, first, last = self._active(mask, lanes)
-        base, contiguous, _ = self._pattern(offset, size, vector, first)
+        base, contiguous, uniform = self._pattern(offset, size, vector, first)
         follow, scattered, done = (b.new_label(s) for s in ("contiguous", "scattered", "stored"))
         b.emit(f"br i1 {contiguous}, label %{follow}, label %{scattered}")
         b.label(follow)
@@ -277,17 +290,19 @@ class Access:
             b.emit(f"call void @{name}({value.typed}, {target}, {vector.typed})")
         b.emit(f"br label %{done}")
         b.label(scattered)
-        self._helper_call("store", place, offset, vector, lanes, value.type, [value])
+        self._helper_call("store", place, offset, vector, lanes, value.type, [value], rare=uniform == "false")
         b.emit(f"br label %{done}")
         b.label(done)
 
     # -- lanes one by one ----------------------------------------------------------------------------------
 
-    def _helper_load(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, lanes: int) -> Value:
-        out = self._helper_call("load", place, offset, vector, lanes, data_type, [])
+    def _helper_load(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, lanes: int, rare: bool = False) -> Value:
+        out = self._helper_call("load", place, offset, vector, lanes, data_type, [], rare)
         return self.b.load(data_type, lanes, out, 64)
 
-    def _helper_call(self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value]) -> str:
+    def _helper_call(
+        self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value], rare: bool = False
+    ) -> str:
         """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results."""
         b = self.b
         flat = place.pointer is None
@@ -313,7 +328,7 @@ class Access:
             packed = b.assign(f"bitcast {vector.typed} to i{lanes}")
             bits = packed if lanes == 64 else b.assign(f"zext i{lanes} {packed} to i64")
         region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
-        bad = b.assign(f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}{region}{''.join(pointers)})")
+        bad = b.assign(f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}{region}{''.join(pointers)}){' #2' if rare else ''}")
         failed = b.assign(f"icmp sge i64 {bad}, 0")
         place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
         wrong = b.assign(f"select i1 {failed}, ptr {place_of}, ptr {addresses}")

@@ -53,13 +53,10 @@ declare i1 @llvm.coro.done(ptr)
 """
 
 
-def module_text(bound: Any, full: bool) -> tuple[str, list[Body]]:
+def module_text(bound: Any, full: bool, rows: bool = False) -> tuple[str, list[Body]]:
     """The IR of a launch's kernel and everything that it can call, and the functions by number."""
-    image = bound.image
-    bodies = [bound.kernel, *image.module.functions]
-    unit = Unit(bound, full)
+    unit = Unit(bound, full, rows)
     unit.has_barrier = any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in bound.kernel.instructions)
-    del bodies
     unit.function(bound.kernel)
     texts, done = [], 0
     while done < len(unit.wanted):
@@ -71,6 +68,7 @@ def module_text(bound: Any, full: bool) -> tuple[str, list[Body]]:
         parts = [_COROUTINES, COROUTINE_END[0], *parts]
     parts.append('attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }')
     parts.append('attributes #1 = { nounwind noinline "min-legal-vector-width"="512" "prefer-vector-width"="512" }')
+    parts.append("attributes #2 = { cold noinline nounwind }")
     parts.append('!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}')
     return "\n".join(parts), unit.wanted
 

@@ -61,7 +61,7 @@ class Worker:
 class State:
     """What is kept for a program between launches."""
 
-    codes: dict[tuple[str, bool], Code | Unsupported] = field(default_factory=dict)
+    codes: dict[tuple[str, bool, bool], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     table_entries: int = -1
@@ -82,7 +82,7 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
     state.table_entries = len(memory.slots)
 
 
-def _code(state: State, bound: Bound, full: bool) -> Code:
+def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
     """Compiled code, out of memory, the disk or the compiler.
 
     Raises:
@@ -90,7 +90,7 @@ def _code(state: State, bound: Bound, full: bool) -> Code:
     """
     from vsim.llvm_engine import compiler
 
-    name = (bound.kernel.name, full)
+    name = (bound.kernel.name, full, rows)
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -105,7 +105,7 @@ def _code(state: State, bound: Bound, full: bool) -> Code:
         stored = cache.load(key)
         try:
             if stored is None:
-                text, bodies = compiler.module_text(bound, full)
+                text, bodies = compiler.module_text(bound, full, rows)
                 code = compiler.compile_object(text, sum(len(b.instructions) for b in bodies))
                 numbers = [bound.image.module.bodies.index(b) for b in bodies]
                 cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
@@ -165,7 +165,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
     items = whole.size[0] * whole.size[1] * whole.size[2]
     full = items % bound.simd == 0 and not any(partial_flags)
-    code = _code(state, bound, full)
+    code = _code(state, bound, full, full and bound.local_size[0] % bound.simd == 0)
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
     if bound.private_slots:

@@ -36,6 +36,7 @@ class Unit:
 
     bound: Any
     full: bool
+    rows: bool = False
     intrinsics: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     wanted: list[Body] = field(default_factory=list)
@@ -88,6 +89,7 @@ class Function:
         entry_live = None if live is None else live.get(-1, set())
         self.uses[-1] = self.registers.begin_block(entry_live)
         self._prologue()
+        self._freeze({-1})
         self.registers.end_block()
         b.emit(f"br label %{self._check(0)}")
         ends = [*self.flow.starts[1:], len(self.body.instructions)]
@@ -98,6 +100,11 @@ class Function:
         self._epilogue()
         return self._assemble()
 
+    def _freeze(self, blocks: set[int]) -> None:
+        """Values of the first blocks, which dominate all others, serve everywhere if nothing else writes them."""
+        if self.live is not None:
+            self.registers.freeze(lambda key: not self.registers.always(key) and key[0] != "P" and self.writers.get(key, set()) <= blocks)
+
     def _liveness(self) -> dict[int, set[Key]]:
         """Keys that some later block reads, for each block (and -1 for the entry)."""
         blocks = [-1, *self.flow.starts]
@@ -106,6 +113,10 @@ class Function:
             successors[start] = self._successors(start)
         live_in: dict[int, set[Key]] = {n: set() for n in blocks}
         live_out: dict[int, set[Key]] = {n: set() for n in blocks}
+        self.writers: dict[Key, set[int]] = {}
+        for n, use in self.uses.items():
+            for key in use.written:
+                self.writers.setdefault(key, set()).add(n)
         changed = True
         while changed:
             changed = False
@@ -257,7 +268,15 @@ class Function:
             if size in (16, 32, 64) and grf <= offset < grf + rows * row:
                 count, element = size // 2, types.UW
             if grf <= offset < grf + rows * row:
-                value = b.load(element, count, b.offset(ids, offset - grf), 16)
+                if self.unit.rows:
+                    # Each thread is part of one row of the group: x counts up across the lanes, y and z are the same in all of them.
+                    value = b.load(element, 1, b.offset(ids, offset - grf), 2)
+                    if offset - grf < row:
+                        first = value
+                        value = b.broadcast(first, count) + b.iota(count, element)
+                        value.affine = (first, 1)
+                else:
+                    value = b.load(element, count, b.offset(ids, offset - grf), 16)
                 self.registers.write(("V", root), start, count, value)
                 continue
             for k in range(count):
@@ -271,7 +290,7 @@ class Function:
 
     def _identity(self) -> None:
         """%r0 and the other registers that say which thread this is, where the body reads them."""
-        b, bound = self.builder, self.bound
+        b = self.builder
         slot = b.assign(f"load i64, ptr {b.offset('%worker', cx.WORKER_SLOT)}, align 8")
         slot = b.assign(f"add i64 {slot}, %thread")
         used = {self.layout.root(v)[0] for v in self._variables_used()}
@@ -399,15 +418,25 @@ class Function:
             prepare = SEMANTICS.get(i.form.semantics)
             if prepare is None:
                 raise Unsupported(f"{i.form.mnemonic}")
+            if n == end - 1 and start == 0 and not any(target == 0 for _, target in self.flow.backward):
+                self.freeze_before_end = True
             prepare(self, i)()
             if self.ended:
                 break
         if not self.ended:
-            self.registers.end_block()
+            self._end_block()
             b.emit(f"br label %{self._check(end)}")
 
-    def _leave_block(self) -> None:
+    def _end_block(self) -> None:
+        if self.freeze_before_end:
+            self._freeze({-1, 0})
+            self.freeze_before_end = False
         self.registers.end_block()
+
+    freeze_before_end = False
+
+    def _leave_block(self) -> None:
+        self._end_block()
         self.ended = True
 
     # -- flow ----------------------------------------------------------------------------------------------

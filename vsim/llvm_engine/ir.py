@@ -6,6 +6,7 @@ A lane value is a scalar (the same in every lane) or a vector. Operators broadca
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from visa import types
@@ -50,14 +51,22 @@ def literal(value: int | float, data_type: DataType) -> str:
     return str(value - (1 << bits) if value >> (bits - 1) else value)
 
 
+_FOLDS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "and": lambda x, y: x & y, "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
+}  # fmt: skip
+"""Operations on known scalar integers, which are kept as their unsigned bits."""
+
+
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("builder", "constant", "lanes", "narrow", "text", "type")
+    __slots__ = ("affine", "builder", "constant", "lanes", "narrow", "text", "type")
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
+        self.affine: tuple[Value, int] | None = None  # lane i holds the scalar plus i times the number (before any wrap-around)
 
     @property
     def ir(self) -> str:
@@ -70,6 +79,8 @@ class Value:
 
     def _binary(self, other: Value, integer: str, real: str) -> Value:
         op = real if self.type.is_float else integer
+        if self.constant is not None and other.constant is not None and op in _FOLDS:
+            return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
         return self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
 
@@ -81,13 +92,26 @@ class Value:
         total = self._binary(other, "add", "fadd")
         if self.narrow is not None and other.constant is not None:
             total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
+        return self._affine_sum(total, other)
+
+    def _affine_sum(self, total: Value, other: Value) -> Value:
+        left, right = self.affine or ((self, 0) if self.lanes == 1 else None), other.affine or ((other, 0) if other.lanes == 1 else None)
+        if left and right and total.lanes > 1 and total.type.is_integer:
+            base = self.builder.retype(left[0], total.type) + self.builder.retype(right[0], total.type)
+            total.affine = (base, left[1] + right[1])
         return total
+
+    def _scaled(self, product: Value, factor: int | None) -> Value:
+        if self.affine and factor is not None and factor < 1 << 20:
+            product.affine = (self.affine[0] * self.builder.const(factor, self.affine[0].type), self.affine[1] * factor)
+        return product
 
     def __sub__(self, other: Value) -> Value:
         return self._binary(other, "sub", "fsub")
 
     def __mul__(self, other: Value) -> Value:
-        return self._binary(other, "mul", "fmul")
+        product = self._binary(other, "mul", "fmul")
+        return self._scaled(product, other.constant) if self.affine else other._scaled(product, self.constant)
 
     def __and__(self, other: Any) -> Value:
         return self if other is True else self._binary(other, "and", "and")
@@ -101,7 +125,8 @@ class Value:
         return self._binary(other, "xor", "xor")
 
     def __lshift__(self, other: Value) -> Value:
-        return self._binary(other, "shl", "shl")
+        shifted = self._binary(other, "shl", "shl")
+        return self._scaled(shifted, None if other.constant is None or other.constant > 16 else 1 << other.constant)
 
     def __rshift__(self, other: Value) -> Value:
         return self._binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
@@ -220,7 +245,12 @@ class Builder:
 
     def retype(self, x: Value, data_type: DataType) -> Value:
         """The same SSA value under a type with the same LLVM type."""
-        return Value(self, data_type, x.lanes, x.text, x.constant)
+        if x.type is data_type:
+            return x
+        found = Value(self, data_type, x.lanes, x.text, x.constant)
+        if x.affine:
+            found.affine = (self.retype(x.affine[0], data_type), x.affine[1])
+        return found
 
     def shuffle(self, x: Value, indices: list[int]) -> Value:
         """Lanes of a vector by number."""
@@ -231,7 +261,11 @@ class Builder:
         if indices == list(range(x.lanes)):
             return x
         mask = ", ".join(f"i32 {i}" for i in indices)
-        return self.value(x.type, len(indices), f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>")
+        found = self.value(x.type, len(indices), f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>")
+        if x.affine and indices == list(range(indices[0], indices[0] + len(indices))):
+            base, step = x.affine
+            found.affine = (base + self.const(indices[0] * step, base.type), step)
+        return found
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
@@ -288,6 +322,8 @@ class Builder:
         found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
+        if x.affine and data_type.size > source.size:
+            found.affine = (self.cast(x.affine[0], data_type), x.affine[1])
         return found
 
     def _odd_float(self, x: Value) -> Value:

@@ -47,11 +47,12 @@ class Registers:
         self.entries: dict[Key, list[Entry]] = {}
         self.use = BlockUse()
         self.live_out: set[Key] | None = None
+        self.frozen: dict[Key, list[Entry]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
 
     def begin_block(self, live_out: set[Key] | None) -> BlockUse:
-        """Forget the values of the last block."""
-        self.entries.clear()
+        """Forget the values of the last block, but for those that never change any more."""
+        self.entries = {key: [Entry(e.low, e.high, e.value, False) for e in entries] for key, entries in self.frozen.items()}
         self.use = BlockUse()
         self.live_out = live_out
         return self.use
@@ -69,6 +70,12 @@ class Registers:
                 if self.live_out is None or key in self.live_out or self.always(key):
                     for e in entries:
                         self._store(key, e)
+
+    def freeze(self, keys: Callable[[Key], bool]) -> None:
+        """Keep the values that storage has now for all later blocks: nothing writes it again."""
+        for key, entries in self.entries.items():
+            if keys(key):
+                self.frozen[key] = [Entry(e.low, e.high, e.value, False) for e in entries]
 
     def _store(self, key: Key, e: Entry) -> None:
         if e.dirty:
