@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Bound:
     def grf_size(self) -> int:
         return self.image.grf_size
 
-    @property
+    @cached_property
     def group_counts(self) -> tuple[int, int, int]:
         x, y, z = (-(-g // n) for g, n in zip(self.global_size, self.local_size, strict=True))
         return x, y, z
@@ -69,7 +70,7 @@ class Bound:
         sizes = [min(n, g - i * n) for n, g, i in zip(self.local_size, self.global_size, (x, y, z), strict=True)]
         return Group((x, y, z), (sizes[0], sizes[1], sizes[2]))
 
-    @property
+    @cached_property
     def group_count(self) -> int:
         x, y, z = self.group_counts
         return x * y * z

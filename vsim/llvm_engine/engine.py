@@ -106,7 +106,7 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
         try:
             if stored is None:
                 text, bodies = compiler.module_text(bound, full, rows)
-                code = compiler.compile_object(text, sum(len(b.instructions) for b in bodies))
+                code = compiler.compile_object(text)
                 numbers = [bound.image.module.bodies.index(b) for b in bodies]
                 cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
             else:
