@@ -5,7 +5,7 @@ from conftest import DATA, SHARED, needs_corpus
 
 import visa
 from visa.cisa import read_module
-from visa.text import print_module
+from visa.text.printer import print_module
 from visa.text.scanner import scan_line, statements_by_grammar, strip_block_comments, strip_line_comment
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))

@@ -13,7 +13,7 @@ from visa.container import STB_LOCAL as LOCAL
 from visa.diagnostics import AssemblyError, Collector, Diagnostic
 from visa.platforms import find
 from visa.program import Body, Module
-from visa.text import parse_module
+from visa.text.parser import parse_module
 
 
 @dataclass

@@ -21,7 +21,7 @@ def vdis(
     """Disassemble to text that assembles to the same bytes."""
     from visa.cisa import read_module
     from visa.container import module_bytes
-    from visa.text import print_module
+    from visa.text.printer import print_module
 
     name = "<stdin>" if file == "-" else file
     data = read_bytes(file)

@@ -19,7 +19,7 @@ def assemble(text: str, file: str = "<text>", platform: str | None = None) -> by
         AssemblyError: the text has errors; all of them are in ``diagnostics``.
     """
     from visa.cisa import write_module
-    from visa.text import parse_module
+    from visa.text.parser import parse_module
 
     return write_module(parse_module(text, file, platform))
 
@@ -32,6 +32,6 @@ def disassemble(data: bytes, name: str = "<bytes>") -> str:
     """
     from visa.cisa import read_module
     from visa.container import module_bytes
-    from visa.text import print_module
+    from visa.text.printer import print_module
 
     return print_module(read_module(module_bytes(data, name), name))

@@ -13,12 +13,10 @@ import numpy.typing as npt
 from visa.cisa import write_module
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.program import Body
-from visa.text.printer import BodyPrinter
 from vsim import threads
 from vsim.abi import Bound, Group
-from vsim.llvm_engine import cache
+from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.function import Unsupported
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
 
@@ -88,8 +86,6 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    from vsim.llvm_engine import compiler
-
     name = (bound.kernel.name, full, rows)
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
@@ -105,8 +101,10 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
         stored = cache.load(key)
         try:
             if stored is None:
+                from vsim.llvm_engine import compiler
+
                 text, bodies = compiler.module_text(bound, full, rows)
-                code = compiler.compile_object(text)
+                code = native.compile_object(text)
                 numbers = [bound.image.module.bodies.index(b) for b in bodies]
                 cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
             else:
@@ -116,7 +114,7 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
         except Unsupported as problem:
             state.codes[name] = problem
             raise
-        found = state.codes[name] = Code(compiler.Native(code), bodies)
+        found = state.codes[name] = Code(native.Native(code), bodies)
     return found
 
 
@@ -235,6 +233,8 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
         number = next(n for n, i in enumerate(body.instructions) if "barrier" in i.form.mnemonic)
     instruction = body.instructions[number]
     span = Span(bound.image.lines.get(body.name, (body.file or bound.image.file, []))[0], instruction.line)
+    from visa.text.printer import BodyPrinter
+
     text = BodyPrinter(body).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{body.name}', {where})"
     if kind == cx.BARRIER:

@@ -11,6 +11,7 @@ from visa.operands import SURFACE, Address, Execution, General, Immediate, Indir
 from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.types import DataType
 from vsim import threads
+from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.flow import Flow, analyse, is_uniform
@@ -24,10 +25,6 @@ _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VA
 SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 MAXIMUM_DEPTH = 1000
-
-
-class Unsupported(Exception):
-    """Something that only the reference engine does; the message says what."""
 
 
 @dataclass
