@@ -70,7 +70,7 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in values.items()}
     if all(isinstance(k, int) for k in by_index):
         if sorted(by_index) != list(range(count)):
-            raise UsageError(f"arguments 0 to {count - 1} are expected, found {', '.join(map(str, sorted(by_index)))}")
+            raise UsageError(f"--arg gives arguments from 0 on without a gap; argument {next(i for i in range(count) if i not in by_index)} is missing")
         found.args = [by_index[i] for i in range(count)]
     else:
         found.args = list(values.values())
@@ -90,11 +90,15 @@ def _value(text: str) -> Any:
 
     from vsim.launch import SCALAR_TYPES, BufferArg, LocalArg, ScalarArg, scalar_bytes
 
-    if text.startswith("local:"):
-        return LocalArg(int(text[6:], 0))
+    m = re.fullmatch(r"local:([1-9]\d*)", text)
+    if m:
+        return LocalArg(int(m[1]))
     m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
     if m and m[2] in SCALAR_TYPES:
-        return BufferArg(np.zeros(int(m[1]), SCALAR_TYPES[m[2]]))
+        try:
+            return BufferArg(np.zeros(int(m[1]), SCALAR_TYPES[m[2]]))
+        except (MemoryError, ValueError) as error:
+            raise UsageError(f"'{text}' is too large: {error}") from None
     if text.endswith(".npy") or os.path.exists(text):
         from visa.diagnostics import Diagnostic, LaunchError, Span
 
@@ -102,12 +106,12 @@ def _value(text: str) -> Any:
             return BufferArg(np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8))
         except (OSError, ValueError) as error:
             raise LaunchError(Diagnostic("S001", f"'{text}' cannot be read: {error}", Span(text, 0))) from None
-    m = re.fullmatch(r"(-?(?:0[xX][0-9a-fA-F]+|[\d.]+(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text)
+    m = re.fullmatch(r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text)
     if not m:
         raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
-    type_name = m[2] or ("f32" if m[3] or not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)", m[1]) else "i32")
-    number = float(m[1]) if type_name.startswith(("f", "h", "d")) and not m[1].lower().startswith("0x") else int(m[1], 0)
-    return ScalarArg(scalar_bytes(number, type_name, "--arg"))
+    number, integer, type_name, suffix = m.groups()
+    type_name = type_name or ("i32" if integer and not suffix else "f32")
+    return ScalarArg(scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg"))
 
 
 def main() -> None:

@@ -22,16 +22,22 @@ SCALAR_TYPES = {
 }  # fmt: skip
 
 
-@dataclass
-class BufferArg:
-    """Global or constant memory; ``array`` is used in place."""
+@dataclass(kw_only=True)
+class Checked:
+    """What a launch file says of an array besides its contents: what to compare it with, and where it goes."""
 
-    array: Array
     expect: Array | None = None
     rtol: float = 0.0
     atol: float = 0.0
     out: str = ""
     shared: str = ""
+
+
+@dataclass
+class BufferArg(Checked):
+    """Global or constant memory; ``array`` is used in place."""
+
+    array: Array
 
 
 @dataclass
@@ -49,16 +55,11 @@ class LocalArg:
 
 
 @dataclass
-class ImageArg:
+class ImageArg(Checked):
     """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``."""
 
     array: Array
     format: str
-    expect: Array | None = None
-    rtol: float = 0.0
-    atol: float = 0.0
-    out: str = ""
-    shared: str = ""
 
 
 @dataclass
@@ -93,15 +94,17 @@ def scalar_bytes(value: Any, type_name: str, name: str) -> bytes:
     """Bytes of a number or a list of them."""
     if type_name not in SCALAR_TYPES:
         raise _fail(f"'{type_name}' is not a type of a scalar", name, f"types are {', '.join(list(SCALAR_TYPES)[:11])}")
-    try:
-        values = np.asarray(value).reshape(-1)
-        dtype = np.dtype(SCALAR_TYPES[type_name])
-        if values.dtype.kind in "iu" and dtype.kind in "iu":
-            bits = (1 << (8 * dtype.itemsize)) - 1
-            return b"".join((int(v) & bits).to_bytes(dtype.itemsize, "little") for v in values)
-        return values.astype(dtype).tobytes()
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _fail(f"{value!r} is not a {type_name}: {error}", name) from None
+    dtype = np.dtype(SCALAR_TYPES[type_name])
+    numbers = value if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        raise _fail(f"{value!r} is not a number or a list of numbers", name)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return np.array(numbers, dtype).tobytes()
+    bits = 8 * dtype.itemsize
+    if any(n != n // 1 or not -(1 << (bits - 1)) <= n < 1 << bits for n in numbers):
+        raise _fail(f"{value!r} does not fit {type_name}", name)
+    return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 
 class LaunchFile:
@@ -162,12 +165,20 @@ class LaunchFile:
                 if shared:
                     self.shared[shared] = array
             expect = self._array(item["expect"], where) if item.get("expect") else None
-            rest = (expect, float(item.get("rtol", 0)), float(item.get("atol", 0)), str(item.get("out", "")), shared)
-            return BufferArg(array, *rest) if key == "buffer" else ImageArg(array, str(item.get("format", "rgba_f32")), *rest)
+            check: dict[str, Any] = {"expect": expect, "out": str(item.get("out", "")), "shared": shared}
+            for tolerance in ("rtol", "atol"):
+                check[tolerance] = item.get(tolerance, 0.0)
+                if not isinstance(check[tolerance], (int, float)):
+                    raise _fail(f"'{tolerance}' is a number, found {check[tolerance]!r}", where)
+            if key == "buffer":
+                return BufferArg(array, **check)
+            return ImageArg(array, str(item.get("format", "rgba_f32")), **check)
         if "scalar" in item:
             return ScalarArg(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
         if "local" in item:
-            return LocalArg(int(item["local"]))
+            if not isinstance(item["local"], int) or item["local"] <= 0:
+                raise _fail(f"'local' is a number of bytes, found {item['local']!r}", where)
+            return LocalArg(item["local"])
         if "sampler" in item:
             s = item["sampler"] if isinstance(item["sampler"], dict) else {}
             return SamplerArg(bool(s.get("normalized")), str(s.get("addressing", "none")), str(s.get("filter", "nearest")))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
-from visa.operands import SCALAR, Address, General, Immediate
+from visa.operands import SCALAR, Address, General, Immediate, Indirect
 from visa.program import FIRST_VARIABLE, Body
+from visa.types import DataType
 
 CR0 = 14
 ROUNDING_BITS = 0x30
@@ -29,6 +30,15 @@ class Layout:
         if var < FIRST_VARIABLE:
             return var, 0
         return self.roots[var]
+
+
+def operand_type(body: Body, op: object) -> DataType:
+    """The type of an operand's elements; that of state operands is ud."""
+    if isinstance(op, General):
+        return body.variable_type(op.var)
+    if isinstance(op, (Immediate, Indirect)):
+        return op.type
+    return types.UD
 
 
 def is_address_of(body: Body, mnemonic: str, op: object, dst: object) -> bool:

@@ -18,7 +18,7 @@ from vsim.llvm_engine.flow import Flow, analyse, is_uniform
 from vsim.llvm_engine.ir import MASK, Builder, Value, ir_type
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.memory import SLM_ADDRESS_MASK
-from vsim.registers import layout_of
+from vsim.registers import layout_of, operand_type
 from vsim.semantics import SEMANTICS
 
 _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VARIABLES]
@@ -724,11 +724,7 @@ class Function:
     # -- operands ------------------------------------------------------------------------------------------
 
     def type_of(self, op: VectorOperand) -> DataType:
-        if isinstance(op, General):
-            return self.body.variable_type(op.var)
-        if isinstance(op, (Immediate, Indirect)):
-            return op.type
-        return types.UD
+        return operand_type(self.body, op)
 
     def _region(self, op: General, count: int) -> tuple[Key, int, list[int], DataType]:
         """Storage, byte of the first element and element numbers of a region."""
@@ -758,18 +754,19 @@ class Function:
             return lambda: self._read_indirect(op, count)
         raise Unsupported(f"an operand of class {type(op).__name__}")
 
+    def _window(self, key: Key, low: int, index: list[int], data_type: DataType) -> int:
+        """How many elements to touch for those of ``index``: a power of two where the variable is long enough."""
+        span = max(index) + 1
+        wide = 1 << (span - 1).bit_length()
+        return wide if low + wide * data_type.size <= self._size(key) else span
+
     def _read(self, key: Key, low: int, index: list[int], data_type: DataType) -> Value:
         b = self.builder
         if len(set(index)) == 1:
             return self.registers.read(key, low + index[0] * data_type.size, 1, data_type)
         if index == list(range(len(index))):
             return self.registers.read(key, low, len(index), data_type)
-        span = max(index) + 1
-        wide = 1
-        while wide < span:
-            wide *= 2
-        if low + wide * data_type.size > self._size(key):
-            wide = span
+        wide = self._window(key, low, index, data_type)
         whole = b.broadcast(self.registers.read(key, low, wide, data_type), wide)
         return b.shuffle(whole, index)
 
@@ -866,12 +863,7 @@ class Function:
                 value = b.select(mask, value, old)
             self.registers.write(key, low, count, value)
             return
-        span = max(index) + 1
-        wide = 1
-        while wide < span:
-            wide *= 2
-        if low + wide * t.size > self._size(key):
-            wide = span
+        wide = self._window(key, low, index, t)
         old = b.broadcast(self.registers.read(key, low, wide, t), wide)
         value = b.broadcast(value, count)
         if mask is not True:

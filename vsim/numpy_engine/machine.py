@@ -22,7 +22,7 @@ from vsim.memory import SamplerState, SurfaceImage
 from vsim.numpy_engine import images
 from vsim.numpy_engine import memory as mem
 from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra
-from vsim.registers import Layout
+from vsim.registers import Layout, operand_type
 
 Array = npt.NDArray[Any]
 Mask = Any
@@ -140,11 +140,7 @@ class NumpyMachine:
     # -- operands ------------------------------------------------------------------------------------------
 
     def type_of(self, op: VectorOperand) -> DataType:
-        if isinstance(op, General):
-            return self.body.variable_type(op.var)
-        if isinstance(op, (Immediate, Indirect)):
-            return op.type
-        return types.UD
+        return operand_type(self.body, op)
 
     def _bad_operand(self, text: str) -> SimulationError:
         return SimulationError(Diagnostic("S020", f"{text} in '{self.body.name}'", Span(self.body.file or self.bound.image.file, 0)))

@@ -1,0 +1,57 @@
+"""Launch files and arguments of the command line: what is wrong is said, nothing is cast in silence."""
+
+import json
+
+import pytest
+from conftest import DATA
+
+from visa import LaunchError
+from visa.files import UsageError
+from vsim.cli import _value
+from vsim.launch import LocalArg, ScalarArg, parse_launch
+
+LAUNCH = {"kernel": "k", "global_size": [8], "local_size": [8], "args": [{"scalar": 1, "type": "i32"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"global_size": "x"}, "list of one to three"), ({"global_size": [1.5]}, "list of one to three"), ({"local_size": [-1]}, "list of one to three"),
+        ({"args": 3}, "'args' is a list"), ({"args": [3]}, "JSON object"), ({"args": [{"zeros": 3}]}, "one of buffer, scalar"),
+        ({"args": [{"buffer": "nope.npy"}]}, "cannot be read"), ({"args": [{"scalar": "q"}]}, "not a number"),
+        ({"args": [{"scalar": 1e99, "type": "i32"}]}, "does not fit i32"), ({"args": [{"scalar": 256, "type": "u8"}]}, "does not fit u8"),
+        ({"args": [{"scalar": 1.5, "type": "u8"}]}, "does not fit u8"), ({"args": [{"scalar": 1, "type": "zz"}]}, "not a type of a scalar"),
+        ({"args": [{"local": "q"}]}, "number of bytes"),
+    ],
+)  # fmt: skip
+def test_bad_launch(change, message):
+    with pytest.raises(LaunchError, match=message):
+        parse_launch(json.dumps({"launches": [LAUNCH | change]}), str(DATA), "bad.json").launch(0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"launches": 3}', '{"launches": [3]}'])
+def test_bad_launch_file(text):
+    with pytest.raises(LaunchError):
+        parse_launch(text, str(DATA), "bad.json").launch(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("5", b"\5\0\0\0"), ("-1", b"\xff\xff\xff\xff"), ("0x1f:u8", b"\x1f"), ("007", b"\7\0\0\0"), ("1:f32", b"\0\0\x80?"), ("2f", b"\0\0\0@"),
+        (".5", b"\0\0\0?"), ("1e0:f64", b"\0\0\0\0\0\0\xf0?"),
+    ],
+)  # fmt: skip
+def test_argument(text, data):
+    found = _value(text)
+    assert isinstance(found, ScalarArg) and found.data == data
+
+
+def test_local_argument():
+    assert _value("local:64") == LocalArg(64)
+
+
+@pytest.mark.parametrize("text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"])
+def test_bad_argument(text):
+    with pytest.raises((UsageError, LaunchError)):
+        _value(text)
