@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import DATA, SHARED, build_text, needs_corpus, run_case, same
+from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, same
 
 from visa import LaunchError, SimulationError
 from vsim.program import Program
@@ -118,3 +118,20 @@ def test_arguments_are_checked():
         program.launch("copy", 8, 8, [np.zeros(8, "u4")])
     with pytest.raises(LaunchError, match=r"no \.input to go to"):
         program.launch("copy", 8, 8, [np.zeros(8, "u4"), np.zeros(8, "u4"), 5])
+
+
+def test_launches_from_several_threads():
+    """Launches of one program wait for each other; those of two programs share the worker threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    folder = DATA.parent.parent / "samples" / "saxpy"
+    programs = [Program(build(folder, "tgllp")) for _ in range(2)]
+    x = np.arange(4096, dtype="f4")
+
+    def run(n):
+        y = np.full(4096, n, "f4")
+        programs[n % 2].launch("saxpy", 4096, 64, [y, x, 2.0, 4096])
+        return bool((y == 2 * x + n).all())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(run, range(64)))

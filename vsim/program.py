@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,10 @@ _LLVM_MISSING = False
 
 
 class Program:
-    """An image ready to run. Memory lasts as long as the program: buffers keep their addresses from launch to launch."""
+    """An image ready to run; memory and the addresses of buffers last as long as it does.
+
+    Launches of one program wait for each other; those of several programs may run side by side.
+    """
 
     def __init__(self, image: Image) -> None:
         self.image = image
@@ -28,6 +32,7 @@ class Program:
         self.memory = AddressSpace()
         self.buffers: dict[int, Buffer] = {}
         self.native: Any = None
+        self.running = threading.Lock()
         for section in image.data:
             self.memory.allocate(section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address)
 
@@ -43,15 +48,16 @@ class Program:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
-        bound = bind(self.image, launch, self.memory, self.buffers, self.tree)
         if engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
-        if engine == "llvm" and self._run_native(bound, threads, max_seconds):
-            return bound
-        from vsim.numpy_engine.engine import run as run_numpy
+        with self.running:
+            bound = bind(self.image, launch, self.memory, self.buffers, self.tree)
+            if engine == "llvm" and self._run_native(bound, threads, max_seconds):
+                return bound
+            from vsim.numpy_engine.engine import run as run_numpy
 
-        run_numpy(bound, max_seconds)
-        return bound
+            run_numpy(bound, max_seconds)
+            return bound
 
     def _run_native(self, bound: Bound, threads: int | None, max_seconds: float | None) -> bool:
         """Run on compiled code; False if the reference engine must do it."""

@@ -10,6 +10,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 STACK_BYTES = 256 << 20
+# What to run, and where to say that it ended (with its error).
+Job = tuple[Callable[[], Any], "SimpleQueue[BaseException | None]"]
 
 
 class Pool:
@@ -17,30 +19,30 @@ class Pool:
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
-        self.queues: list[SimpleQueue[Callable[[], Any]]] = []
-        self.done: SimpleQueue[BaseException | None] = SimpleQueue()
+        self.growing = threading.Lock()
+        self.queues: list[SimpleQueue[Job]] = []
         try:
             self.cpus = sorted(os.sched_getaffinity(0))
         except AttributeError:
             self.cpus = list(range(os.cpu_count() or 1))
 
-    def _worker(self, number: int, queue: SimpleQueue[Callable[[], Any]]) -> None:
+    def _worker(self, number: int, queue: SimpleQueue[Job]) -> None:
         if hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {self.cpus[number % len(self.cpus)]})
         while True:
-            work = queue.get()
+            work, done = queue.get()
             try:
                 work()
-                self.done.put(None)
+                done.put(None)
             except BaseException as error:
-                self.done.put(error)
+                done.put(error)
 
     def _grow(self, count: int) -> None:
         previous = threading.stack_size(STACK_BYTES)
         try:
             while len(self.threads) < count:
-                queue: SimpleQueue[Callable[[], Any]] = SimpleQueue()
+                queue: SimpleQueue[Job] = SimpleQueue()
                 thread = threading.Thread(target=self._worker, args=(len(self.threads), queue), daemon=True)
                 self.queues.append(queue)
                 self.threads.append(thread)
@@ -50,16 +52,18 @@ class Pool:
 
     def run(self, jobs: list[Callable[[], Any]], stop: Callable[[], None], max_seconds: float | None) -> bool:
         """Run jobs side by side; False if they were stopped because time was up. Ctrl-C stops them and is raised again."""
-        self._grow(len(jobs))
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        with self.growing:
+            self._grow(len(jobs))
         for queue, job in zip(self.queues, jobs, strict=False):
-            queue.put(job)
+            queue.put((job, done))
         in_time = True
         errors = []
         left = len(jobs)
         remaining = max_seconds
         while left:
             try:
-                result = self.done.get(timeout=remaining)
+                result = done.get(timeout=remaining)
                 left -= 1
                 if result is not None:
                     errors.append(result)
@@ -69,7 +73,7 @@ class Pool:
             except KeyboardInterrupt:
                 stop()
                 while left:
-                    self.done.get()
+                    done.get()
                     left -= 1
                 raise
         if errors:
