@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.image import Image
 from visa.program import FIRST_VARIABLE, Body
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
@@ -74,6 +74,22 @@ class Bound:
     def group_count(self) -> int:
         x, y, z = self.group_counts
         return x * y * z
+
+    @cached_property
+    def has_barrier(self) -> bool:
+        """Whether the kernel itself waits for the other threads of its group."""
+        return any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in self.kernel.instructions)
+
+    def allocate_private(self, thread_count: int) -> None:
+        """Give so many threads private memory, where the kernel asks for it, and say in the payload where it is."""
+        if self.private_slots:
+            private = self.memory.allocate("private memory", np.zeros(max(self.private_size, 64) * thread_count, np.uint8))
+            for at in self.private_slots:
+                self.payload[at : at + 8] = private.address.to_bytes(8, "little")
+
+    def timeout(self, seconds: float) -> SimulationError:
+        """The error of a launch that took longer than it may."""
+        return SimulationError(Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"))
 
     def threads_of(self, group: Group) -> int:
         return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)

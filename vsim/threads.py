@@ -77,3 +77,9 @@ def work_item(bound: Bound, group: Group, thread: int, lane: int) -> tuple[int, 
     local = (linear % x, linear // x % y, linear // (x * y))
     ids = [o + g * n + i for o, g, n, i in zip(bound.offset, group.id, bound.local_size, local, strict=True)]
     return ids[0], ids[1], ids[2]
+
+
+def describe(bound: Bound, group: Group, thread: int, lane: int) -> str:
+    """Lane, work-item and work-group, as errors name them."""
+    x, y, z = work_item(bound, group, thread, lane)
+    return f"lane {lane}, work-item ({x}, {y}, {z}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"

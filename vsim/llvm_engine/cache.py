@@ -24,8 +24,9 @@ def directory() -> Path | None:
 def _sources() -> bytes:
     """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
     package = Path(__file__).parent.parent
+    visa = package.parent / "visa"
     rows = []
-    for folder in (package, package / "semantics", package / "llvm_engine", package.parent / "visa", package.parent / "visa" / "isa"):
+    for folder in (package, package / "semantics", package / "llvm_engine", visa, visa / "isa", visa / "cisa"):
         for entry in sorted(os.scandir(folder), key=lambda e: e.name):
             if entry.name.endswith(".py"):
                 status = entry.stat()

@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import binding as llvm
-
 from visa.program import Body
 from vsim.llvm_engine import context as cx
+from vsim.llvm_engine import native
 from vsim.llvm_engine.function import Function, Unit
 from vsim.llvm_engine.ir import MASK, ir_type
-
-
-def _coroutine_end() -> tuple[str, str]:
-    """Declaration and call of llvm.coro.end, whose form changed between versions of LLVM."""
-    forms = (
-        ("declare void @llvm.coro.end(ptr, i1, token)", "call void @llvm.coro.end(ptr %handle, i1 false, token none)"),
-        ("declare i1 @llvm.coro.end(ptr, i1, token)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)"),
-        ("declare i1 @llvm.coro.end(ptr, i1)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false)"),
-    )
-    for declaration, call in forms:
-        try:
-            llvm.parse_assembly(declaration).verify()
-            return declaration, call
-        except RuntimeError:
-            continue
-    return forms[0]
-
-
-COROUTINE_END = _coroutine_end()
 
 _COROUTINES = """
 declare token @llvm.coro.id(i32, ptr, ptr, ptr)
@@ -44,7 +24,6 @@ declare i1 @llvm.coro.done(ptr)
 def module_text(bound: Any, full: bool, rows: bool = False) -> tuple[str, list[Body]]:
     """The IR of a launch's kernel and everything that it can call, and the functions by number."""
     unit = Unit(bound, full, rows)
-    unit.has_barrier = any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in bound.kernel.instructions)
     unit.function(bound.kernel)
     texts, done = [], 0
     while done < len(unit.wanted):
@@ -52,8 +31,8 @@ def module_text(bound: Any, full: bool, rows: bool = False) -> tuple[str, list[B
         done += 1
     helpers = list(unit.helpers.values())
     parts = [*unit.intrinsics.values(), _driver(bound, unit), _fault_recorder(), *texts, *helpers]
-    if unit.has_barrier:
-        parts = [_COROUTINES, COROUTINE_END[0], *parts]
+    if bound.has_barrier:
+        parts = [_COROUTINES, native.coroutine_end()[0], *parts]
     parts.append('attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }')
     parts.append('attributes #1 = { nounwind noinline "min-legal-vector-width"="512" "prefer-vector-width"="512" }')
     parts.append("attributes #2 = { cold noinline nounwind }")
@@ -108,7 +87,7 @@ def _driver(bound: Any, unit: Unit) -> str:
         f"  %mask = bitcast i{simd} %bits to {em}" if simd > 1 else "  %mask = icmp ne i64 %lanes, 0", "  %t1 = add i64 %t, 1",
     ]  # fmt: skip
     arguments = f"ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %t, {em} %mask"
-    if not unit.has_barrier:
+    if not bound.has_barrier:
         lines += [f"  call void @kernel({arguments}, ptr null)", "  %used1 = add i64 %used, 0", "  br label %after", "after:",
                   "  %more = icmp ult i64 %t1, %threads", "  br i1 %more, label %thread, label %finished", "finished:", "  br label %next", "done:", "  ret void", "}"]  # fmt: skip
         return "\n".join(lines)

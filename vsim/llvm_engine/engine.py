@@ -166,10 +166,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     code = _code(state, bound, full, full and bound.local_size[0] % bound.simd == 0)
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
-    if bound.private_slots:
-        private = bound.memory.allocate("private memory", np.zeros(max(bound.private_size, 64) * count * per_group, np.uint8))
-        for at in bound.private_slots:
-            bound.payload[at : at + 8] = private.address.to_bytes(8, "little")
+    bound.allocate_private(count * per_group)
     _slot_table(state, bound.memory)
     keep: list[Any] = []
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
@@ -197,8 +194,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
                    cx.LOCAL_SIZE + 8 * d: bound.local_size[d]}  # fmt: skip
     for offset, value in fields.items():
         context[offset // 8] = value
-    barrier = any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in bound.kernel.instructions)
-    workers = _workers(state, bound, count, per_group, barrier)
+    workers = _workers(state, bound, count, per_group, bound.has_barrier)
 
     def stop() -> None:
         context[cx.STOP // 8] = 1
@@ -209,7 +205,8 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     if context[cx.FAULT // 8]:
         raise _fault(bound, code, context)
     if not in_time:
-        raise SimulationError(Diagnostic("S040", f"kernel '{bound.kernel.name}' did not end within {max_seconds:g} seconds"))
+        assert max_seconds is not None
+        raise bound.timeout(max_seconds)
 
 
 def _signed(value: Any) -> int:
@@ -225,8 +222,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     if kind == cx.FRAMES:
         return Unsupported("frames that do not fit")
     group = bound.group(record["group_x"] + bound.group_counts[0] * (record["group_y"] + bound.group_counts[1] * record["group_z"]))
-    item = threads.work_item(bound, group, record["thread"], record["lane"])
-    where = f"lane {record['lane']}, work-item ({item[0]}, {item[1]}, {item[2]}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
+    where = threads.describe(bound, group, record["thread"], record["lane"])
     body = code.bodies[record["body"]] if 0 <= record["body"] < len(code.bodies) else bound.kernel
     number = record["instruction"]
     if kind == cx.BARRIER:

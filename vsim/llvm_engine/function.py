@@ -11,7 +11,7 @@ from visa.operands import SURFACE, Address, Execution, General, Immediate, Indir
 from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.types import DataType
 from vsim import threads
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.flow import Flow, analyse, is_uniform
@@ -38,7 +38,6 @@ class Unit:
     helpers: dict[str, str] = field(default_factory=dict)
     wanted: list[Body] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
-    has_barrier: bool = False
 
     def function(self, body: Body) -> str:
         """The name of a function, which is emitted later."""
@@ -60,7 +59,7 @@ class Function:
         self.lanes_total: int = unit.bound.simd if self.is_kernel else body.simd_size or unit.bound.simd
         self.calls = any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
         self.shares = self.calls or not self.is_kernel
-        self.coroutine = self.is_kernel and unit.has_barrier
+        self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.keys: dict[Key, int] = {}
         self.here = 0
 
@@ -356,7 +355,7 @@ class Function:
             b.emit("%freed = call ptr @llvm.coro.free(token %coro, ptr %handle)")
             b.emit("br label %suspend")
             b.label("suspend")
-            b.emit(coroutine_end())
+            b.emit(native.coroutine_end()[1])
             b.emit("ret ptr %handle")
         else:
             b.emit("ret void")
@@ -883,23 +882,25 @@ class Function:
         self.access.store(region, wide, b.broadcast(value, count), mask)
         self.registers.flush(lambda key: key[0] == "V" and key[1] in self.layout.file_offsets, forget=True)
 
+    def _raw_place(self, op: Raw, offset: int, size: int) -> tuple[Key, int]:
+        """Storage and first byte of a part of a message."""
+        root, start = self.layout.root(op.var)
+        low = start + op.offset + offset
+        if root >= FIRST_VARIABLE and low + size > self.layout.sizes[root]:
+            raise Unsupported("a message outside its variable")
+        return ("V", root), low
+
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Value]:
         if op.var == 0:
             return lambda: self.builder.const(0, data_type)
-        root, start = self.layout.root(op.var)
-        low = start + op.offset + offset
-        if root >= FIRST_VARIABLE and low + count * data_type.size > self.layout.sizes[root]:
-            raise Unsupported("a message outside its variable")
-        return lambda: self.registers.read(("V", root), low, count, data_type)
+        key, low = self._raw_place(op, offset, count * data_type.size)
+        return lambda: self.registers.read(key, low, count, data_type)
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[Value, Any], None]:
         if op.var == 0:
             return lambda value, mask: None
-        root, start = self.layout.root(op.var)
-        low = start + op.offset + offset
-        if root >= FIRST_VARIABLE and low + count * data_type.size > self.layout.sizes[root]:
-            raise Unsupported("a message outside its variable")
-        return lambda value, mask: self._write(("V", root), low, list(range(count)), value, mask)
+        key, low = self._raw_place(op, offset, count * data_type.size)
+        return lambda value, mask: self._write(key, low, list(range(count)), value, mask)
 
     def address_of(self, op: General) -> Callable[[], Value]:
         root, start = self.layout.root(op.var)
@@ -1086,10 +1087,3 @@ class Function:
 
     def atomic(self, space: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any, instruction: Instruction) -> Value:
         return self.access.atomic(space, op, address, data_type, sources, mask)
-
-
-def coroutine_end() -> str:
-    """The call that ends a coroutine, in the form of this LLVM."""
-    from vsim.llvm_engine.compiler import COROUTINE_END
-
-    return COROUTINE_END[1]

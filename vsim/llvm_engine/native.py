@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -17,6 +18,23 @@ def initialize() -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         _INITIALIZED = True
+
+
+@cache
+def coroutine_end() -> tuple[str, str]:
+    """Declaration and call of llvm.coro.end, whose form changed between versions of LLVM."""
+    forms = (
+        ("declare void @llvm.coro.end(ptr, i1, token)", "call void @llvm.coro.end(ptr %handle, i1 false, token none)"),
+        ("declare i1 @llvm.coro.end(ptr, i1, token)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)"),
+        ("declare i1 @llvm.coro.end(ptr, i1)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false)"),
+    )
+    for declaration, call in forms:
+        try:
+            llvm.parse_assembly(declaration).verify()
+            return declaration, call
+        except RuntimeError:
+            continue
+    return forms[0]
 
 
 def target_machine(level: int) -> Any:
@@ -52,7 +70,7 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
 
 
 def compile_object(text: str) -> bytes:
-    """Native object code of a module; a large one gets a short pipeline of its own (measured: half the time, equal code)."""
+    """Native object code of a module; a large one gets a short pipeline of its own (measured: about half the time, code as fast)."""
     machine = target_machine(2)
     module = llvm.parse_assembly(text)
     if text.count("\n") < _SMALL:

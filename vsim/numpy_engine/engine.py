@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, SimulationError
 from vsim import threads
 from vsim.abi import Bound, Group
 from vsim.memory import SLM_ADDRESS_MASK
@@ -29,14 +28,11 @@ def run(bound: Bound, max_seconds: float | None = None) -> None:
     limit = PRIVATE_BATCH_THREADS if bound.private_slots or bound.scratch_size else BATCH_THREADS
     groups_at_once = max(1, limit // per_group)
     slots = min(groups_at_once, bound.group_count) * per_group
-    if bound.private_slots:
-        private = bound.memory.allocate("private memory", np.zeros(max(bound.private_size, 64) * slots, np.uint8))
-        for at in bound.private_slots:
-            bound.payload[at : at + 8] = private.address.to_bytes(8, "little")
+    bound.allocate_private(slots)
 
     def deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise SimulationError(Diagnostic("S040", f"kernel '{bound.kernel.name}' did not end within {max_seconds:g} seconds"))
+            raise bound.timeout(max_seconds)
 
     batch: _Batch | None = None
     payloads: dict[tuple[int, int, int], Any] = {}
@@ -119,6 +115,4 @@ class _Batch:
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""
         n, t = self.members[row]
-        g = self.groups[n]
-        item = threads.work_item(self.bound, g, t, lane)
-        return f"lane {lane}, work-item ({item[0]}, {item[1]}, {item[2]}), work-group ({g.id[0]}, {g.id[1]}, {g.id[2]})"
+        return threads.describe(self.bound, self.groups[n], t, lane)
