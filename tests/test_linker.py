@@ -112,3 +112,14 @@ def test_every_case_links():
     for folder in sorted(SHARED.glob("cases/*/*")):
         if folder.is_dir() and folder.name in ("tgllp", "bmg"):
             build(folder, folder.name)
+
+
+def test_line_map():
+    from visa import FormatError
+    from visa.lines import read_lines, write_lines
+
+    lines = {"k": ("k.visaasm", [3, 4, 9]), "f": ("caf\udce9.visaasm", [])}
+    data = write_lines(lines)
+    assert read_lines(data, "k.o") == lines
+    with pytest.raises(FormatError, match="line map is damaged"):
+        read_lines(data[:-1], "k.o")

@@ -11,6 +11,7 @@ from visa.container import LINES, VISA, Container, Symbol
 from visa.container import STB_GLOBAL as GLOBAL
 from visa.container import STB_LOCAL as LOCAL
 from visa.diagnostics import AssemblyError, Collector, Diagnostic
+from visa.lines import write_lines
 from visa.platforms import find
 from visa.program import Body, Module
 from visa.text.parser import parse_module
@@ -31,7 +32,7 @@ class Assembly:
         if self.platform and (platform := find(self.platform)):
             container.grf_size = platform.grf_size
         if debug:
-            container.sections[LINES] = line_map(self.module.bodies)
+            container.sections[LINES] = write_lines({b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.bodies})
         return container.write()
 
 
@@ -83,12 +84,3 @@ def _places(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:
         found.append(struct.unpack_from("<II", isa, position))
         position += 12 + 4 + 10 if is_kernel else 8 + 4
     return found
-
-
-def line_map(bodies: list[Body]) -> bytes:
-    """Section ``.visa.lines``: for each body its name, its file, and one line number for each instruction."""
-    out = []
-    for b in bodies:
-        out.append(b.name.encode("utf-8", "surrogateescape") + b"\0" + b.file.encode("utf-8", "surrogateescape") + b"\0")
-        out.append(struct.pack(f"<I{len(b.instructions)}I", len(b.instructions), *(i.line for i in b.instructions)))
-    return b"".join(out)

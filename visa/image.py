@@ -9,6 +9,7 @@ from typing import Any
 from visa.cisa import read_module, write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, STT_FUNC, STT_OBJECT, VISA, ZE_INFO, Container, Symbol, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.lines import Lines, read_lines, write_lines
 from visa.program import Body, Module
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
@@ -38,16 +39,14 @@ class Image:
     launch: str = ""
     platform: str = ""
     grf_size: int = 32
-    lines: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
+    lines: Lines = field(default_factory=dict)
     file: str = "<image>"
 
     def to_bytes(self) -> bytes:
         """The ELF file of the image."""
         container = Container(True, {VISA: write_module(self.module)}, self.symbols, self.platform, self.grf_size)
         if self.lines:
-            container.sections[LINES] = b"".join(
-                name.encode() + b"\0" + file.encode() + b"\0" + struct.pack(f"<I{len(n)}I", len(n), *n) for name, (file, n) in self.lines.items()
-            )
+            container.sections[LINES] = write_lines(self.lines)
         if self.ze_info:
             container.sections[ZE_INFO] = self.ze_info.encode()
         if self.launch:
@@ -102,20 +101,6 @@ def parse_ze_info(text: str, name: str) -> dict[str, Any]:
     return tree
 
 
-def read_lines(data: bytes) -> dict[str, tuple[str, list[int]]]:
-    """Section ``.visa.lines`` by body name."""
-    found: dict[str, tuple[str, list[int]]] = {}
-    position = 0
-    while position < len(data):
-        name_end = data.index(b"\0", position)
-        file_end = data.index(b"\0", name_end + 1)
-        (count,) = struct.unpack_from("<I", data, file_end + 1)
-        numbers = list(struct.unpack_from(f"<{count}I", data, file_end + 5))
-        found[data[position:name_end].decode()] = (data[name_end + 1 : file_end].decode(), numbers)
-        position = file_end + 5 + 4 * count
-    return found
-
-
 def read_image(data: bytes, name: str = "<image>") -> Image:
     """Parse an image.
 
@@ -129,7 +114,7 @@ def read_image(data: bytes, name: str = "<image>") -> Image:
         raise FormatError(Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
     image = Image(read_module(container.sections[VISA], name), container.symbols, platform=container.platform, grf_size=container.grf_size or 32, file=name)
     try:
-        image.lines = read_lines(container.sections.get(LINES, b""))
+        image.lines = read_lines(container.sections.get(LINES, b""), name)
         image.ze_info = container.sections.get(ZE_INFO, b"").decode()
         image.launch = container.sections.get(LAUNCH, b"").decode()
         for section, contents in container.sections.items():
@@ -146,4 +131,4 @@ def read_image(data: bytes, name: str = "<image>") -> Image:
     return image
 
 
-__all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "Image", "parse_ze_info", "read_image", "read_lines"]
+__all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "Image", "parse_ze_info", "read_image"]

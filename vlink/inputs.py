@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from visa.cisa import read_module
 from visa.container import LINES, VISA, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.image import read_lines
+from visa.lines import Lines, read_lines
 from visa.program import Body, Module
 
 _ARCHIVE = b"!<arch>\n"
@@ -24,7 +24,7 @@ class ObjectFile:
     module: Module
     platform: str = ""
     grf_size: int = 0
-    lines: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
+    lines: Lines = field(default_factory=dict)
 
     @property
     def kernels(self) -> list[Body]:
@@ -80,7 +80,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     container = read_container(data, name)
     if container.executable:
         raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0)))
-    lines = read_lines(container.sections.get(LINES, b""))
+    lines = read_lines(container.sections.get(LINES, b""), name)
     found = ObjectFile(name, read_module(container.sections[VISA], name), container.platform, container.grf_size, lines)
     for body in found.module.bodies:
         body.file = name

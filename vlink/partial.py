@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-
 from visa.cisa import write_module
 from visa.container import LINES, VISA, Container, Symbol
 from visa.image import Image
+from visa.lines import write_lines
 
 
 def object_bytes(image: Image) -> bytes:
@@ -16,7 +15,5 @@ def object_bytes(image: Image) -> bytes:
     symbols = [Symbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     container = Container(False, {VISA: write_module(image.module)}, symbols, image.platform, image.grf_size)
     if image.lines:
-        container.sections[LINES] = b"".join(
-            name.encode() + b"\0" + file.encode() + b"\0" + struct.pack(f"<I{len(n)}I", len(n), *n) for name, (file, n) in image.lines.items()
-        )
+        container.sections[LINES] = write_lines(image.lines)
     return container.write()
