@@ -2,72 +2,73 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import Annotated
 
-import typer
-
-from visa.command import ErrorFormat, platform_name, run, show_version
+from visa.command import parser, platform_name, positive, run
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, VisaError
 from visa.files import UsageError, read_text, report, write_bytes
 
 
-def vasm(
-    files: Annotated[list[str], typer.Argument(help="vISA texts, - for standard input.", show_default=False)],
-    output: Annotated[str | None, typer.Option("-o", help="Output file, - for standard output.")] = None,
-    out_dir: Annotated[str | None, typer.Option(help="Directory for the outputs of several inputs.")] = None,
-    emit: Annotated[str, typer.Option(help="obj (an ELF object) or isa (bare CISA bytes).")] = "obj",
-    platform: Annotated[str | None, typer.Option(callback=platform_name, help="Check against this platform.")] = None,
-    debug: Annotated[bool, typer.Option("-g", help="Keep source lines in the object.")] = False,
-    dependencies: Annotated[bool, typer.Option("-MD", help="Write a make rule beside the output.")] = False,
-    dependency_file: Annotated[str | None, typer.Option("-MF", help="Name of the file with the make rule.")] = None,
-    listing: Annotated[str | None, typer.Option(help="Write offsets, bytes and source lines.")] = None,
-    error_format: Annotated[ErrorFormat, typer.Option(help="Style of diagnostics.")] = ErrorFormat.human,
-    max_errors: Annotated[int, typer.Option(min=1, help="Stop after this many errors in a file.")] = 20,
-    warning: Annotated[list[str] | None, typer.Option("-W", help="no-NAME silences a warning, NAME shows it, error=NAME makes it an error.")] = None,
-    fatal_warnings: Annotated[bool, typer.Option("--fatal-warnings", help="Warnings are errors.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=show_version("vasm"), is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Assemble vISA text."""
-    if emit not in ("obj", "isa"):
-        raise UsageError("--emit takes obj or isa")
+def options() -> argparse.ArgumentParser:
+    """The command line."""
+    p = parser("vasm", "Assemble vISA text.")
+    p.add_argument("files", nargs="+", metavar="FILE", help="vISA texts, - for standard input")
+    p.add_argument("-o", dest="output", metavar="FILE", help="output file, - for standard output")
+    p.add_argument("--out-dir", metavar="DIR", help="directory for the outputs of several inputs")
+    p.add_argument("--emit", choices=("obj", "isa"), default="obj", help="an ELF object or bare CISA bytes (default: obj)")
+    p.add_argument("--platform", type=platform_name, metavar="NAME", help="check against this platform")
+    p.add_argument("-g", dest="debug", action="store_true", help="keep source lines in the object")
+    p.add_argument("-MD", dest="dependencies", action="store_true", help="write a make rule beside the output")
+    p.add_argument("-MF", dest="dependency_file", metavar="FILE", help="name of the file with the make rule")
+    p.add_argument("--listing", metavar="FILE", help="write offsets, bytes and source lines")
+    p.add_argument("--max-errors", type=positive, default=20, metavar="N", help="stop after this many errors in a file (default: 20)")
+    p.add_argument(
+        "-W", dest="warnings", action="append", default=[], metavar="NAME", help="no-NAME silences a warning, NAME shows it, error=NAME makes it an error"
+    )
+    p.add_argument("--fatal-warnings", action="store_true", help="warnings are errors")
+    return p
+
+
+def vasm(given: argparse.Namespace) -> int:
+    """Assemble every input; errors of all of them are reported together."""
+    output, out_dir = given.output, given.out_dir
     if output and out_dir:
         raise UsageError("-o and --out-dir exclude each other")
-    if output and len(files) > 1:
+    if output and len(given.files) > 1:
         raise UsageError("-o names one output, but there are several inputs; use --out-dir")
-    bare = emit == "isa" or bool(output and output.endswith(".isa"))
+    bare = given.emit == "isa" or bool(output and output.endswith(".isa"))
     found: list[Diagnostic] = []
     failed = False
-    for file in files:
+    for file in given.files:
         target = output or _target(file, out_dir, bare)
         try:
             text = read_text(file)
             from vasm.assembler import assemble_text
 
-            assembly = assemble_text(text, file, platform, max_errors)
-            kept = _select(assembly.warnings, warning or [], fatal_warnings)
+            assembly = assemble_text(text, file, given.platform, given.max_errors)
+            kept = _select(assembly.warnings, given.warnings, given.fatal_warnings)
             found += kept
             if any(d.severity == "error" for d in kept):
                 failed = True
                 continue
-            write_bytes(target, assembly.isa if bare else assembly.object_bytes(debug))
-            if listing:
+            write_bytes(target, assembly.isa if bare else assembly.object_bytes(given.debug))
+            if given.listing:
                 from vasm.listing import listing_text
 
-                write_bytes(listing, listing_text(assembly, text).encode())
-            if dependencies or dependency_file:
+                write_bytes(given.listing, listing_text(assembly, text).encode())
+            if given.dependencies or given.dependency_file:
                 rule = f"{target}: {file}\n"
-                write_bytes(dependency_file or os.path.splitext(target)[0] + ".d", rule.encode())
+                write_bytes(given.dependency_file or os.path.splitext(target)[0] + ".d", rule.encode())
         except AssemblyError as error:
             failed = True
-            found += _select(error.diagnostics, warning or [], fatal_warnings)
+            found += _select(error.diagnostics, given.warnings, given.fatal_warnings)
         except VisaError as error:
             failed = True
             found += error.diagnostics
-    if found or error_format in ("json", "sarif"):
-        report(found, error_format, "vasm")
-    if failed:
-        raise typer.Exit(1)
+    if found or given.error_format in ("json", "sarif"):
+        report(found, given.error_format, "vasm")
+    return int(failed)
 
 
 def _target(file: str, out_dir: str | None, bare: bool) -> str:
@@ -96,4 +97,4 @@ def _select(items: list[Diagnostic], options: list[str], fatal: bool) -> list[Di
 
 def main() -> None:
     """Entry point."""
-    run("vasm", vasm)
+    run("vasm", options(), vasm)

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import argparse
 
-import typer
-
-from visa.command import ErrorFormat, run, show_version
+from visa.command import parser, run
 from visa.diagnostics import Diagnostic
 from visa.files import read_bytes, report, write_bytes
 
 
-def vdis(
-    file: Annotated[str, typer.Argument(help="An object, an image or a bare .isa; - for standard input.")],
-    output: Annotated[str, typer.Option("-o", help="Output file, - for standard output.")] = "-",
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Print what can be read of a damaged file.")] = False,
-    error_format: Annotated[ErrorFormat, typer.Option(help="Style of diagnostics.")] = ErrorFormat.human,
-    version: Annotated[bool, typer.Option("--version", callback=show_version("vdis"), is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Disassemble to text that assembles to the same bytes."""
+def options() -> argparse.ArgumentParser:
+    """The command line."""
+    p = parser("vdis", "Disassemble to text that assembles to the same bytes.")
+    p.add_argument("file", help="an object, an image or a bare .isa; - for standard input")
+    p.add_argument("-o", dest="output", metavar="FILE", default="-", help="output file, - for standard output (default: -)")
+    p.add_argument("--keep-going", action="store_true", help="print what can be read of a damaged file")
+    return p
+
+
+def vdis(given: argparse.Namespace) -> int:
+    """Disassemble one file."""
     from visa.cisa import read_module
     from visa.container import module_bytes
     from visa.text.printer import print_module
 
-    name = "<stdin>" if file == "-" else file
-    data = read_bytes(file)
+    name = "<stdin>" if given.file == "-" else given.file
+    data = read_bytes(given.file)
     damage: list[Diagnostic] = []
-    module = read_module(module_bytes(data, name), name, keep_going=damage if keep_going else None)
-    write_bytes(output, print_module(module).encode("utf-8", "surrogateescape"))
+    module = read_module(module_bytes(data, name), name, keep_going=damage if given.keep_going else None)
+    write_bytes(given.output, print_module(module).encode("utf-8", "surrogateescape"))
     if damage:
-        report(damage, error_format, "vdis")
-        raise typer.Exit(1)
+        report(damage, given.error_format, "vdis")
+    return 1 if damage else 0
 
 
 def main() -> None:
     """Entry point."""
-    run("vdis", vdis)
+    run("vdis", options(), vdis)

@@ -1,48 +1,36 @@
-"""What the command files share: a typer application whose failures are diagnostics and exit codes."""
+"""What the command files share: an argument parser, and failures as diagnostics and exit codes.
+
+The parser is argparse: the commands run once for each file of a build, and the larger libraries take longer to import than a file takes to assemble.
+"""
 
 from __future__ import annotations
 
-import enum
+import argparse
 import os
 import sys
 from collections.abc import Callable
 
-import typer
-
 import visa
-from visa.diagnostics import VisaError
+from visa.diagnostics import STYLES, VisaError
 from visa.files import UsageError, report
 from visa.platforms import PLATFORMS, find
 
 
-class ErrorFormat(enum.StrEnum):
-    """How diagnostics are written."""
-
-    human = "human"
-    gnu = "gnu"
-    json = "json"
-    sarif = "sarif"
-
-
-def application(tool: str, function: Callable[..., None]) -> typer.Typer:
-    """A single-command application."""
-    app = typer.Typer(name=tool, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(help=function.__doc__, context_settings={"help_option_names": ["-h", "--help"]})(function)
-    return app
+def parser(tool: str, description: str) -> argparse.ArgumentParser:
+    """An argument parser with the options that all commands have."""
+    found = argparse.ArgumentParser(prog=tool, description=description, allow_abbrev=False)
+    found.add_argument("--version", action="version", version=f"{tool} (visakit) {visa.__version__}", help="show the version and exit")
+    found.add_argument("--error-format", choices=STYLES, default="human", help="style of diagnostics (default: human)")
+    return found
 
 
-def run(tool: str, function: Callable[..., None]) -> None:
+def run(tool: str, options: argparse.ArgumentParser, command: Callable[[argparse.Namespace], int]) -> None:
     """Run a command: exit 0 when done, 1 when the input is at fault, 2 on wrong usage."""
-    style = "human"
-    for i, word in enumerate(sys.argv):
-        if word == "--error-format" and i + 1 < len(sys.argv):
-            style = sys.argv[i + 1]
-        elif word.startswith("--error-format="):
-            style = word.partition("=")[2]
+    arguments = options.parse_intermixed_args()
     try:
-        application(tool, function)(prog_name=tool)
+        sys.exit(command(arguments))
     except VisaError as error:
-        report(error.diagnostics, style, tool)
+        report(error.diagnostics, arguments.error_format, tool)
         sys.exit(1)
     except UsageError as error:
         print(f"{tool}: {error}", file=sys.stderr)
@@ -55,22 +43,16 @@ def run(tool: str, function: Callable[..., None]) -> None:
         sys.exit(130)
 
 
-def show_version(tool: str) -> Callable[[bool], None]:
-    """Callback of ``--version``."""
-
-    def callback(value: bool) -> None:
-        if value:
-            print(f"{tool} (visakit) {visa.__version__}")
-            raise typer.Exit
-
-    return callback
-
-
-def platform_name(value: str | None) -> str | None:
-    """Callback of ``--platform``: the canonical name."""
-    if value is None:
-        return None
+def platform_name(value: str) -> str:
+    """Type of ``--platform``: the canonical name."""
     found = find(value)
     if found is None:
-        raise typer.BadParameter(f"'{value}' is not a platform; platforms are {', '.join(PLATFORMS)}")
+        raise argparse.ArgumentTypeError(f"'{value}' is not a platform; platforms are {', '.join(PLATFORMS)}")
     return found.name
+
+
+def positive(value: str) -> int:
+    """Type of an option that takes a whole number from 1 on."""
+    if not value.isdigit() or int(value) < 1:
+        raise argparse.ArgumentTypeError(f"'{value}' is not a whole number from 1 on")
+    return int(value)

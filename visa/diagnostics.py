@@ -172,8 +172,11 @@ def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
     return json.dumps(log, indent=1)
 
 
+STYLES = ("human", "gnu", "json", "sarif")
+
+
 def render(items: Sequence[Diagnostic], style: str, color: bool = False, tool: str = "visakit") -> str:
-    """All diagnostics in one of the styles human, gnu, json and sarif."""
+    """All diagnostics in one of the styles."""
     if style == "json":
         return render_json(items)
     if style == "sarif":

@@ -2,71 +2,73 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
 import sys
-from typing import Annotated
 
-import typer
-
-from visa.command import ErrorFormat, platform_name, run, show_version
+from visa.command import parser, platform_name, run
 from visa.diagnostics import Diagnostic, LinkError, Span
 from visa.files import UsageError, read_bytes, read_text, write_bytes
 
 
-def vlink(
-    files: Annotated[list[str], typer.Argument(help="Objects, bare .isa files, ar archives; - for standard input.", show_default=False)],
-    output: Annotated[str, typer.Option("-o", help="Output file, - for standard output.")] = "image.bin",
-    relocatable: Annotated[bool, typer.Option("-r", help="Write an object that can be linked again.")] = False,
-    entry: Annotated[list[str] | None, typer.Option(help="Keep only what these kernels reach.")] = None,
-    ze_info: Annotated[list[str] | None, typer.Option(help="The compiler's ze_info text or zebin.")] = None,
-    launch: Annotated[str | None, typer.Option(help="Launch file to put into the image.")] = None,
-    platform: Annotated[str | None, typer.Option(callback=platform_name, help="Platform of the image.")] = None,
-    map_file: Annotated[str | None, typer.Option("--map", help="Write a map, - for standard output.")] = None,
-    gc_sections: Annotated[bool, typer.Option("--gc-sections", help="Leave out functions that nothing reaches.")] = False,
-    library_dirs: Annotated[list[str] | None, typer.Option("-L", help="Where to look for libraries.")] = None,
-    libraries: Annotated[list[str] | None, typer.Option("-l", help="Link libNAME.a.")] = None,
-    whole_archive: Annotated[bool, typer.Option("--whole-archive", help="Take all members of archives.")] = False,
-    why_live: Annotated[str | None, typer.Option(help="Show why a symbol is kept.")] = None,
-    allow_undefined: Annotated[bool, typer.Option("--allow-undefined", help="Leave undefined names to the run.")] = False,
-    data: Annotated[list[str] | None, typer.Option(help="NAME=FILE defines a data symbol.")] = None,
-    print_symbols: Annotated[bool, typer.Option("--print-symbols", help="Show the symbols of the image.")] = False,
-    dependencies: Annotated[bool, typer.Option("-MD", help="Write a make rule beside the output.")] = False,
-    error_format: Annotated[ErrorFormat, typer.Option(help="Style of diagnostics.")] = ErrorFormat.human,
-    version: Annotated[bool, typer.Option("--version", callback=show_version("vlink"), is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Link objects into an image."""
+def options() -> argparse.ArgumentParser:
+    """The command line."""
+    p = parser("vlink", "Link objects into an image.")
+    p.add_argument("files", nargs="*", metavar="FILE", help="objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE")
+    p.add_argument("-o", dest="output", metavar="FILE", default="image.bin", help="output file, - for standard output (default: image.bin)")
+    p.add_argument("-r", dest="relocatable", action="store_true", help="write an object that can be linked again")
+    p.add_argument("--entry", action="append", default=[], metavar="KERNEL", help="keep only what these kernels reach")
+    p.add_argument("--ze-info", action="append", default=[], metavar="FILE", help="the compiler's ze_info text or zebin")
+    p.add_argument("--launch", metavar="FILE", help="launch file to put into the image")
+    p.add_argument("--platform", type=platform_name, metavar="NAME", help="platform of the image")
+    p.add_argument("--map", dest="map_file", metavar="FILE", help="write a map, - for standard output")
+    p.add_argument("--gc-sections", action="store_true", help="leave out functions that nothing reaches")
+    p.add_argument("-L", dest="library_dirs", action="append", default=[], metavar="DIR", help="where to look for libraries")
+    p.add_argument("-l", dest="libraries", action="append", default=[], metavar="NAME", help="link libNAME.a")
+    p.add_argument("--whole-archive", action="store_true", help="take all members of archives")
+    p.add_argument("--why-live", metavar="SYMBOL", help="show why a symbol is kept")
+    p.add_argument("--allow-undefined", action="store_true", help="leave undefined names to the run")
+    p.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help="define a data symbol")
+    p.add_argument("--print-symbols", action="store_true", help="show the symbols of the image")
+    p.add_argument("-MD", dest="dependencies", action="store_true", help="write a make rule beside the output")
+    return p
+
+
+def vlink(given: argparse.Namespace) -> int:
+    """Link the inputs into one output."""
     from vlink.linker import Linker, LinkOptions
     from vlink.map_file import map_text
     from vlink.map_file import why_live as chain
 
-    files = list(_expand(files)) + [_library(name, library_dirs or []) for name in libraries or []]
-    options = LinkOptions(entry or [], relocatable, allow_undefined, gc_sections, whole_archive, platform)
-    for item in data or []:
+    files = list(_expand(given.files)) + [_library(name, given.library_dirs) for name in given.libraries]
+    options = LinkOptions(given.entry, given.relocatable, given.allow_undefined, given.gc_sections, given.whole_archive, given.platform)
+    for item in given.data:
         name, equals, path = item.partition("=")
         if not equals or not name:
             raise UsageError("--data takes NAME=FILE")
         options.data[name] = read_bytes(path)
-    if launch:
-        options.launch = _launch(launch, output)
+    if given.launch:
+        options.launch = _launch(given.launch, given.output)
     linker = Linker(options)
     for path in files:
         linker.add_file(path)
-    for path in ze_info or []:
+    for path in given.ze_info:
         linker.add_info(read_bytes(path), path)
     linked = linker.run()
-    write_bytes(output, _object(linked.image) if relocatable else linked.image.to_bytes())
-    if map_file:
-        write_bytes(map_file, map_text(linked).encode())
-    if why_live:
-        print(chain(linked, why_live))
-    if print_symbols:
+    write_bytes(given.output, _object(linked.image) if given.relocatable else linked.image.to_bytes())
+    if given.map_file:
+        write_bytes(given.map_file, map_text(linked).encode())
+    if given.why_live:
+        print(chain(linked, given.why_live))
+    if given.print_symbols:
         for s in linked.image.symbols:
             print(f"{s.value:#18x} {s.size:8} {'U' if not s.section else 'D' if s.kind == 1 else 'T' if s.binding else 't'} {s.name}")
-    if dependencies:
-        inputs = [*files, *(ze_info or []), *([launch] if launch else [])]
-        write_bytes(os.path.splitext(output)[0] + ".d", f"{output}: {' '.join(inputs)}\n".encode())
+    if given.dependencies:
+        inputs = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
+        write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(inputs)}\n".encode())
+    return 0
 
 
 def _expand(files: list[str]) -> list[str]:
@@ -107,4 +109,4 @@ def _object(image: object) -> bytes:
 def main() -> None:
     """Entry point."""
     sys.setrecursionlimit(20000)
-    run("vlink", vlink)
+    run("vlink", options(), vlink)

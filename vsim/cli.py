@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from visa.command import ErrorFormat, run, show_version
+from visa.command import parser, positive, run
 from visa.files import UsageError
 
 if TYPE_CHECKING:
@@ -16,36 +15,36 @@ if TYPE_CHECKING:
     from vsim.program import Program
 
 
-def vsim(
-    image: Annotated[str, typer.Argument(help="A linked image.", show_default=False)],
-    launch: Annotated[str | None, typer.Option(help="Launch file (JSON).")] = None,
-    kernel: Annotated[str, typer.Option(help="Kernel to run.")] = "",
-    global_size: Annotated[str | None, typer.Option(help="X[,Y[,Z]] work-items.")] = None,
-    local_size: Annotated[str | None, typer.Option(help="X[,Y[,Z]] work-items in a group.")] = None,
-    arg: Annotated[list[str] | None, typer.Option(help="NAME_OR_INDEX=VALUE: a number (5, 2.5f, 7:u64), FILE.npy, zeros:N:TYPE, local:BYTES.")] = None,
-    engine: Annotated[str, typer.Option(help="llvm or numpy.")] = "llvm",
-    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads.")] = None,
-    out_dir: Annotated[str | None, typer.Option(help="Where outputs go.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Give up a launch that takes longer.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Report as JSON.")] = False,
-    error_format: Annotated[ErrorFormat, typer.Option(help="Style of diagnostics.")] = ErrorFormat.human,
-    version: Annotated[bool, typer.Option("--version", callback=show_version("vsim"), is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Execute a linked image."""
-    if engine not in ("llvm", "numpy"):
-        raise UsageError("--engine takes llvm or numpy")
+def options() -> argparse.ArgumentParser:
+    """The command line."""
+    p = parser("vsim", "Execute a linked image.")
+    p.add_argument("image", help="a linked image")
+    p.add_argument("--launch", metavar="FILE", help="launch file (JSON)")
+    p.add_argument("--kernel", default="", metavar="NAME", help="kernel to run")
+    p.add_argument("--global-size", metavar="X[,Y[,Z]]", help="work-items")
+    p.add_argument("--local-size", metavar="X[,Y[,Z]]", help="work-items in a group")
+    p.add_argument("--arg", action="append", default=[], metavar="NAME_OR_INDEX=VALUE", help="a number (5, 2.5f, 7:u64), FILE.npy, zeros:N:TYPE, local:BYTES")
+    p.add_argument("--engine", choices=("llvm", "numpy"), default="llvm", help="what executes (default: llvm)")
+    p.add_argument("--threads", type=positive, metavar="N", help="worker threads (default: one for each CPU)")
+    p.add_argument("--out-dir", metavar="DIR", help="where outputs go")
+    p.add_argument("--max-seconds", type=float, metavar="SECONDS", help="give up a launch that takes longer")
+    p.add_argument("--json", action="store_true", help="report as JSON")
+    return p
+
+
+def vsim(given: argparse.Namespace) -> int:
+    """Run the launches that the command line or a launch file names."""
     from vsim.program import load
     from vsim.session import Session
 
-    program = load(image)
-    session = Session(program, engine, threads, out_dir, max_seconds)
-    if global_size or arg:
-        session.run_one(_command_line_launch(program, kernel, global_size, local_size, arg or []), "the command line")
+    program = load(given.image)
+    session = Session(program, given.engine, given.threads, given.out_dir, given.max_seconds)
+    if given.global_size or given.arg:
+        session.run_one(_command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg), "the command line")
     else:
-        session.run_file(image, launch, kernel)
-    session.report(json_output)
-    if session.failed:
-        raise typer.Exit(1)
+        session.run_file(given.image, given.launch, given.kernel)
+    session.report(given.json)
+    return int(session.failed)
 
 
 def _sizes(text: str, option: str) -> tuple[int, ...]:
@@ -116,4 +115,4 @@ def _value(text: str) -> Any:
 
 def main() -> None:
     """Entry point."""
-    run("vsim", vsim)
+    run("vsim", options(), vsim)
