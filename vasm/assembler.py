@@ -7,10 +7,9 @@ import struct
 from dataclasses import dataclass
 
 from visa.cisa import write_module
-from visa.container import LINES, VISA, Container, Symbol
-from visa.container import STB_GLOBAL as GLOBAL
-from visa.container import STB_LOCAL as LOCAL
+from visa.container import LINES, VISA, Container
 from visa.diagnostics import AssemblyError, Collector, Diagnostic
+from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
 from visa.platforms import find
 from visa.program import Body, Module
@@ -65,10 +64,10 @@ def symbols(module: Module, isa: bytes) -> list[Symbol]:
     found: list[Symbol] = []
     places = _places(isa, len(module.kernels), len(module.functions))
     for body, (offset, size) in zip(module.bodies, places, strict=True):
-        found.append(Symbol(body.name, offset, size, binding=GLOBAL if body.is_kernel or body.is_exported else LOCAL))
+        found.append(Symbol(body.name, offset, size, binding=STB_GLOBAL if body.is_kernel or body.is_exported else STB_LOCAL, section=VISA))
     defined = {b.name for b in module.bodies}
     wanted = {name: None for body in module.bodies for _, name, _ in call_targets(body) if name not in defined}
-    return found + [Symbol(name, kind=0, section="") for name in wanted]
+    return found + [Symbol(name, kind=STT_NOTYPE) for name in wanted]
 
 
 def _places(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:

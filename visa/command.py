@@ -6,9 +6,11 @@ The parser is argparse: the commands run once for each file of a build, and the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import visa
 from visa.diagnostics import STYLES, VisaError
@@ -25,22 +27,31 @@ def parser(tool: str, description: str) -> argparse.ArgumentParser:
 
 
 def run(tool: str, options: argparse.ArgumentParser, command: Callable[[argparse.Namespace], int]) -> None:
-    """Run a command: exit 0 when done, 1 when the input is at fault, 2 on wrong usage."""
+    """Run a command and leave the process: 0 when done, 1 when the input is at fault, 2 on wrong usage."""
     arguments = options.parse_intermixed_args()
     try:
-        sys.exit(command(arguments))
+        code = command(arguments)
+        sys.stdout.flush()
     except VisaError as error:
         report(error.diagnostics, arguments.error_format, tool)
-        sys.exit(1)
+        code = 1
     except UsageError as error:
         print(f"{tool}: {error}", file=sys.stderr)
-        sys.exit(2)
+        code = 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 1
     except KeyboardInterrupt:
         print(f"{tool}: interrupted", file=sys.stderr)
-        sys.exit(130)
+        code = 130
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit at once: taking down numpy, LLVM and the workers piece by piece takes longer than a small run."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def platform_name(value: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +94,8 @@ class Collector:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(candidates), n=2, cutoff=0.6)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 

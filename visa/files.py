@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 
 from visa.diagnostics import Diagnostic, Span, VisaError, render
@@ -66,6 +65,8 @@ def write_bytes(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    import tempfile
+
     directory = os.path.dirname(os.path.abspath(path))
     try:
         if os.path.exists(path) and not os.path.isfile(path):

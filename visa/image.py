@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 from visa.cisa import read_module, write_module
-from visa.container import DATA_PREFIX, LAUNCH, LINES, STT_FUNC, STT_OBJECT, VISA, ZE_INFO, Container, Symbol, read_container
+from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.elf import STT_FUNC, STT_OBJECT, Symbol
 from visa.lines import Lines, read_lines, write_lines
 from visa.program import Body, Module
 
@@ -80,25 +82,37 @@ class Image:
 
 
 def parse_ze_info(text: str, name: str) -> dict[str, Any]:
-    """The YAML of a ``.ze_info`` section.
+    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too.
 
     Raises:
         FormatError: it is not YAML, or not a mapping with ``kernels``.
     """
+    tree = _json(text) if text.startswith("{") else None
+    tree = _yaml(text, name) if tree is None else tree
+    if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
+        raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
+    return tree
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _yaml(text: str, name: str) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        tree = yaml.load(text, loader)
+        return yaml.load(text, loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         span = Span(name, mark.line + 1 if mark else 0, mark.column + 1 if mark else 1)
         raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {getattr(error, 'problem', None) or error}", span)) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {error}", Span(name, 0))) from None
-    if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
-        raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
-    return tree
 
 
 def read_image(data: bytes, name: str = "<image>") -> Image:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from visa.container import STB_GLOBAL, STB_LOCAL, STT_OBJECT, Symbol
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
+from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
 from visa.files import read_bytes
 from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, Image
 from visa.platforms import PLATFORMS, find
@@ -358,23 +359,20 @@ class Linker:
                     undefined[reference.name] = None
             body.function_relocations = sorted(functions.items())
             body.variable_relocations = sorted(data.items())
-        image.symbols += [Symbol(name, kind=0, section="") for name in undefined]
+        image.symbols += [Symbol(name, kind=STT_NOTYPE) for name in undefined]
         for d in kept:
             if d.body.name in d.object.lines:
                 image.lines[d.body.name] = d.object.lines[d.body.name]
 
     def merge_info(self, image: Image) -> None:
-        if len(self.infos) == 1:
-            image.ze_info = self.infos[0].text
-        elif self.infos:
-            import yaml
-
+        """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""
+        if self.infos:
             tree = dict(self.infos[0].tree)
             for key in ("kernels", "functions", "kernels_misc_info"):
-                entries = [e for info in self.infos for e in info.tree.get(key) or [] if e.get("name") != VOID_PROGRAM]
+                entries = [e for info in self.infos for e in info.tree.get(key) or [] if len(self.infos) == 1 or e.get("name") != VOID_PROGRAM]
                 if entries:
                     tree[key] = entries
-            image.ze_info = yaml.safe_dump(tree, sort_keys=False)
+            image.ze_info = json.dumps(tree, indent=1, default=str)
         names = {k.name for k in image.module.kernels}
         described = {e.get("name") for info in self.infos for e in info.tree.get("kernels") or [] if isinstance(e, dict)}
         for info in self.infos[:1]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from visa.cisa import write_module
-from visa.container import LINES, VISA, Container, Symbol
+from visa.container import LINES, VISA, Container
+from visa.elf import Symbol
 from visa.image import Image
 from visa.lines import write_lines
 

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from visa.container import STT_FUNC, read_elf
 from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.elf import STT_FUNC, Relocation, read_elf
 from visa.image import parse_ze_info
 
 DATA_SECTIONS = {".data.const": False, ".data.const.string": False, ".data.global": True, ".bss.const": False, ".bss.global": True}
 """Data sections of a zebin and whether kernels may write them."""
 
 R_ADDRESS, R_LOW, R_HIGH = 1, 2, 3
-
-
-@dataclass
-class DataRelocation:
-    """Add the address of a symbol to the bytes at a place."""
-
-    section: str
-    offset: int
-    kind: int
-    symbol: str
-    addend: int = 0
 
 
 @dataclass
@@ -37,7 +25,7 @@ class ProgramInfo:
     text: str
     sections: dict[str, bytes] = field(default_factory=dict)
     symbols: dict[str, tuple[str, int, int]] = field(default_factory=dict)
-    relocations: list[DataRelocation] = field(default_factory=list)
+    relocations: list[Relocation] = field(default_factory=list)
 
 
 def read_program_info(data: bytes, name: str) -> ProgramInfo:
@@ -52,35 +40,19 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
         except UnicodeDecodeError:
             raise FormatError(Diagnostic("L004", "this is neither a zebin nor the YAML text of ze_info", Span(name, 0))) from None
         return ProgramInfo(name, parse_ze_info(text, name), text)
-    _, _, sections, symbols = read_elf(data, name)
-    if ".ze_info" not in sections:
+    elf = read_elf(data, name)
+    description = elf.section(".ze_info")
+    if description is None:
         raise FormatError(Diagnostic("L004", "this ELF file is no zebin: it has no section .ze_info", Span(name, 0)))
-    text = sections[".ze_info"].decode("utf-8", "replace")
+    text = description.data.decode("utf-8", "replace")
     info = ProgramInfo(name, parse_ze_info(text, name), text)
-    info.sections = {s: c for s, c in sections.items() if s in DATA_SECTIONS}
-    info.symbols = {s.name: (s.section, s.value, s.size) for s in symbols if s.section in DATA_SECTIONS and s.kind != STT_FUNC}
-    info.relocations = list(_relocations(data, info.sections))
+    info.sections = {s.name: s.data for s in elf.sections if s.name in DATA_SECTIONS}
+    info.symbols = {s.name: (s.section, s.value, s.size) for s in elf.symbols if s.section in DATA_SECTIONS and s.kind != STT_FUNC}
+    info.relocations = [r for r in elf.relocations if r.section in info.sections]
     return info
 
 
-def _relocations(data: bytes, sections: dict[str, bytes]) -> list[DataRelocation]:
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.relocation import RelocationSection
-
-    elf = ELFFile(io.BytesIO(data))
-    found = []
-    for s in elf.iter_sections():
-        target = s.name.removeprefix(".rela").removeprefix(".rel")
-        if not isinstance(s, RelocationSection) or target not in sections:
-            continue
-        table: Any = elf.get_section(s["sh_link"])
-        for r in s.iter_relocations():
-            addend = r["r_addend"] if s.is_RELA() else 0
-            found.append(DataRelocation(target, r["r_offset"], r["r_info_type"], table.get_symbol(r["r_info_sym"]).name, addend))
-    return found
-
-
-def patch(contents: bytearray, relocation: DataRelocation, address: int) -> bool:
+def patch(contents: bytearray, relocation: Relocation, address: int) -> bool:
     """Apply one relocation; False if it lies outside the section or is of an unknown kind."""
     width = 8 if relocation.kind == R_ADDRESS else 4
     if relocation.kind not in (R_ADDRESS, R_LOW, R_HIGH) or relocation.offset + width > len(contents):

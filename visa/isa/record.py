@@ -30,7 +30,7 @@ for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*``
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from visa.platforms import ALL
@@ -115,7 +115,7 @@ class Form:
     mnemonic: str
     category: str
     layout: str
-    text: tuple[str, ...]
+    written: str | None
     fixed: dict[str, int]
     suffixes: tuple[Suffix, ...]
     summary: str
@@ -125,7 +125,24 @@ class Form:
     aliases: tuple[str, ...]
     semantics: str
     rules: frozenset[str] = frozenset()
-    fields: tuple[Field, ...] = field(default=())
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The binary fields in order."""
+        return parse_layout(self.layout)
+
+    @cached_property
+    def text(self) -> tuple[str, ...]:
+        """The operands of the text in order; those of the binary form where the record does not say."""
+        if self.written is not None:
+            return tuple(self.written.split())
+        hidden = {getattr(s, "field", "") for s in self.suffixes} | set(self.fixed)
+        names = ["(exec)"] if self.has_exec else []
+        for f in self.fields:
+            names += [n for n, _ in f.parts if n not in hidden]
+            if f.name and f.name not in hidden and f.kind not in ("ec", "pr", "n"):
+                names.append(f.name)
+        return tuple(names)
 
     @cached_property
     def has_exec(self) -> bool:
@@ -215,19 +232,10 @@ def form(
     **fixed: int,
 ) -> Form:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
-    fields = parse_layout(layout)
-    if text is None:
-        hidden = {getattr(s, "field", "") for s in suffixes} | set(fixed)
-        names = ["(exec)"] if any(f.kind == "ec" for f in fields) else []
-        for f in fields:
-            names += [n for n, _ in f.parts if n not in hidden]
-            if f.name and f.name not in hidden and f.kind not in ("ec", "pr", "n"):
-                names.append(f.name)
-        text = " ".join(names)
     types = frozenset(types.split()) if isinstance(types, str) else types
     return Form(
-        opcode, mnemonic, category, layout, tuple(text.split()), dict(fixed), suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(rules.split()), fields,
+        opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
+        semantics or mnemonic, frozenset(rules.split()),
     )  # fmt: skip
 
 

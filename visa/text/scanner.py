@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from visa.diagnostics import AssemblyError, Diagnostic, Span
@@ -36,7 +36,7 @@ class Statement:
 
 def grammar_text(name: str = "visa") -> str:
     """A grammar file of the package."""
-    return resources.files("visa").joinpath("grammar", f"{name}.lark").read_text(encoding="utf-8")
+    return (Path(__file__).parent.parent / "grammar" / f"{name}.lark").read_text(encoding="utf-8")
 
 
 @functools.cache

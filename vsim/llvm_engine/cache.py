@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 LIMIT_BYTES = 256 << 20
@@ -74,6 +73,8 @@ def save(name: str, body: bytes) -> None:
     base = directory()
     if base is None:
         return
+    import tempfile
+
     with contextlib.suppress(OSError):
         base.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=base, suffix=".tmp")
