@@ -21,7 +21,7 @@ from vsim.program import Program
 
 def compile_milliseconds(program: Program, launch: Launch) -> float:
     """From the syntax tree to object code."""
-    bound = bind(program.image, launch, program.memory, program.buffers, program.tree)
+    bound = bind(program.interface(launch.kernel), launch, program.memory, program.buffers)
     start = time.perf_counter()
     text, _ = compiler.module_text(bound, True)
     native.compile_object(text)

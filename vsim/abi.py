@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 _ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
+_TRIPLE = struct.Struct("<3I")
 
 
 @dataclass
@@ -83,7 +85,8 @@ class Bound:
     def allocate_private(self, thread_count: int) -> None:
         """Give so many threads private memory, where the kernel asks for it, and say in the payload where it is."""
         if self.private_slots:
-            private = self.memory.allocate("private memory", np.zeros(max(self.private_size, 64) * thread_count, np.uint8))
+            private = self.memory.block("private memory", max(self.private_size, 64) * thread_count)
+            private.data[:] = 0
             for at in self.private_slots:
                 self.payload[at : at + 8] = private.address.to_bytes(8, "little")
 
@@ -105,34 +108,105 @@ class Bound:
         return bytes(data)
 
 
+_TRIPLES: dict[str, Callable[[Bound], tuple[int, int, int]]] = {
+    "global_id_offset": lambda b: b.offset, "enqueued_local_size": lambda b: b.local_size,
+    "global_size": lambda b: b.global_size, "group_count": lambda b: b.group_counts,
+}  # fmt: skip
+
+
+@dataclass
+class Entry:
+    """One value in the payload: what it is, its first byte and size, the argument it belongs to, and the compiler's words for it."""
+
+    kind: str
+    at: int
+    size: int
+    index: int
+    tree: dict[str, Any]
+
+
+class Interface:
+    """What a kernel wants of every launch; made once for a kernel.
+
+    Raises:
+        LaunchError: the image has no such kernel.
+    """
+
+    def __init__(self, image: Image, tree: dict[str, Any], wanted: str) -> None:
+        self.image = image
+        self.kernel = kernel = _find_kernel(image, wanted)
+        self.name = name = kernel.name
+        self.info: dict[str, Any] | None = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == name), None)
+        misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == name), {})
+        self.argument_names: dict[int, str] = {int(a["index"]): str(a.get("name")) for a in misc.get("args_info") or [] if a.get("index") is not None}
+        info = self.info or {}
+        env = info.get("execution_env") or {}
+        required = env.get("required_work_group_size")
+        self.required = tuple(int(n) for n in required) if required else None
+        self.simd = int(env.get("simd_size") or kernel.simd_size)
+        self.slm_size = int(env.get("slm_size") or 0) or kernel.integer_attribute("SLMSize") * 1024
+        self.scratch_size, self.private_size = kernel.integer_attribute("SpillMemOffset"), 0
+        for buffer in info.get("per_thread_memory_buffers") or []:
+            size = int(buffer.get("size", 0))
+            if buffer.get("type") == "global" and buffer.get("usage") == "private_space":
+                self.private_size = max(self.private_size, size * (self.simd if buffer.get("is_simt_thread") else 1))
+            else:
+                self.scratch_size = max(self.scratch_size, size)
+        self.local_id_rows = 0
+        self.entries: list[Entry] = []
+        if self.info is not None:
+            self._lay_out(info, int(env.get("inline_data_payload_size") or 0))
+        else:
+            self.payload_size = max([i.offset + i.size for i in kernel.inputs] + [64]) + 64
+
+    def _lay_out(self, info: dict[str, Any], inline: int) -> None:
+        """Places of the payload's values: r0, local ids, inline data, the rest."""
+        grf = self.image.grf_size
+        per_thread = sum(int(e.get("size", 0)) for e in info.get("per_thread_payload_arguments") or [])
+        per_thread = -(-per_thread // grf) * grf
+        self.local_id_rows = per_thread // (64 if self.simd == 32 and grf == 32 else grf)
+        base = grf + per_thread
+        if not per_thread and self.image.platform in _ONE_GRF_SKIPPED:
+            base += grf
+        end = base
+        for e in info.get("payload_arguments") or []:
+            offset, size = int(e.get("offset", 0)), int(e.get("size", 0))
+            at = base + offset if offset < inline else base + -(-inline // grf) * grf + offset - inline
+            self.entries.append(Entry(str(e.get("arg_type")), at, size, int(e.get("arg_index", -1)), e))
+            end = max(end, at + size)
+        end = max([end] + [i.offset + i.size for i in self.kernel.inputs])
+        self.payload_size = -(-end // 64) * 64 + 64
+        self.argument_count = max([e.index for e in self.entries] + list(self.argument_names), default=-1) + 1
+        self.surfaces = [(int(b["bti_value"]), int(b["arg_index"])) for b in info.get("binding_table_indices") or []]
+
+    def sampler_of(self, index: int) -> int | None:
+        """The sampler that an argument is."""
+        return next((int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None)
+
+
+def _find_kernel(image: Image, wanted: str) -> Body:
+    kernels = {k.name: k for k in image.module.kernels}
+    if not wanted and len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if wanted in kernels:
+        return kernels[wanted]
+    hint = did_you_mean(wanted, kernels) or f"kernels are {', '.join(kernels) or '(none)'}"
+    raise LaunchError(Diagnostic("S011", f"there is no kernel '{wanted}' in the image", Span(image.file, 0), hint))
+
+
 class Binder:
     """Fills the payload of one launch."""
 
-    def __init__(self, image: Image, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer], tree: dict[str, Any]) -> None:
-        self.image, self.launch, self.memory, self.buffers, self.tree = image, launch, memory, buffers, tree
-        self.kernel = self._find_kernel()
-        self.name = self.kernel.name
-        self.info = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == self.name), None)
-        misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == self.name), {})
-        self.argument_names = {a.get("index"): a.get("name") for a in misc.get("args_info") or []}
+    def __init__(self, interface: Interface, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer]) -> None:
+        self.interface, self.launch, self.memory, self.buffers = interface, launch, memory, buffers
+        self.image, self.kernel = interface.image, interface.kernel
+        self.bound_buffers: dict[int, Buffer] = {}
 
     def fail(self, message: str, hint: str = "", code: str = "S010") -> LaunchError:
-        return LaunchError(Diagnostic(code, f"kernel '{self.name}': {message}", Span(self.image.file, 0), hint))
-
-    def _find_kernel(self) -> Body:
-        kernels = {k.name: k for k in self.image.module.kernels}
-        if not self.launch.kernel and len(kernels) == 1:
-            return next(iter(kernels.values()))
-        if self.launch.kernel in kernels:
-            return kernels[self.launch.kernel]
-        self.name = self.launch.kernel
-        raise LaunchError(
-            Diagnostic("S011", f"there is no kernel '{self.launch.kernel}' in the image", Span(self.image.file, 0),
-                       did_you_mean(self.launch.kernel, kernels) or f"kernels are {', '.join(kernels) or '(none)'}")
-        )  # fmt: skip
+        return LaunchError(Diagnostic(code, f"kernel '{self.interface.name}': {message}", Span(self.image.file, 0), hint))
 
     def describe(self, index: int) -> str:
-        name = self.argument_names.get(index)
+        name = self.interface.argument_names.get(index)
         return f"argument {index} ('{name}')" if name else f"argument {index}"
 
     # -- ND-range ------------------------------------------------------------------------------------------
@@ -143,26 +217,22 @@ class Binder:
         Raises:
             LaunchError: sizes or arguments do not fit; the message names the argument.
         """
-        launch, kernel = self.launch, self.kernel
-        env = self.info.get("execution_env") or {} if self.info else {}
-        global_size = dimensions(launch.global_size)
+        launch, interface = self.launch, self.interface
+        global_size, required, simd = dimensions(launch.global_size), interface.required, interface.simd
         if 0 in global_size:
             raise self.fail(f"the global size {launch.global_size} has a zero")
-        required = env.get("required_work_group_size")
-        simd = int(env.get("simd_size") or kernel.simd_size)
-        local = launch.local_size or (tuple(required) if required else self._default_local(global_size, simd))
+        local = launch.local_size or required or self._default_local(global_size, simd)
         local_size = dimensions(local)
         if required and local_size != dimensions(required):
-            raise self.fail(f"the kernel requires work-groups of {tuple(required)}, the launch has {tuple(local)}")
+            raise self.fail(f"the kernel requires work-groups of {required}, the launch has {tuple(local)}")
         items = local_size[0] * local_size[1] * local_size[2]
         if not 0 < items <= 1024:
             raise self.fail(f"a work-group of {tuple(local)} has {items} work-items, 1 to 1024 are possible")
-        bound = Bound(self.image, kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
-                      bytearray(), [], 0)  # fmt: skip
-        bound.slm_size = int(env.get("slm_size") or 0) or kernel.integer_attribute("SLMSize") * 1024
-        self._memory_buffers(bound)
-        if self.info is not None:
-            self._from_ze_info(bound, self.info)
+        bound = Bound(self.image, self.kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
+                      bytearray(interface.payload_size), [], interface.local_id_rows, slm_size=interface.slm_size, scratch_size=interface.scratch_size,
+                      private_size=interface.private_size)  # fmt: skip
+        if interface.info is not None:
+            self._from_ze_info(bound, interface.info)
         else:
             self._from_inputs(bound)
         return bound
@@ -172,52 +242,22 @@ class Binder:
         first = global_size[0]
         return (next((d for d in range(simd, min(first, 256) + 1) if first % d == 0), next(d for d in range(min(first, 256), 0, -1) if first % d == 0)),)
 
-    def _memory_buffers(self, bound: Bound) -> None:
-        bound.scratch_size = bound.kernel.integer_attribute("SpillMemOffset")
-        for entry in (self.info or {}).get("per_thread_memory_buffers") or []:
-            size = int(entry.get("size", 0))
-            if entry.get("type") == "global" and entry.get("usage") == "private_space":
-                bound.private_size = max(bound.private_size, size * (bound.simd if entry.get("is_simt_thread") else 1))
-            else:
-                bound.scratch_size = max(bound.scratch_size, size)
-
     # -- with ze_info --------------------------------------------------------------------------------------
 
     def _from_ze_info(self, bound: Bound, info: dict[str, Any]) -> None:
-        grf = self.image.grf_size
-        env = info.get("execution_env") or {}
-        entries = info.get("payload_arguments") or []
-        per_thread = sum(int(e.get("size", 0)) for e in info.get("per_thread_payload_arguments") or [])
-        per_thread = -(-per_thread // grf) * grf
-        row = 64 if bound.simd == 32 and grf == 32 else grf
-        bound.local_id_rows = per_thread // row
-        base = grf + per_thread
-        if not per_thread and self.image.platform in _ONE_GRF_SKIPPED:
-            base += grf
-        inline = int(env.get("inline_data_payload_size") or 0)
-
-        def place(offset: int) -> int:
-            return base + offset if offset < inline else base + -(-inline // grf) * grf + offset - inline
-
-        end = max([place(int(e.get("offset", 0))) + int(e.get("size", 0)) for e in entries] + [base])
-        end = max([end] + [i.offset + i.size for i in bound.kernel.inputs])
-        bound.payload = bytearray(-(-end // 64) * 64 + 64)
-        indices = [int(e["arg_index"]) for e in entries if "arg_index" in e]
-        expected = max(indices, default=-1) + 1
-        names = [int(i) for i in self.argument_names if i is not None]
-        expected = max([expected, *(i + 1 for i in names)])
+        interface = self.interface
+        expected = interface.argument_count
         if len(self.launch.args) != expected:
             raise self.fail(f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {len(self.launch.args)}", self._signature(expected))
         self._samplers(bound, info)
-        self._locals(entries, bound, place)
-        for e in entries:
-            self._entry(bound, e, place(int(e.get("offset", 0))), int(e.get("size", 0)))
-        for b in info.get("binding_table_indices") or []:
-            argument = int(b["arg_index"])
-            bound.surfaces[int(b["bti_value"])] = self._surface(bound, argument)
+        self._locals(bound)
+        for e in interface.entries:
+            self._entry(bound, e)
+        for number, argument in interface.surfaces:
+            bound.surfaces[number] = self._surface(bound, argument)
 
     def _signature(self, count: int) -> str:
-        named = [str(self.argument_names.get(i, f"#{i}")) for i in range(count)]
+        named = [self.interface.argument_names.get(i, f"#{i}") for i in range(count)]
         return f"its arguments are {', '.join(named)}" if named else ""
 
     def _argument(self, index: int, *kinds: type) -> Argument:
@@ -229,13 +269,19 @@ class Binder:
         return argument
 
     def _buffer(self, index: int) -> Buffer:
+        found = self.bound_buffers.get(index)
+        if found is None:
+            found = self.bound_buffers[index] = self._buffer_of(index)
+        return found
+
+    def _buffer_of(self, index: int) -> Buffer:
         argument = self._argument(index, BufferArg)
         assert isinstance(argument, BufferArg)
         key = argument.array.__array_interface__["data"][0]
         found = self.buffers.get(key)
         if found is None or found.size != argument.array.nbytes:
-            name = self.argument_names.get(index) or f"argument {index}"
-            found = self.buffers[key] = self.memory.allocate(str(name), as_bytes(argument.array))
+            name = self.interface.argument_names.get(index) or f"argument {index}"
+            found = self.buffers[key] = self.memory.allocate(name, as_bytes(argument.array))
         return found
 
     def _image(self, bound: Bound, index: int) -> SurfaceImage:
@@ -243,7 +289,7 @@ class Binder:
         assert isinstance(argument, ImageArg)
         handle = 0x40 * (index + 1)
         if handle not in bound.images:
-            bound.images[handle] = SurfaceImage(str(self.argument_names.get(index) or f"argument {index}"), argument.array, argument.format, handle)
+            bound.images[handle] = SurfaceImage(self.interface.argument_names.get(index) or f"argument {index}", argument.array, argument.format, handle)
         return bound.images[handle]
 
     def _surface(self, bound: Bound, index: int) -> Buffer | SurfaceImage:
@@ -256,22 +302,22 @@ class Binder:
             )
             normalized = bool(s.get("normalized"))
             bound.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
-        for e in info.get("payload_arguments") or []:
-            if "sampler_index" in e and "arg_index" in e:
-                argument = self._argument(int(e["arg_index"]), SamplerArg)
+        for e in self.interface.entries:
+            if "sampler_index" in e.tree and e.index >= 0:
+                argument = self._argument(e.index, SamplerArg)
                 assert isinstance(argument, SamplerArg)
-                bound.samplers[int(e["sampler_index"])] = SamplerState(argument.normalized, argument.addressing, argument.filter)
+                bound.samplers[int(e.tree["sampler_index"])] = SamplerState(argument.normalized, argument.addressing, argument.filter)
 
-    def _locals(self, entries: list[dict[str, Any]], bound: Bound, place: Any) -> None:
+    def _locals(self, bound: Bound) -> None:
         """Offsets of dynamic local memory; the kernel adds its static size itself."""
         at = 0
-        for e in entries:
-            if e.get("arg_type") == "arg_bypointer" and e.get("addrmode") == "slm":
-                argument = self._argument(int(e["arg_index"]), LocalArg)
+        for e in self.interface.entries:
+            if e.kind == "arg_bypointer" and e.tree.get("addrmode") == "slm":
+                argument = self._argument(e.index, LocalArg)
                 assert isinstance(argument, LocalArg)
-                align = int(e.get("slm_alignment") or 16)
+                align = int(e.tree.get("slm_alignment") or 16)
                 at = -(-at // align) * align
-                self._put(bound, place(int(e.get("offset", 0))), at, int(e.get("size", 4)))
+                self._put(bound, e.at, at, e.size or 4)
                 at += argument.size
         bound.slm_size += at
 
@@ -279,32 +325,20 @@ class Binder:
         if size:
             bound.payload[offset : offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
-    def _entry(self, bound: Bound, e: dict[str, Any], at: int, size: int) -> None:
-        kind = str(e.get("arg_type"))
-        index = int(e.get("arg_index", -1))
-        triples = {
-            "global_id_offset": bound.offset, "enqueued_local_size": bound.local_size, "global_size": bound.global_size, "group_count": bound.group_counts,
-        }  # fmt: skip
-        if kind in triples:
-            struct.pack_into("<3I", bound.payload, at, *triples[kind])
+    def _entry(self, bound: Bound, e: Entry) -> None:
+        kind, at, size, index = e.kind, e.at, e.size, e.index
+        if kind == "arg_bypointer":
+            self._pointer(bound, e)
+        elif kind == "arg_byvalue":
+            self._by_value(bound, e)
+        elif kind in _TRIPLES:
+            _TRIPLE.pack_into(bound.payload, at, *_TRIPLES[kind](bound))
         elif kind == "local_size":
             bound.patches.append((at, kind))
         elif kind == "work_dimensions":
             self._put(bound, at, bound.dims, size)
-        elif kind == "arg_bypointer":
-            space, mode = e.get("addrspace"), e.get("addrmode")
-            if mode == "slm":
-                return
-            if space == "image":
-                self._put(bound, at, self._image(bound, index).handle, size)
-            elif space == "sampler":
-                self._put(bound, at, int(e.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
-            else:
-                self._put(bound, at, self._buffer(index).address, size)
         elif kind in ("buffer_address", "buffer_offset"):
             self._put(bound, at, self._buffer(index).address if kind == "buffer_address" else 0, size)
-        elif kind == "arg_byvalue":
-            self._by_value(bound, e, at, size, index)
         elif kind in ("private_base_stateless", "printf_buffer", "const_base", "global_base"):
             self._base(bound, kind, at, size)
         elif kind.startswith("image_"):
@@ -316,35 +350,44 @@ class Binder:
                 raise self.fail(f"{self.describe(index)}: payload entry '{kind}' is not known")
             self._put(bound, at, values[kind], size)
         elif kind == "inline_sampler":
-            self._put(bound, at, int(e.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
+            self._put(bound, at, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
         elif kind.startswith("sampler_"):
-            state = bound.samplers.get(next((int(o["sampler_index"]) for o in self.info_entries() if o.get("arg_index") == index and "sampler_index" in o), 0))
+            state = bound.samplers.get(self.interface.sampler_of(index) or 0)
             snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"
             values = {"sampler_snap_wa": 0xFFFFFFFF if snap else 0, "sampler_normalized": int(bool(state and state.normalized)), "sampler_address": 0}
             self._put(bound, at, values.get(kind, 0), size)
         elif kind not in ("packed_local_ids", "local_id"):
             raise self.fail(f"the payload entry '{kind}' is not known")
 
-    def info_entries(self) -> list[dict[str, Any]]:
-        return list((self.info or {}).get("payload_arguments") or [])
+    def _pointer(self, bound: Bound, e: Entry) -> None:
+        space = e.tree.get("addrspace")
+        if e.tree.get("addrmode") == "slm":
+            return
+        if space == "image":
+            value = self._image(bound, e.index).handle
+        elif space == "sampler":
+            value = int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT
+        else:
+            value = self._buffer(e.index).address
+        self._put(bound, e.at, value, e.size)
 
-    def _by_value(self, bound: Bound, e: dict[str, Any], at: int, size: int, index: int) -> None:
-        argument = self._argument(index, ScalarArg)
+    def _by_value(self, bound: Bound, e: Entry) -> None:
+        argument = self._argument(e.index, ScalarArg)
         assert isinstance(argument, ScalarArg)
-        start = int(e.get("source_offset", 0))
+        start, size = int(e.tree.get("source_offset", 0)), e.size
         data = argument.data[start : start + size]
-        pieces = [o for o in self.info_entries() if o.get("arg_index") == index]
-        end = max(int(o.get("source_offset", 0)) + int(o.get("size", 0)) for o in pieces)
+        pieces = [o for o in self.interface.entries if o.index == e.index]
+        end = max(int(o.tree.get("source_offset", 0)) + o.size for o in pieces)
         if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(argument.data) + 8 < end:
-            raise self.fail(f"{self.describe(index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
-        bound.payload[at : at + len(data)] = data
+            raise self.fail(f"{self.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
+        bound.payload[e.at : e.at + len(data)] = data
 
     def _base(self, bound: Bound, kind: str, at: int, size: int) -> None:
         if kind == "private_base_stateless":
             # The engine knows how many threads live at once; it allocates and patches.
             bound.private_slots.append(at)
         elif kind == "printf_buffer":
-            bound.printf = self.memory.allocate("printf", np.zeros(PRINTF_BYTES, np.uint8))
+            bound.printf = self.memory.block("printf", PRINTF_BYTES)
             bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
             self._put(bound, at, bound.printf.address, size)
         else:
@@ -360,7 +403,6 @@ class Binder:
         A pointer argument goes into a qword input; without one, or into a surface, it is the surface T6, T7, ... in order.
         """
         kernel = bound.kernel
-        bound.payload = bytearray(max([i.offset + i.size for i in kernel.inputs] + [64]) + 64)
         inputs = {kernel.variables[i.index - FIRST_VARIABLE].name: i for i in kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE}
         states = [i for i in kernel.inputs if i.operand_class != 0]
         unused = list(inputs)
@@ -411,6 +453,6 @@ class Binder:
         return int(i.size)
 
 
-def bind(image: Image, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer], tree: dict[str, Any]) -> Bound:
+def bind(interface: Interface, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer]) -> Bound:
     """Bind a launch; ``buffers`` remembers the addresses of arrays from launch to launch."""
-    return Binder(image, launch, memory, buffers, tree).bind()
+    return Binder(interface, launch, memory, buffers).bind()

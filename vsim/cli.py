@@ -64,7 +64,7 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
             raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
         values[name] = _value(value)
     found = Launch(kernel, _sizes(global_size or "1", "--global-size"), _sizes(local_size, "--local-size") if local_size else None)
-    names = _argument_names(program, kernel or (program.kernels[0] if len(program.kernels) == 1 else ""))
+    names = {name: index for index, name in program.interface(kernel).argument_names.items()}
     count = len(values)
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in values.items()}
     if all(isinstance(k, int) for k in by_index):
@@ -75,13 +75,6 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
         found.args = list(values.values())
         found.names = {n: v for n, v in values.items() if not n.isdigit()}
     return found
-
-
-def _argument_names(program: Program, kernel: str) -> dict[str, int]:
-    for k in program.tree.get("kernels_misc_info") or []:
-        if k.get("name") == kernel:
-            return {str(a.get("name")): int(a["index"]) for a in k.get("args_info") or []}
-    return {}
 
 
 def _value(text: str) -> Any:

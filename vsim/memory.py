@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,14 @@ class Buffer:
     data: Bytes
     writable: bool = True
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.data.size)
+
+    @cached_property
+    def host(self) -> int:
+        """Where the bytes lie in this process."""
+        return int(self.data.__array_interface__["data"][0])
 
 
 @dataclass(eq=False)
@@ -56,6 +62,7 @@ class AddressSpace:
 
     slots: dict[int, Buffer] = field(default_factory=dict)
     next_slot: int = HEAP_SLOT
+    blocks: dict[str, Buffer] = field(default_factory=dict)
 
     def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
         """Give bytes an address, by default in the next free slot."""
@@ -66,6 +73,13 @@ class AddressSpace:
         for slot in range(address // SLOT, (address + max(data.size, 1) - 1) // SLOT + 1):
             self.slots[slot] = buffer
         return buffer
+
+    def block(self, name: str, size: int) -> Buffer:
+        """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""
+        found = self.blocks.get(name)
+        if found is None or found.size < size:
+            found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
+        return found
 
 
 def as_bytes(array: npt.NDArray[Any]) -> Bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import read_bytes
 from visa.image import Image, read_image
-from vsim.abi import Bound, bind
+from vsim.abi import Bound, Interface, bind
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg
 from vsim.memory import AddressSpace, Buffer
 
@@ -31,6 +31,7 @@ class Program:
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
         self.buffers: dict[int, Buffer] = {}
+        self.interfaces: dict[str, Interface] = {}
         self.native: Any = None
         self.running = threading.Lock()
         for section in image.data:
@@ -40,6 +41,17 @@ class Program:
     def kernels(self) -> list[str]:
         """Names of the kernels."""
         return [k.name for k in self.image.module.kernels]
+
+    def interface(self, kernel: str) -> Interface:
+        """What a kernel wants of a launch; the name may be empty if there is one kernel.
+
+        Raises:
+            LaunchError: there is no such kernel.
+        """
+        found = self.interfaces.get(kernel)
+        if found is None:
+            found = self.interfaces[kernel] = Interface(self.image, self.tree, kernel)
+        return found
 
     def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None) -> Bound:
         """Run one launch.
@@ -51,7 +63,7 @@ class Program:
         if engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         with self.running:
-            bound = bind(self.image, launch, self.memory, self.buffers, self.tree)
+            bound = bind(self.interface(launch.kernel), launch, self.memory, self.buffers)
             if engine == "llvm" and self._run_native(bound, threads, max_seconds):
                 return bound
             from vsim.numpy_engine.engine import run as run_numpy
@@ -115,11 +127,9 @@ class Program:
 
     def _declared(self, kernel: str, index: int) -> tuple[int, bool]:
         """Bytes of an argument by value, and whether it is local memory, as ze_info says (4 bytes where it says nothing)."""
-        for k in self.tree.get("kernels") or []:
-            if not kernel or k.get("name") == kernel:
-                for e in k.get("payload_arguments") or []:
-                    if e.get("arg_index") == index and e.get("arg_type") in ("arg_byvalue", "arg_bypointer"):
-                        return int(e.get("size") or 4), e.get("addrmode") == "slm"
+        for e in self.interface(kernel).entries:
+            if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer"):
+                return e.size or 4, e.tree.get("addrmode") == "slm"
         return 4, False
 
 

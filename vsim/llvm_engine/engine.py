@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from vsim.memory import AddressSpace, Buffer
 
 Words = npt.NDArray[np.uint64]
 ARENA_BYTES = 16 << 20
+MAXIMUM_SHAPES = 64
 
 
 def aligned(size: int, dtype: str = "u1") -> npt.NDArray[Any]:
@@ -56,9 +58,25 @@ class Worker:
 
 
 @dataclass
+class Shape:
+    """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields of one run."""
+
+    code: Code
+    context: Words
+    initial: Words
+    variants: Words
+    surfaces: Words
+    payloads: list[tuple[Group, npt.NDArray[Any]]]
+    jobs: Sequence[Callable[[], None]]
+    thread_slots: int
+    keep: list[Any]
+
+
+@dataclass
 class State:
     """What is kept for a program between launches."""
 
+    shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
     codes: dict[tuple[str, bool, bool], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -76,7 +94,7 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
         table[: state.table.size] = state.table
         state.table = table
     for slot, buffer in memory.slots.items():
-        state.table[3 * slot : 3 * slot + 3] = (buffer.address, address(buffer.data), buffer.size)
+        state.table[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
     state.table_entries = len(memory.slots)
 
 
@@ -150,13 +168,16 @@ def _workers(state: State, bound: Bound, count: int, per_group: int, barrier: bo
     return found[:count]
 
 
-def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds: float | None = None) -> None:
-    """Run a bound launch to its end.
+def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
+    """Everything of a launch that its arguments do not change.
 
     Raises:
         Unsupported: only the reference engine can run this kernel.
-        SimulationError: the program did something without a defined result, or took too long.
     """
+    key = (bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count)
+    found = state.shapes.get(key)
+    if found is not None:
+        return found
     counts, groups = bound.group_counts, bound.group_count
     whole = bound.group(0)
     partial_sizes = [g - (c - 1) * n for g, c, n in zip(bound.global_size, counts, bound.local_size, strict=True)]
@@ -166,28 +187,21 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     code = _code(state, bound, full, full and bound.local_size[0] % bound.simd == 0)
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
-    bound.allocate_private(count * per_group)
-    _slot_table(state, bound.memory)
-    keep: list[Any] = []
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
     surfaces = np.zeros(2 * cx.SURFACE_LIMIT, np.uint64)
-    for number, surface in bound.surfaces.items():
-        if isinstance(surface, Buffer) and number < cx.SURFACE_LIMIT:
-            surfaces[2 * number : 2 * number + 2] = (address(surface.data), surface.size)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
-    for index in range(8):
-        if index and not any(partial_flags):
-            break
+    payloads: list[tuple[Group, npt.NDArray[Any]]] = []
+    keep: list[Any] = []
+    for index in range(8 if any(partial_flags) else 1):
         sizes = [partial_sizes[d] if index >> d & 1 and partial_flags[d] else bound.local_size[d] for d in range(3)]
         group = Group((0, 0, 0), (sizes[0], sizes[1], sizes[2]))
-        payload = np.frombuffer(bound.payload_of(group) + bytes(64), np.uint8)
-        ids = _ids(state, bound, group)
-        keep += [payload, ids]
+        payload, ids = np.zeros(len(bound.payload) + 64, np.uint8), _ids(state, bound, group)
+        payloads.append((group, payload))
+        keep.append(ids)
         variants[4 * index : 4 * index + 4] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group))
     fields = {
-        cx.GROUP_COUNT: groups, cx.SLOT_TABLE: address(state.table), cx.SLOT_COUNT: state.table.size // 3, cx.SURFACES: address(surfaces),
-        cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size, cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items,
-        cx.CHUNK: max(1, min(64, groups // (count * 16))),
+        cx.GROUP_COUNT: groups, cx.SURFACES: address(surfaces), cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size,
+        cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: max(1, min(64, groups // (count * 16))),
     }  # fmt: skip
     for d in range(3):
         fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],
@@ -195,15 +209,40 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     for offset, value in fields.items():
         context[offset // 8] = value
     workers = _workers(state, bound, count, per_group, bound.has_barrier)
+    jobs = [partial(code.native.run, address(context), address(w.block)) for w in workers]
+    if len(state.shapes) >= MAXIMUM_SHAPES:
+        state.shapes.clear()
+    found = state.shapes[key] = Shape(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep)
+    return found
+
+
+def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds: float | None = None) -> None:
+    """Run a bound launch to its end.
+
+    Raises:
+        Unsupported: only the reference engine can run this kernel.
+        SimulationError: the program did something without a defined result, or took too long.
+    """
+    shape = _shape(state, bound, thread_count)
+    bound.allocate_private(shape.thread_slots)
+    _slot_table(state, bound.memory)
+    context = shape.context
+    context[:] = shape.initial
+    context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3
+    shape.surfaces[:] = 0
+    for number, surface in bound.surfaces.items():
+        if isinstance(surface, Buffer) and number < cx.SURFACE_LIMIT:
+            shape.surfaces[2 * number], shape.surfaces[2 * number + 1] = surface.host, surface.size
+    for group, payload in shape.payloads:
+        data = bound.payload_of(group)
+        payload.data[: len(data)] = data
 
     def stop() -> None:
         context[cx.STOP // 8] = 1
 
-    native = code.native.run
-    in_time = POOL.run([partial(native, address(context), address(w.block)) for w in workers], stop, max_seconds)
-    del keep
+    in_time = POOL.run(shape.jobs, stop, max_seconds)
     if context[cx.FAULT // 8]:
-        raise _fault(bound, code, context)
+        raise _fault(bound, shape.code, context)
     if not in_time:
         assert max_seconds is not None
         raise bound.timeout(max_seconds)

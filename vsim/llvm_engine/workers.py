@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -50,7 +50,7 @@ class Pool:
         finally:
             threading.stack_size(previous)
 
-    def run(self, jobs: list[Callable[[], Any]], stop: Callable[[], None], max_seconds: float | None) -> bool:
+    def run(self, jobs: Sequence[Callable[[], Any]], stop: Callable[[], None], max_seconds: float | None) -> bool:
         """Run jobs side by side; False if they were stopped because time was up. Ctrl-C stops them and is raised again."""
         done: SimpleQueue[BaseException | None] = SimpleQueue()
         with self.growing:
