@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from visa.types import DataType
@@ -25,12 +26,20 @@ class Place:
     address_mask: int | None = None
 
 
+@dataclass
+class Shape:
+    """How the lanes of an access lie: address of the first active lane, and whether they follow each other or share it (i1, perhaps constant)."""
+
+    low: str
+    contiguous: str = "false"
+    uniform: str = "false"
+    proved: bool = False
+
+
+Emit = Callable[[], Value | None]
 Fault = Callable[[str, int, str, str, str, str], None]
 """Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
 
-
-_WIDE = 32
-"""Lanes of an access that is tried in halves if its lanes do not follow each other."""
 
 _SUFFIXES = {"float": "f32", "double": "f64", "half": "f16", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 
@@ -39,29 +48,32 @@ class Access:
     """Memory instructions of one function."""
 
     def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str]) -> None:
-        self.b, self.context, self.fault, self.helpers = builder, context, fault, helpers
+        self.b, self.context, self.helpers = builder, context, helpers
+        self._leave = fault
+        self._first_lane = 0
 
     # -- one element ---------------------------------------------------------------------------------------
 
+    def fault(self, condition: str, kind: int, lane: str, address: str, number: str, size: str) -> None:
+        """Leave the function if the condition holds; lanes are counted from the part of the access that is being emitted."""
+        lane = self.b.assign(f"add i64 {lane}, {self._first_lane}") if self._first_lane else lane
+        self._leave(condition, kind, lane, address, number, size)
+
     def offset_of(self, place: Place, address: Value) -> Value:
         """The address as the place takes it: 32 bits within surfaces and local memory, 64 in the flat space."""
-        b = self.b
-        if place.pointer is None:
-            return address
-        narrow = address.narrow if address.narrow is not None else address
-        if place.address_mask is not None:
-            narrow = narrow & b.const(place.address_mask, narrow.type)
-        return narrow
+        return address if place.pointer is None or address.narrow is None else address.narrow
+
+    def _masked(self, place: Place, offset: Value) -> Value:
+        return offset if place.address_mask is None else offset & self.b.const(place.address_mask, offset.type)
 
     def _wide(self, x: str, data_type: DataType) -> str:
         return x if data_type.size == 8 else self.b.assign(f"zext i32 {x} to i64")
 
-    def resolve(self, place: Place, address: str, first: str, count: str, lane: str) -> str:
-        """Host pointer of ``address``; the bytes from ``first`` to ``first + count`` relative to it are inside, or the function is left."""
+    def resolve(self, place: Place, address: str, count: str, lane: str) -> str:
+        """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left."""
         b = self.b
-        low = b.assign(f"add i64 {address}, {first}")
         if place.pointer is None:
-            slot = b.assign(f"lshr i64 {low}, 32")
+            slot = b.assign(f"lshr i64 {address}, 32")
             limit = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
             outside = b.assign(f"icmp uge i64 {slot}, {limit}")
             slot = b.assign(f"select i1 {outside}, i64 0, i64 {slot}")
@@ -70,17 +82,16 @@ class Access:
             base = b.assign(f"load i64, ptr {entry}, align 8, !invariant.load !0")
             pointer = b.assign(f"load ptr, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
             size = b.assign(f"load i64, ptr {b.offset(entry, 16)}, align 8, !invariant.load !0")
-            start = b.assign(f"sub i64 {low}, {base}")
-            offset = b.assign(f"sub i64 {address}, {base}")
+            start = b.assign(f"sub i64 {address}, {base}")
         else:
             assert place.size
-            pointer, size, start, offset = place.pointer, place.size, low, address
+            pointer, size, start = place.pointer, place.size, address
         beyond = b.assign(f"icmp ugt i64 {start}, {size}")
         room = b.assign(f"sub i64 {size}, {start}")
         short = b.assign(f"icmp ult i64 {room}, {count}")
         bad = b.assign(f"or i1 {beyond}, {short}")
-        self.fault(bad, place.kind, lane, low, place.number, size)
-        return b.assign(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        self.fault(bad, place.kind, lane, address, place.number, size)
+        return b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
@@ -103,151 +114,115 @@ class Access:
 
         return vector, to64(first), to64(last)
 
-    def _guard(self, mask: Any) -> tuple[str, str] | None:
-        """Open a block that runs only if some lane is active; its label and the label behind it."""
+    def load(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value:
+        """One element for each lane, 0 where the mask does not hold."""
+        offset = self.offset_of(place, address)
+        found = [self._guarded(m, data_type, o.lanes, partial(self._load_part, place, o, data_type, m)) for o, m in self._parts(offset, data_type.size, mask)]
+        return self.b.concat(found)
+
+    def store(self, place: Place, address: Value, value: Value, mask: Any) -> None:
+        """One element for each active lane; of lanes with one address the highest wins."""
+        b, data_type = self.b, value.type
+        lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
+        offset, first = self.offset_of(place, address), 0
+        for o, m in self._parts(offset, data_type.size, mask):
+            own = value if value.lanes == 1 or o.lanes in (1, lanes) else b.shuffle(value, list(range(first, first + o.lanes)))
+            self._guarded(m, None, o.lanes, partial(self._store_part, place, o, own, m, lanes if address.lanes == 1 else o.lanes))
+            first += o.lanes
+
+    def _parts(self, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
+        """An access by rows, where that makes the lanes of each row follow each other or share an address; else in one."""
+        known, lanes = offset.affine, offset.lanes
+        if known is None or known.row == lanes or known.step not in (0, size):
+            yield offset, mask
+            return
+        for first in range(0, lanes, known.row):
+            row = list(range(first, first + known.row))
+            self._first_lane = first
+            yield self.b.shuffle(offset, row), mask if mask is True or mask.lanes == 1 else self.b.shuffle(mask, row)
+        self._first_lane = 0
+
+    def _guarded(self, mask: Any, data_type: DataType | None, lanes: int, emit: Callable[[], Value | None]) -> Any:
+        """Emit what runs only if some lane is active; its value is 0 otherwise."""
         if mask is True:
-            return None
+            return emit()
         b = self.b
         some = b.any(mask)
-        inside, behind = b.new_label("active"), b.new_label("behind")
-        here = b.new_label("before")
+        here, inside, last, behind = (b.new_label(s) for s in ("before", "active", "inside", "behind"))
         b.emit(f"br label %{here}")
         b.label(here)
         b.emit(f"br i1 {some}, label %{inside}, label %{behind}")
         b.label(inside)
-        return here, behind
-
-    def _close(self, guard: tuple[str, str] | None, value: Value | None, data_type: DataType, lanes: int) -> Value | None:
-        b = self.b
-        if guard is None:
-            return value
-        here, behind = guard
-        last = b.new_label("inside")
+        value = emit()
         b.emit(f"br label %{last}")
         b.label(last)
         b.emit(f"br label %{behind}")
         b.label(behind)
-        if value is None:
+        if value is None or data_type is None:
             return None
         zero = b.splat_literal("0.0" if data_type.is_float else "0", data_type, lanes)
         return b.value(data_type, lanes, f"phi {ir_type(data_type, lanes)} [ {value.text}, %{last} ], [ {zero}, %{here} ]")
 
-    def load(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value:
-        """One element for each lane, 0 where the mask does not hold."""
+    def _first_address(self, place: Place, offset: Value, first: str, size: int) -> str:
+        """Address of the first active lane (i64) of lanes that are proved to follow each other or to share an address (size 0)."""
+        known, t = offset.affine, ir_type(offset.type, 1)
+        assert known
         b = self.b
-        mask_lanes = 1 if mask is True else mask.lanes
-        if address.lanes == 1:
-            guard = self._guard(mask)
-            offset = self.offset_of(place, address)
-            where = self._wide(offset.text, offset.type)
-            lane = "0" if mask is True or mask_lanes == 1 else self._active(mask, mask_lanes)[1]
-            pointer = self.resolve(place, where, "0", str(data_type.size), lane)
-            value = b.load(data_type, 1, pointer, 1)
-            found = self._close(guard, value, data_type, 1)
-            assert found
-            return found
-        lanes = address.lanes
-        guard = self._guard(mask)
-        found = self._load_lanes(place, self.offset_of(place, address), data_type, mask, lanes)
-        result = self._close(guard, found, data_type, lanes)
-        assert result
-        return result
+        base = b.assign(f"extractelement {offset.typed}, i64 0") if known.widened else known.base.text
+        if size and first != "0":
+            number = first if t == "i64" else b.assign(f"trunc i64 {first} to {t}")
+            base = b.assign(f"add {t} {base}, {b.assign(f'mul {t} {number}, {size}')}")
+        return self._wide(self._masked(place, Value(b, offset.type, 1, base)).text, offset.type)
 
-    def _pattern(self, offset: Value, size: int, vector: Value | None, first: str) -> tuple[str, str, str]:
-        """Address of lane 0 as the first active lane has it (i64), whether the active lanes follow each other, whether they are all the same (i1)."""
-        b, t = self.b, offset.type
-        scalar = ir_type(t, 1)
-        lanes = offset.lanes
-        if offset.affine is not None and offset.affine[1] == size:
-            # Proved but for a wrap-around on the way to 64 bits, which would show in the last lane.
-            start = offset.affine[0]
-            if t.size < 8:
-                return self._wide(start.text, t), "true", "false"
-            last = b.assign(f"extractelement {offset.typed}, i64 {lanes - 1}")
-            expected_last = b.assign(f"add i64 {start.text}, {(lanes - 1) * size}")
-            return start.text, b.assign(f"icmp eq i64 {last}, {expected_last}"), "false"
+    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None, first: str) -> Shape:
+        """How the active lanes lie, as far as it is proved, with the tests of what is not."""
+        b, known, lanes, t = self.b, offset.affine, offset.lanes, offset.type
+        if known is not None and known.row == lanes:
+            if known.step == 0:
+                return Shape(self._first_address(place, offset, first, 0), uniform="true", proved=True)
+            if known.step == size:
+                low, contiguous = self._first_address(place, offset, first, size), "true"
+                if known.widened:
+                    # Lanes that wrapped around in the narrower type show in the last one.
+                    ends = [b.assign(f"extractelement {offset.typed}, i64 {n}") for n in (0, lanes - 1)]
+                    span = b.assign(f"sub {ir_type(t, 1)} {ends[1]}, {ends[0]}")
+                    contiguous = b.assign(f"icmp eq {ir_type(t, 1)} {span}, {(lanes - 1) * size}")
+                return Shape(low, contiguous, proved=True)
+            return Shape("")
+        scalar, offset = ir_type(t, 1), self._masked(place, offset)
         at_first = b.assign(f"extractelement {offset.typed}, i64 {first}")
-        number = first if t.size == 8 else (first if first.isdigit() else b.assign(f"trunc i64 {first} to i32"))
-        back = str(int(first) * size) if first.isdigit() else b.assign(f"mul {scalar} {number}, {size}")
-        base = at_first if back == "0" else b.assign(f"sub {scalar} {at_first}, {back}")
+        number = first if t.size == 8 or first == "0" else b.assign(f"trunc i64 {first} to i32")
+        base = at_first if first == "0" else b.assign(f"sub {scalar} {at_first}, {b.assign(f'mul {scalar} {number}, {size}')}")
         steps = Value(b, t, lanes, "<" + ", ".join(f"{scalar} {i * size}" for i in range(lanes)) + ">")
-        expected = Value(b, t, 1, base) + steps
-        same = offset == expected
-        equal = offset == Value(b, t, 1, at_first)
+        same, equal = offset == Value(b, t, 1, base) + steps, offset == Value(b, t, 1, at_first)
         if vector is not None:
             outside = ~vector
             same, equal = same | outside, equal | outside
-        wide = self._wide(at_first, t)
-        if back != "0":
-            step = str(int(first) * size) if first.isdigit() else b.assign(f"mul i64 {first}, {size}")
-            wide = b.assign(f"sub i64 {wide}, {step}")
-        return wide, b.all(same), b.all(equal)
+        return Shape(self._wide(at_first, t), b.all(same), b.all(equal))
 
-    def _load_lanes(self, place: Place, offset: Value, data_type: DataType, mask: Any, lanes: int) -> Value:
-        b, size = self.b, data_type.size
-        vector, first, last = self._active(mask, lanes)
-        base, contiguous, uniform = self._pattern(offset, size, vector, first)
-        follow, other, single, scattered, done = (b.new_label(s) for s in ("contiguous", "other", "uniform", "scattered", "loaded"))
-        # Each pattern has a branch and checks of its own: where several loads share addresses, LLVM decides once for all of them.
-        b.emit(f"br i1 {contiguous}, label %{follow}, label %{other}")
-        b.label(follow)
-        start, count = self._span(first, last, size)
-        pointer = self.resolve(place, base, start, count, first)
-        ir = ir_type(data_type, lanes)
-        if vector is None:
-            one = b.load(data_type, lanes, pointer, 1)
+    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], Value | None]) -> list[tuple[Value | None, str]]:
+        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values and the blocks that they come from.
+
+        Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
+        """
+        b, done = self.b, self.b.new_label("done")
+        found: list[tuple[Value | None, str]] = []
+        for test, weight, emit in ((shape.contiguous, "", contiguous), (shape.uniform, ", !prof !2", uniform)):
+            if test == "false":
+                continue
+            other = b.new_label("other")
+            if test != "true":
+                way = b.new_label("way")
+                b.emit(f"br i1 {test}, label %{way}, label %{other}{weight}")
+                b.label(way)
+            found.append((emit(), self._end_of_block(done)))
+            if test == "true":
+                break
+            b.label(other)
         else:
-            name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
-            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
-            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
-            one = b.value(data_type, lanes, f"call {ir} @{name}({target}, {vector.typed}, {ir} zeroinitializer)")
-        follow_end = self._end_of_block(done)
-        b.label(other)
-        if uniform == "false":
-            three = self._helper_load(place, offset, data_type, vector, lanes, rare=True)
-            other_end = self._end_of_block(done)
-            b.label(done)
-            return b.value(data_type, lanes, f"phi {ir} [ {one.text}, %{follow_end} ], [ {three.text}, %{other_end} ]")
-        if lanes == _WIDE:
-            # Two rows of a tile in one thread: each half has its own pattern.
-            parts = []
-            for half in (range(lanes // 2), range(lanes // 2, lanes)):
-                part_mask = True if mask is True else b.shuffle(b.broadcast(mask, lanes), list(half))
-                part = b.shuffle(offset, list(half))
-                if part_mask is True:
-                    parts.append(self._load_lanes(place, part, data_type, True, lanes // 2))
-                else:
-                    guard = self._guard(part_mask)
-                    loaded = self._close(guard, self._load_lanes(place, part, data_type, part_mask, lanes // 2), data_type, lanes // 2)
-                    assert loaded
-                    parts.append(loaded)
-            both = b.concat(parts)
-            other_end = self._end_of_block(done)
-            b.label(done)
-            return b.value(data_type, lanes, f"phi {ir} [ {one.text}, %{follow_end} ], [ {both.text}, %{other_end} ]")
-        b.emit(f"br i1 {uniform}, label %{single}, label %{scattered}, !prof !2")
-        b.label(single)
-        start = "0" if first == "0" else b.assign(f"mul i64 {first}, {size}")
-        pointer = self.resolve(place, base, start, str(size), first)
-        element = pointer if start == "0" else b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
-        two = b.broadcast(b.load(data_type, 1, element, 1), lanes)
-        single_end = self._end_of_block(done)
-        b.label(scattered)
-        three = self._helper_load(place, offset, data_type, vector, lanes)
-        scattered_end = self._end_of_block(done)
+            found.append((scattered(shape.proved), self._end_of_block(done)))
         b.label(done)
-        arms = ", ".join(f"[ {v.text}, %{e} ]" for v, e in ((one, follow_end), (two, single_end), (three, scattered_end)))
-        return b.value(data_type, lanes, f"phi {ir} {arms}")
-
-    def _span(self, first: str, last: str, size: int) -> tuple[str, str]:
-        """First byte and number of bytes of the active lanes of a contiguous access."""
-        b = self.b
-        if first.isdigit() and last.isdigit():
-            return str(int(first) * size), str((int(last) - int(first) + 1) * size)
-        start = b.assign(f"mul i64 {first}, {size}")
-        difference = b.assign(f"sub i64 {last}, {first}")
-        count = b.assign(f"mul i64 {b.assign(f'add i64 {difference}, 1')}, {size}")
-        return start, count
+        return found
 
     def _end_of_block(self, target: str) -> str:
         b = self.b
@@ -257,47 +232,80 @@ class Access:
         b.emit(f"br label %{target}")
         return end
 
-    def store(self, place: Place, address: Value, value: Value, mask: Any) -> None:
-        """One element for each active lane; of lanes with one address the highest wins."""
-        b, data_type = self.b, value.type
-        lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
-        guard = self._guard(mask)
-        if address.lanes == 1:
-            _, _, last = self._active(mask, lanes)
-            offset = self.offset_of(place, address)
-            pointer = self.resolve(place, self._wide(offset.text, offset.type), "0", str(data_type.size), last)
-            element = value if value.lanes == 1 else b.value(data_type, 1, f"extractelement {value.typed}, i64 {last}")
-            b.store(element, pointer, 1)
-        else:
-            self._store_lanes(place, self.offset_of(place, address), b.broadcast(value, lanes), mask, lanes)
-        self._close(guard, None, data_type, lanes)
+    def _back(self, pointer: str, first: str, size: int) -> str:
+        """From the first active lane's element to where lane 0's is or would be."""
+        b = self.b
+        return pointer if first == "0" else b.assign(f"getelementptr i8, ptr {pointer}, i64 {b.assign(f'mul i64 {first}, -{size}')}")
 
-    def _store_lanes(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
+    def _count(self, first: str, last: str, size: int) -> str:
+        """Bytes from the first to the last active lane of a contiguous access."""
+        b = self.b
+        if first.isdigit() and last.isdigit():
+            return str((int(last) - int(first) + 1) * size)
+        difference = b.assign(f"sub i64 {last}, {first}")
+        return b.assign(f"mul i64 {b.assign(f'add i64 {difference}, 1')}, {size}")
+
+    def _load_part(self, place: Place, offset: Value, data_type: DataType, mask: Any) -> Value:
+        b, size, lanes = self.b, data_type.size, offset.lanes
+        if lanes == 1:
+            lane = "0" if mask is True or mask.lanes == 1 else self._active(mask, mask.lanes)[1]
+            address = self._wide(self._masked(place, offset).text, offset.type)
+            return b.load(data_type, 1, self.resolve(place, address, str(size), lane), 1)
+        vector, first, last = self._active(mask, lanes)
+        shape = self._shape(place, offset, size, vector, first)
+        ir = ir_type(data_type, lanes)
+
+        def contiguous() -> Value:
+            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first), first, size)
+            if vector is None:
+                return b.load(data_type, lanes, pointer, 1)
+            name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
+            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
+            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
+            return b.value(data_type, lanes, f"call {ir} @{name}({target}, {vector.typed}, {ir} zeroinitializer)")
+
+        def uniform() -> Value:
+            return b.broadcast(b.load(data_type, 1, self.resolve(place, shape.low, str(size), first), 1), lanes)
+
+        ways = self._ways(shape, contiguous, uniform, lambda rare: self._helper_load(place, offset, data_type, vector, lanes, rare))
+        arms = ", ".join(f"[ {value.text}, %{end} ]" for value, end in ways if value)
+        return b.value(data_type, lanes, f"phi {ir} {arms}")
+
+    def _store_part(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
         b, size = self.b, value.type.size
         vector, first, last = self._active(mask, lanes)
-        base, contiguous, uniform = self._pattern(offset, size, vector, first)
-        follow, scattered, done = (b.new_label(s) for s in ("contiguous", "scattered", "stored"))
-        b.emit(f"br i1 {contiguous}, label %{follow}, label %{scattered}")
-        b.label(follow)
-        start, count = self._span(first, last, size)
-        pointer = self.resolve(place, base, start, count, first)
-        if vector is None:
-            b.store(value, pointer, 1)
-        else:
+
+        def single(address: str) -> None:
+            element = value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
+            b.store(element, self.resolve(place, address, str(size), last), 1)
+
+        if offset.lanes == 1:
+            single(self._wide(self._masked(place, offset).text, offset.type))
+            return
+        shape = self._shape(place, offset, size, vector, first)
+        value = b.broadcast(value, lanes)
+
+        def contiguous() -> None:
+            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first), first, size)
+            if vector is None:
+                b.store(value, pointer, 1)
+                return
             name = f"llvm.masked.store.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.p0"
             b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
             target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
             b.emit(f"call void @{name}({value.typed}, {target}, {vector.typed})")
-        b.emit(f"br label %{done}")
-        b.label(scattered)
-        self._helper_call("store", place, offset, vector, lanes, value.type, [value], rare=uniform == "false")
-        b.emit(f"br label %{done}")
-        b.label(done)
+
+        def scattered(rare: bool) -> None:
+            self._helper_call("store", place, self._masked(place, offset), vector, lanes, value.type, [value], rare)
+
+        if shape.uniform != "true":
+            shape.uniform = "false"  # not worth a test: lanes seldom store to one place
+        self._ways(shape, contiguous, lambda: single(shape.low), scattered)
 
     # -- lanes one by one ----------------------------------------------------------------------------------
 
     def _helper_load(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, lanes: int, rare: bool = False) -> Value:
-        out = self._helper_call("load", place, offset, vector, lanes, data_type, [], rare)
+        out = self._helper_call("load", place, self._masked(place, offset), vector, lanes, data_type, [], rare)
         return self.b.load(data_type, lanes, out, 64)
 
     def _helper_call(
@@ -341,7 +349,7 @@ class Access:
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         b = self.b
         vector = None if mask is True else b.broadcast(mask, lanes)
-        offset = b.broadcast(self.offset_of(place, address), lanes)
+        offset = b.broadcast(self._masked(place, self.offset_of(place, address)), lanes)
         out = self._helper_call(op, place, offset, vector, lanes, data_type, sources)
         return b.load(data_type, lanes, out, 64)
 

@@ -21,9 +21,9 @@ declare i1 @llvm.coro.done(ptr)
 """
 
 
-def module_text(bound: Any, full: bool, rows: bool = False) -> tuple[str, list[Body]]:
+def module_text(bound: Any, full: bool, row: int = 0) -> tuple[str, list[Body]]:
     """The IR of a launch's kernel and everything that it can call, and the functions by number."""
-    unit = Unit(bound, full, rows)
+    unit = Unit(bound, full, row)
     unit.function(bound.kernel)
     texts, done = [], 0
     while done < len(unit.wanted):

@@ -77,7 +77,7 @@ class State:
     """What is kept for a program between launches."""
 
     shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
-    codes: dict[tuple[str, bool, bool], Code | Unsupported] = field(default_factory=dict)
+    codes: dict[tuple[str, bool, int], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     table_entries: int = -1
@@ -98,13 +98,13 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
     state.table_entries = len(memory.slots)
 
 
-def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
+def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     """Compiled code, out of memory, the disk or the compiler.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    name = (bound.kernel.name, full, rows)
+    name = (bound.kernel.name, full, row)
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -121,7 +121,7 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
             if stored is None:
                 from vsim.llvm_engine import compiler
 
-                text, bodies = compiler.module_text(bound, full, rows)
+                text, bodies = compiler.module_text(bound, full, row)
                 code = native.compile_object(text)
                 numbers = [bound.image.module.bodies.index(b) for b in bodies]
                 cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
@@ -134,6 +134,14 @@ def _code(state: State, bound: Bound, full: bool, rows: bool) -> Code:
             raise
         found = state.codes[name] = Code(native.Native(code), bodies)
     return found
+
+
+def _row(bound: Bound) -> int:
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0."""
+    x, y, _ = bound.local_size
+    if x % bound.simd == 0:
+        return bound.simd
+    return x if bound.simd % x == 0 and y % (bound.simd // x) == 0 else 0
 
 
 def _ids(state: State, bound: Bound, group: Group) -> npt.NDArray[Any]:
@@ -184,7 +192,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
     items = whole.size[0] * whole.size[1] * whole.size[2]
     full = items % bound.simd == 0 and not any(partial_flags)
-    code = _code(state, bound, full, full and bound.local_size[0] % bound.simd == 0)
+    code = _code(state, bound, full, _row(bound) if full else 0)
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)

@@ -161,3 +161,29 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
             break
         together |= found
     flow.together = together
+
+
+def dominators(edges: dict[int, set[int]], entry: int) -> dict[int, frozenset[int]]:
+    """For each block the blocks through which every way from the entry to it leads, itself included; all blocks for one that no way leads to."""
+    nodes = list(edges)
+    bit = {n: 1 << i for i, n in enumerate(nodes)}
+    before: dict[int, list[int]] = {n: [] for n in nodes}
+    for n, targets in edges.items():
+        for target in targets:
+            before[target].append(n)
+    everything = (1 << len(nodes)) - 1
+    found = dict.fromkeys(nodes, everything)
+    found[entry] = bit[entry]
+    changed = True
+    while changed:
+        changed = False
+        for n in nodes:
+            if n == entry:
+                continue
+            common = everything
+            for p in before[n]:
+                common &= found[p]
+            common |= bit[n]
+            if common != found[n]:
+                found[n], changed = common, True
+    return {n: frozenset(m for m in nodes if found[n] & bit[m]) for n in nodes}

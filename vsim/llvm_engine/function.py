@@ -14,8 +14,8 @@ from vsim import threads
 from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
-from vsim.llvm_engine.flow import Flow, analyse, is_uniform
-from vsim.llvm_engine.ir import MASK, Builder, Value, ir_type
+from vsim.llvm_engine.flow import Flow, analyse, dominators, is_uniform
+from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.registers import layout_of, operand_type
@@ -33,7 +33,7 @@ class Unit:
 
     bound: Any
     full: bool
-    rows: bool = False
+    row: int = 0  # lanes in a row of local ids that is known to count up; 0 if it is not known
     intrinsics: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     wanted: list[Body] = field(default_factory=list)
@@ -69,6 +69,7 @@ class Function:
         """The function as IR: emitted once to learn what blocks use, then again knowing what is live."""
         self._emit(None)
         live = self._liveness()
+        self._find_carried()
         self.keys = {}
         return self._emit(live)
 
@@ -82,11 +83,10 @@ class Function:
         self.uses: dict[int, BlockUse] = {}
         self.live = live
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
-        entry_live = None if live is None else live.get(-1, set())
+        entry_live = None if live is None else live[-1] - self.unstored
         self.uses[-1] = self.registers.begin_block(entry_live)
         self._prologue()
-        self._freeze({-1})
-        self.registers.end_block()
+        self._end_block(-1)
         b.emit(f"br label %{self._check(0)}")
         ends = [*self.flow.starts[1:], len(self.body.instructions)]
         for start, end in zip(self.flow.starts, ends, strict=True):
@@ -95,11 +95,6 @@ class Function:
             self._return_point(region)
         self._epilogue()
         return self._assemble()
-
-    def _freeze(self, blocks: set[int]) -> None:
-        """Values of the first blocks, which dominate all others, serve everywhere if nothing else writes them."""
-        if self.live is not None:
-            self.registers.freeze(lambda key: not self.registers.always(key) and key[0] != "P" and self.writers.get(key, set()) <= blocks)
 
     def _liveness(self) -> dict[int, set[Key]]:
         """Keys that some later block reads, for each block (and -1 for the entry)."""
@@ -126,6 +121,26 @@ class Function:
                     live_in[n], live_out[n], changed = into, out, True
         self.live_at_entry = live_in[0]
         return live_out
+
+    def _find_carried(self) -> None:
+        """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
+        self.dominators = dominators(self._edges(), -1)
+        self.carried = {key: next(iter(blocks)) for key, blocks in self.writers.items() if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)}
+        readers: dict[Key, list[int]] = {}
+        for n, use in self.uses.items():
+            for key in use.exposed:
+                readers.setdefault(key, []).append(n)
+        self.unstored = {key for key, block in self.carried.items() if all(n > block and block in self.dominators[n] for n in readers.get(key, ()))}
+
+    def _edges(self) -> dict[int, set[int]]:
+        """Ways between blocks as they are emitted: a join whose lanes are all gone is passed over on the way to the next one."""
+        passed: dict[int, set[int]] = {}
+        for start in reversed(self.flow.starts):
+            passed[start] = {start}
+            if start in self.flow.joins and start not in self.flow.together and (following := self.flow.next_join(start)) is not None:
+                passed[start] |= passed[following]
+        edges = {start: set().union(*(passed[s] for s in self._successors(start))) for start in self.flow.starts}
+        return edges | {-1: passed[0]}
 
     def _successors(self, start: int) -> set[int]:
         blocks = self.flow.starts
@@ -264,13 +279,8 @@ class Function:
             if size in (16, 32, 64) and grf <= offset < grf + rows * row:
                 count, element = size // 2, types.UW
             if grf <= offset < grf + rows * row:
-                if self.unit.rows:
-                    # Each thread is part of one row of the group: x counts up across the lanes, y and z are the same in all of them.
-                    value = b.load(element, 1, b.offset(ids, offset - grf), 2)
-                    if offset - grf < row:
-                        first = value
-                        value = b.broadcast(first, count) + b.iota(count, element)
-                        value.affine = (first, 1)
+                if self.unit.row:
+                    value = self._local_ids((offset - grf) // row, count, b.load(element, 1, b.offset(ids, offset - grf), 2))
                 else:
                     value = b.load(element, count, b.offset(ids, offset - grf), 16)
                 self.registers.write(("V", root), start, count, value)
@@ -283,6 +293,23 @@ class Function:
         for kind, index, offset in threads.state_inputs(bound):
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             self.registers.write(("S", (1 if kind == 1 else 0) << 16 | index), 0, 1, value)
+
+    def _local_ids(self, axis: int, count: int, first: Value) -> Value:
+        """Local ids of threads that are made of whole rows, or part of one row, of their group: along a row x counts up, from row to row y does."""
+        b, row = self.builder, min(self.unit.row, count)
+        jump = None
+        if axis == 0:
+            lanes = [i % row for i in range(count)]
+            jump = b.const(0, first.type) if row < count else None
+        elif axis == 1 and row < count:
+            lanes = [i // row for i in range(count)]
+            jump = b.const(1, first.type)
+        else:
+            return first
+        text = "<" + ", ".join(f"i16 {i}" for i in lanes) + ">"
+        value = b.broadcast(first, count) + Value(b, first.type, count, text)
+        value.affine = Affine(first, 1 if axis == 0 else 0, row, jump, tiny=True)
+        return value
 
     def _identity(self) -> None:
         """%r0 and the other registers that say which thread this is, where the body reads them."""
@@ -405,7 +432,11 @@ class Function:
                 b.emit(f"store {both.typed}, ptr %em, align 8")
                 b.emit(f"br i1 {b.any(both)}, label %block{start}, label %{self._next(start)}")
         b.label(f"block{start}")
-        self.uses[start] = self.registers.begin_block(None if self.live is None else self.live[start])
+        self.block = start
+        if self.live is None:
+            self.uses[start] = self.registers.begin_block(None)
+        else:
+            self.uses[start] = self.registers.begin_block(self.live[start] - self.unstored, self.dominators[start])
         self.em = True if start in self.flow.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
         self.ended = False
         for n in range(start, end):
@@ -414,25 +445,20 @@ class Function:
             prepare = SEMANTICS.get(i.form.semantics)
             if prepare is None:
                 raise Unsupported(f"{i.form.mnemonic}")
-            if n == end - 1 and start == 0 and not any(target == 0 for _, target in self.flow.backward):
-                self.freeze_before_end = True
             prepare(self, i)()
             if self.ended:
                 break
         if not self.ended:
-            self._end_block()
+            self._end_block(start)
             b.emit(f"br label %{self._check(end)}")
 
-    def _end_block(self) -> None:
-        if self.freeze_before_end:
-            self._freeze({-1, 0})
-            self.freeze_before_end = False
+    def _end_block(self, block: int) -> None:
+        if self.live is not None:
+            self.registers.carry(block, lambda key: self.carried.get(key) == block)
         self.registers.end_block()
 
-    freeze_before_end = False
-
     def _leave_block(self) -> None:
-        self._end_block()
+        self._end_block(self.block)
         self.ended = True
 
     # -- flow ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from visa import types
@@ -58,6 +59,41 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
 """Operations on known scalar integers, which are kept as their unsigned bits."""
 
 
+@dataclass(slots=True)
+class Affine:
+    """What is proved about the lanes of an integer vector, before any wrap-around.
+
+    Lanes come in rows of ``row``; lane i of row r holds base + i * step + r * jump. One row of all lanes has no jump.
+    """
+
+    base: Value
+    step: int
+    row: int
+    jump: Value | None = None
+    tiny: bool = False  # every lane is less than 2**12: a local id
+    widened: bool = False  # the lanes may have wrapped around in a narrower type
+
+    def rows(self, row: int) -> tuple[Value, int, Value | None] | None:
+        """The same in rows of another length, if that is possible."""
+        if row == self.row:
+            return self.base, self.step, self.jump
+        if self.jump is not None:
+            return None
+        return self.base, self.step, self.base.builder.const(self.step * row, self.base.type)
+
+    def part(self, first: int, count: int) -> Affine | None:
+        """Consecutive lanes: part of a row, or whole rows."""
+        b, base = self.base.builder, self.base
+        r, i = divmod(first, self.row)
+        if r and self.jump is not None:
+            base = base + self.jump * b.const(r, base.type)
+        if i + count <= self.row:
+            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.widened)
+        if i or count % self.row:
+            return None
+        return Affine(base, self.step, self.row, self.jump, self.tiny, self.widened)
+
+
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
@@ -66,7 +102,7 @@ class Value:
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
-        self.affine: tuple[Value, int] | None = None  # lane i holds the scalar plus i times the number (before any wrap-around)
+        self.affine: Affine | None = None
 
     @property
     def ir(self) -> str:
@@ -92,26 +128,51 @@ class Value:
         total = self._binary(other, "add", "fadd")
         if self.narrow is not None and other.constant is not None:
             total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
-        return self._affine_sum(total, other)
+        return self._affine_sum(total, other, 1)
 
-    def _affine_sum(self, total: Value, other: Value) -> Value:
-        left, right = self.affine or ((self, 0) if self.lanes == 1 else None), other.affine or ((other, 0) if other.lanes == 1 else None)
-        if left and right and total.lanes > 1 and total.type.is_integer:
-            base = self.builder.retype(left[0], total.type) + self.builder.retype(right[0], total.type)
-            total.affine = (base, left[1] + right[1])
+    def _lanes_of(self, lanes: int) -> Affine | None:
+        return Affine(self, 0, lanes) if self.lanes == 1 else self.affine
+
+    def _affine_sum(self, total: Value, other: Value, sign: int) -> Value:
+        """What is known of a sum or a difference."""
+        if total.lanes == 1 or not total.type.is_integer:
+            return total
+        left, right = self._lanes_of(total.lanes), other._lanes_of(total.lanes)
+        if left is None or right is None:
+            return total
+        row = min(left.row, right.row)
+        x, y = left.rows(row), right.rows(row)
+        if x is None or y is None:
+            return total
+        b, t = self.builder, total.type
+
+        def join(p: Value, q: Value) -> Value:
+            p, q = b.retype(p, t), b.retype(q, t)
+            return p + q if sign > 0 else p - q
+
+        zero = b.const(0, t)
+        jump = None if x[2] is None and y[2] is None else join(x[2] or zero, y[2] or zero)
+        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.widened or right.widened)
         return total
 
-    def _scaled(self, product: Value, factor: int | None) -> Value:
-        if self.affine and factor is not None and factor < 1 << 20:
-            product.affine = (self.affine[0] * self.builder.const(factor, self.affine[0].type), self.affine[1] * factor)
+    def _scaled(self, product: Value, factor: Value) -> Value:
+        """What is known of a product with a scalar."""
+        found = self.affine
+        if found and factor.lanes == 1 and product.type.is_integer:
+            b, t = self.builder, product.type
+            factor = b.retype(factor, t)
+            known = factor.constant if factor.constant is not None and factor.constant < 1 << 20 else None
+            if known is not None or found.step == 0:
+                jump = None if found.jump is None else b.retype(found.jump, t) * factor
+                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.widened)
         return product
 
     def __sub__(self, other: Value) -> Value:
-        return self._binary(other, "sub", "fsub")
+        return self._affine_sum(self._binary(other, "sub", "fsub"), other, -1)
 
     def __mul__(self, other: Value) -> Value:
         product = self._binary(other, "mul", "fmul")
-        return self._scaled(product, other.constant) if self.affine else other._scaled(product, self.constant)
+        return self._scaled(product, other) if self.affine else other._scaled(product, self)
 
     def __and__(self, other: Any) -> Value:
         return self if other is True else self._binary(other, "and", "and")
@@ -126,7 +187,7 @@ class Value:
 
     def __lshift__(self, other: Value) -> Value:
         shifted = self._binary(other, "shl", "shl")
-        return self._scaled(shifted, None if other.constant is None or other.constant > 16 else 1 << other.constant)
+        return shifted if other.constant is None or other.constant > 16 else self._scaled(shifted, self.builder.const(1 << other.constant, self.type))
 
     def __rshift__(self, other: Value) -> Value:
         return self._binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
@@ -248,8 +309,7 @@ class Builder:
         if x.type is data_type:
             return x
         found = Value(self, data_type, x.lanes, x.text, x.constant)
-        if x.affine:
-            found.affine = (self.retype(x.affine[0], data_type), x.affine[1])
+        found.affine = x.affine
         return found
 
     def shuffle(self, x: Value, indices: list[int]) -> Value:
@@ -263,8 +323,7 @@ class Builder:
         mask = ", ".join(f"i32 {i}" for i in indices)
         found = self.value(x.type, len(indices), f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>")
         if x.affine and indices == list(range(indices[0], indices[0] + len(indices))):
-            base, step = x.affine
-            found.affine = (base + self.const(indices[0] * step, base.type), step)
+            found.affine = x.affine.part(indices[0], len(indices))
         return found
 
     def concat(self, parts: list[Value]) -> Value:
@@ -322,8 +381,10 @@ class Builder:
         found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
-        if x.affine and data_type.size > source.size:
-            found.affine = (self.cast(x.affine[0], data_type), x.affine[1])
+        if (known := x.affine) and data_type.size > source.size:
+            jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type)
+            base = self.cast(self.retype(known.base, source), data_type)
+            found.affine = Affine(base, known.step, known.row, jump, known.tiny, known.widened or not known.tiny)
         return found
 
     def _odd_float(self, x: Value) -> Value:

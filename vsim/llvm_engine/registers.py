@@ -22,12 +22,16 @@ _BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 @dataclass
 class Entry:
-    """A byte range with its value."""
+    """A byte range with its value. A dirty one is stored at the block's end; of a carried one storage may know nothing."""
 
     low: int
     high: int
     value: Value
     dirty: bool
+    stored: bool = True
+
+    def __post_init__(self) -> None:
+        self.stored = self.stored and not self.dirty
 
 
 @dataclass
@@ -47,12 +51,14 @@ class Registers:
         self.entries: dict[Key, list[Entry]] = {}
         self.use = BlockUse()
         self.live_out: set[Key] | None = None
-        self.frozen: dict[Key, list[Entry]] = {}
+        self.carried: dict[Key, tuple[int, list[Entry]]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
 
-    def begin_block(self, live_out: set[Key] | None) -> BlockUse:
-        """Forget the values of the last block, but for those that never change any more."""
-        self.entries = {key: [Entry(e.low, e.high, e.value, False) for e in entries] for key, entries in self.frozen.items()}
+    def begin_block(self, live_out: set[Key] | None, dominators: frozenset[int] = frozenset()) -> BlockUse:
+        """Forget the values of the last block, but for those that blocks which dominate this one have left for good."""
+        self.entries = {
+            key: [Entry(e.low, e.high, e.value, False, False) for e in entries] for key, (block, entries) in self.carried.items() if block in dominators
+        }
         self.use = BlockUse()
         self.live_out = live_out
         return self.use
@@ -71,17 +77,17 @@ class Registers:
                     for e in entries:
                         self._store(key, e)
 
-    def freeze(self, keys: Callable[[Key], bool]) -> None:
-        """Keep the values that storage has now for all later blocks: nothing writes it again."""
+    def carry(self, block: int, keys: Callable[[Key], bool]) -> None:
+        """Keep the values that a block leaves for the blocks that it dominates: no other block writes these keys."""
         for key, entries in self.entries.items():
             if keys(key):
-                self.frozen[key] = [Entry(e.low, e.high, e.value, False) for e in entries]
+                self.carried[key] = block, [Entry(e.low, e.high, e.value, False) for e in entries]
 
     def _store(self, key: Key, e: Entry) -> None:
-        if e.dirty:
+        if not e.stored:
             whole = self.b.broadcast(e.value, (e.high - e.low) // e.value.type.size)
             self.b.store(whole, self.b.offset(self.pointer(key), e.low), _align(e.low))
-            e.dirty = False
+            e.dirty, e.stored = False, True
 
     def flush(self, keys: Callable[[Key], bool], forget: bool) -> None:
         """Bring storage up to date, before someone else reads it; forget values that someone else may write."""
@@ -116,8 +122,9 @@ class Registers:
             if joined is not None:
                 return joined
             for e in touching:
+                if e.dirty:
+                    self.use.written.add(key)
                 self._store(key, e)
-                self.use.written.add(key)
         self.use.exposed.add(key)
         value = self.b.load(data_type, count, self.b.offset(self.pointer(key), low), _align(low))
         if not touching:
