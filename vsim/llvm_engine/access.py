@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from visa.types import DataType
@@ -74,8 +74,8 @@ class Access:
         b = self.b
         if place.pointer is None:
             slot = b.assign(f"lshr i64 {address}, 32")
-            limit = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
-            outside = b.assign(f"icmp uge i64 {slot}, {limit}")
+            slots = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
+            outside = b.assign(f"icmp uge i64 {slot}, {slots}")
             slot = b.assign(f"select i1 {outside}, i64 0, i64 {slot}")
             table = b.assign(f"load ptr, ptr {b.offset(self.context, cx.SLOT_TABLE)}, align 8, !invariant.load !0")
             entry = b.assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {table}, i64 {slot}")
@@ -86,11 +86,11 @@ class Access:
         else:
             assert place.size
             pointer, size, start = place.pointer, place.size, address
-        beyond = b.assign(f"icmp ugt i64 {start}, {size}")
-        room = b.assign(f"sub i64 {size}, {start}")
-        short = b.assign(f"icmp ult i64 {room}, {count}")
-        bad = b.assign(f"or i1 {beyond}, {short}")
-        self.fault(bad, place.kind, lane, address, place.number, size)
+        less = str(int(count) - 1) if count.isdigit() else b.assign(f"sub i64 {count}, 1")
+        b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
+        limit = size if less == "0" else b.assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {less})")
+        bad = b.assign(f"icmp uge i64 {start}, {limit}")
+        self.fault(bad, place.kind, lane, address, place.number, place.size or "0")
         return b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     # -- lanes ---------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Access:
         known, t = offset.affine, ir_type(offset.type, 1)
         assert known
         b = self.b
-        base = b.assign(f"extractelement {offset.typed}, i64 0") if known.widened else known.base.text
+        base = known.base.text
         if size and first != "0":
             number = first if t == "i64" else b.assign(f"trunc i64 {first} to {t}")
             base = b.assign(f"add {t} {base}, {b.assign(f'mul {t} {number}, {size}')}")
@@ -178,16 +178,11 @@ class Access:
         """How the active lanes lie, as far as it is proved, with the tests of what is not."""
         b, known, lanes, t = self.b, offset.affine, offset.lanes, offset.type
         if known is not None and known.row == lanes:
-            if known.step == 0:
-                return Shape(self._first_address(place, offset, first, 0), uniform="true", proved=True)
-            if known.step == size:
-                low, contiguous = self._first_address(place, offset, first, size), "true"
-                if known.widened:
-                    # Lanes that wrapped around in the narrower type show in the last one.
-                    ends = [b.assign(f"extractelement {offset.typed}, i64 {n}") for n in (0, lanes - 1)]
-                    span = b.assign(f"sub {ir_type(t, 1)} {ends[1]}, {ends[0]}")
-                    contiguous = b.assign(f"icmp eq {ir_type(t, 1)} {span}, {(lanes - 1) * size}")
-                return Shape(low, contiguous, proved=True)
+            if known.step in (0, size):
+                low = self._first_address(place, offset, first, known.step)
+                tests = [w.holds() for w in known.widenings]
+                holds = reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+                return Shape(low, contiguous=holds, proved=True) if known.step else Shape(low, uniform=holds, proved=True)
             return Shape("")
         scalar, offset = ir_type(t, 1), self._masked(place, offset)
         at_first = b.assign(f"extractelement {offset.typed}, i64 {first}")
@@ -298,7 +293,7 @@ class Access:
         def scattered(rare: bool) -> None:
             self._helper_call("store", place, self._masked(place, offset), vector, lanes, value.type, [value], rare)
 
-        if shape.uniform != "true":
+        if not shape.proved:
             shape.uniform = "false"  # not worth a test: lanes seldom store to one place
         self._ways(shape, contiguous, lambda: single(shape.low), scattered)
 
@@ -314,10 +309,10 @@ class Access:
         """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results."""
         b = self.b
         flat = place.pointer is None
-        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}"
+        together = op in ("load", "store") and lanes > 1 and not rare
+        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}_{int(together)}"
         if name not in self.helpers:
-            self.helpers[name] = ""
-            self.helpers[name] = _helper(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), b.intrinsics)
+            self.helpers[name] = _helper(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together, b.intrinsics)
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
         b.store(b.broadcast(offset, lanes), addresses, 64)
@@ -361,8 +356,8 @@ _RMW = {
 _FLOAT_UPDATES = {"fadd", "fsub", "fmin", "fmax", "fcmpwr"}
 
 
-def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, intrinsics: dict[str, str]) -> str:
-    """A function that goes through the active lanes; it returns the first lane whose address is outside, or -1.
+def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool, intrinsics: dict[str, str]) -> str:
+    """A function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
 
     Arguments: context, addresses, results, active lanes as bits, (pointer and size of a region,) sources.
     """
@@ -371,10 +366,10 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
     extra = "".join(f", ptr %source{k}" for k in range(sources))
     intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
     out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits{region}{extra}) #0 {{", "entry:"]
-    if op in ("load", "store") and lanes > 1:
+    if together:
         out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
         out.append("slow:")
-    entry = "slow" if op in ("load", "store") and lanes > 1 else "entry"
+    entry = "slow" if together else "entry"
     for lane_start in range(0, lanes * size, 64):
         if op != "store" and lane_start < lanes * size:
             width = min(64, lanes * size - lane_start)

@@ -42,7 +42,7 @@ def module_text(bound: Any, full: bool, row: int = 0) -> tuple[str, list[Body]]:
 
 def _fault_recorder() -> str:
     """``record_fault``: writes what went wrong, and who did it, into the context."""
-    names = ("kind", "body", "instruction", "lane", "address", "number", "size")
+    names = cx.FAULT_FIELDS[:5]
     lines = [f"define internal void @record_fault(ptr %ctx, ptr %shared, {', '.join(f'i64 %{n}' for n in names)}) #1 {{"]
     for n, name in enumerate(names):
         lines += [f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 %{name}, ptr %p{n}, align 8"]
@@ -112,7 +112,7 @@ def _driver(bound: Any, unit: Unit) -> str:
 
 
 def _record(kind: int, stem: str) -> list[str]:
-    values = [str(kind), "0", "0", "0", "0", "0", "0", "0", "%gx", "%gy", "%gz"]
+    values = [str(cx.fault_place(kind, 0, 0)), *["0"] * 5, "%gx", "%gy", "%gz"]
     lines = []
     for n, value in enumerate(values):
         lines += [f"  %{stem}{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 {value}, ptr %{stem}{n}, align 8"]

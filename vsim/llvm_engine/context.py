@@ -9,9 +9,20 @@ LOCAL_SIZE, CHUNK = 160, 184
 FAULT_INFO = 192
 CONTEXT_SIZE = 320
 
-FAULT_FIELDS = ("kind", "body", "instruction", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+FAULT_FIELDS = ("place", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES = range(9)
 """Kinds of faults."""
+
+
+def fault_place(kind: int, body: int, instruction: int) -> int:
+    """What went wrong and where, in one word."""
+    return kind << 56 | body << 32 | instruction
+
+
+def parts_of_fault(place: int) -> tuple[int, int, int]:
+    """Kind, body and instruction."""
+    return place >> 56, place >> 32 & 0xFFFFFF, place & 0xFFFFFFFF
+
 
 # One for each worker thread.
 WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE = range(0, 56, 8)

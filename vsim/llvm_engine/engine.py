@@ -265,13 +265,12 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     """The error that a fault record stands for."""
     start = cx.FAULT_INFO // 8
     record = dict(zip(cx.FAULT_FIELDS, (_signed(v) for v in context[start : start + len(cx.FAULT_FIELDS)]), strict=True))
-    kind = record["kind"]
+    kind, body_number, number = cx.parts_of_fault(record["place"])
     if kind == cx.FRAMES:
         return Unsupported("frames that do not fit")
     group = bound.group(record["group_x"] + bound.group_counts[0] * (record["group_y"] + bound.group_counts[1] * record["group_z"]))
     where = threads.describe(bound, group, record["thread"], record["lane"])
-    body = code.bodies[record["body"]] if 0 <= record["body"] < len(code.bodies) else bound.kernel
-    number = record["instruction"]
+    body = code.bodies[body_number] if body_number < len(code.bodies) else bound.kernel
     if kind == cx.BARRIER:
         number = next(n for n, i in enumerate(body.instructions) if "barrier" in i.form.mnemonic)
     instruction = body.instructions[number]
@@ -288,11 +287,11 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
         return SimulationError(Diagnostic("S030", f"calls are nested more than {record['address'] - 1} deep{tail}", span))
     if kind == cx.REGISTER:
         return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
-    return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, record)}{tail}", span))
+    return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, kind, record)}{tail}", span))
 
 
-def _memory_text(bound: Bound, record: dict[str, int]) -> str:
-    kind, at, size = record["kind"], record["address"], record["size"]
+def _memory_text(bound: Bound, kind: int, record: dict[str, int]) -> str:
+    at, size = record["address"], record["size"]
     if kind == cx.FLAT:
         at &= (1 << 64) - 1
         buffer = bound.memory.slots.get(at >> 32)

@@ -67,7 +67,9 @@ class Function:
 
     def text(self) -> str:
         """The function as IR: emitted once to learn what blocks use, then again knowing what is live."""
+        helpers = dict(self.unit.helpers)
         self._emit(None)
+        self.unit.helpers = helpers
         live = self._liveness()
         self._find_carried()
         self.keys = {}
@@ -195,12 +197,15 @@ class Function:
             result = "ptr" if self.coroutine else "void"
             split = " presplitcoroutine" if self.coroutine else ""
             arguments = f"ptr noalias %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %thread, {em} %mask, ptr %frame"
-            signature = f"define internal {result} @kernel({arguments}) {attributes}{split} {{"
+            signature = f"define internal {result} @kernel({arguments}) {attributes}{split or ' alwaysinline'} {{"
         start = []
         if self.coroutine:
             start = ["  %coro = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
                      f"  %frame_size_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_SIZE}",
                      "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)"]  # fmt: skip
+            # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
+            head += ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
+                     "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
         return "\n".join([signature, "entry:", *start, *head, *b.lines, *self.cold, "}"])
 
     def _memset(self, pointer: str, size: int) -> str:
@@ -395,10 +400,9 @@ class Function:
         bad, good = b.new_label("fault"), b.new_label("ok")
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
         b.label(good)
-        body = self.unit.numbers.get(id(self.body), -1)
-        shared = "%shared"
-        record = f"i64 {kind}, i64 {body}, i64 {self.here}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
-        self.cold += [f"{bad}:", f"  call void @record_fault(ptr %ctx, ptr {shared}, {record})", "  br label %exit"]
+        place = cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here)
+        record = f"i64 {place}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
+        self.cold += [f"{bad}:", f"  call void @record_fault(ptr %ctx, ptr %shared, {record})", "  br label %exit"]
 
     # -- blocks --------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from visa import types
@@ -17,6 +18,7 @@ IR_TYPES: dict[DataType, str] = {
     types.UD: "i32", types.D: "i32", types.UW: "i16", types.W: "i16", types.UB: "i8", types.B: "i8", types.DF: "double", types.F: "float",
     types.UQ: "i64", types.Q: "i64", types.HF: "half", types.BF: "i16",
 }  # fmt: skip
+MAXIMUM_WIDENINGS = 4
 MASK = DataType("mask", 99, 1, types.BOOL)
 _SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
 
@@ -60,8 +62,29 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
 
 
 @dataclass(slots=True)
+class Widening:
+    """A conversion of lanes to a wider type, after which they are still affine if they do not wrap around in the narrower one."""
+
+    affine: Affine
+    lanes: int
+    source: DataType
+    target: DataType
+
+    def holds(self) -> str:
+        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower type."""
+        known = self.affine
+        b, narrow = known.base.builder, self.source
+        base = b.cast(b.retype(known.base, narrow), self.target)
+        corners = [base] if known.jump is None else [base, base + b.cast(b.retype(known.jump, narrow), self.target) * b.const(self.lanes // known.row - 1, self.target)]
+        if known.step:
+            corners += [c + b.const((known.row - 1) * known.step, self.target) for c in corners]
+        tests = [(b.cast(b.cast(c, narrow), self.target) == c).text for c in corners[1:]]
+        return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+
+
+@dataclass(slots=True)
 class Affine:
-    """What is proved about the lanes of an integer vector, before any wrap-around.
+    """What is proved about the lanes of an integer vector, if they did not wrap around in its ``widenings``.
 
     Lanes come in rows of ``row``; lane i of row r holds base + i * step + r * jump. One row of all lanes has no jump.
     """
@@ -71,7 +94,7 @@ class Affine:
     row: int
     jump: Value | None = None
     tiny: bool = False  # every lane is less than 2**12: a local id
-    widened: bool = False  # the lanes may have wrapped around in a narrower type
+    widenings: tuple[Widening, ...] = ()
 
     def rows(self, row: int) -> tuple[Value, int, Value | None] | None:
         """The same in rows of another length, if that is possible."""
@@ -88,10 +111,10 @@ class Affine:
         if r and self.jump is not None:
             base = base + self.jump * b.const(r, base.type)
         if i + count <= self.row:
-            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.widened)
+            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.widenings)
         if i or count % self.row:
             return None
-        return Affine(base, self.step, self.row, self.jump, self.tiny, self.widened)
+        return Affine(base, self.step, self.row, self.jump, self.tiny, self.widenings)
 
 
 class Value:
@@ -152,7 +175,7 @@ class Value:
 
         zero = b.const(0, t)
         jump = None if x[2] is None and y[2] is None else join(x[2] or zero, y[2] or zero)
-        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.widened or right.widened)
+        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.widenings + right.widenings)
         return total
 
     def _scaled(self, product: Value, factor: Value) -> Value:
@@ -164,7 +187,7 @@ class Value:
             known = factor.constant if factor.constant is not None and factor.constant < 1 << 20 else None
             if known is not None or found.step == 0:
                 jump = None if found.jump is None else b.retype(found.jump, t) * factor
-                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.widened)
+                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.widenings)
         return product
 
     def __sub__(self, other: Value) -> Value:
@@ -384,7 +407,9 @@ class Builder:
         if (known := x.affine) and data_type.size > source.size:
             jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type)
             base = self.cast(self.retype(known.base, source), data_type)
-            found.affine = Affine(base, known.step, known.row, jump, known.tiny, known.widened or not known.tiny)
+            widenings = known.widenings if known.tiny else (*known.widenings, Widening(known, x.lanes, source, data_type))
+            if len(widenings) <= MAXIMUM_WIDENINGS:
+                found.affine = Affine(base, known.step, known.row, jump, known.tiny, widenings)
         return found
 
     def _odd_float(self, x: Value) -> Value:
