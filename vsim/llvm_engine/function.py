@@ -807,7 +807,11 @@ class Function:
             own = types.W if t is types.V else types.UW
             if count == 1:
                 return b.const(values[0], own)
-            return Value(b, own, count, "<" + ", ".join(f"i16 {values[i % 8]}" for i in range(count)) + ">")
+            found = Value(b, own, count, "<" + ", ".join(f"i16 {values[i % 8]}" for i in range(count)) + ">")
+            row, step = min(count, 8), values[1] - values[0]
+            if values[:row] == list(range(values[0], values[0] + row * step, step or 1)):
+                found.affine = Affine(b.const(values[0], own), step, row, None if row == count else b.const(0, own), min(values) >= 0)
+            return found
         if t is types.VF:
             codes = [bits >> (8 * i) & 255 for i in range(4)]
             reals = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]

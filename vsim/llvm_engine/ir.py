@@ -78,7 +78,11 @@ class Widening:
         corners = [base] if known.jump is None else [base, base + b.cast(b.retype(known.jump, narrow), self.target) * b.const(self.lanes // known.row - 1, self.target)]
         if known.step:
             corners += [c + b.const((known.row - 1) * known.step, self.target) for c in corners]
-        tests = [(b.cast(b.cast(c, narrow), self.target) == c).text for c in corners[1:]]
+        tests = []
+        for corner in corners[1:]:
+            back = b.cast(b.cast(corner, narrow), self.target)
+            if back.constant is None or back.constant != corner.constant:
+                tests.append((back == corner).text)
         return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
 
@@ -103,6 +107,15 @@ class Affine:
         if self.jump is not None:
             return None
         return self.base, self.step, self.base.builder.const(self.step * row, self.base.type)
+
+    def followed_by(self, other: Affine) -> Affine | None:
+        """Two rows end to end, if it is known how far they are apart."""
+        if self.jump or other.jump or self.step != other.step or self.base.constant is None or other.base.constant is None:
+            return None
+        distance, tiny, widenings = other.base.constant - self.base.constant, self.tiny and other.tiny, self.widenings + other.widenings
+        if distance == self.row * self.step:
+            return Affine(self.base, self.step, 2 * self.row, None, tiny, widenings)
+        return Affine(self.base, self.step, self.row, self.base.builder.const(distance, self.base.type), tiny, widenings)
 
     def part(self, first: int, count: int) -> Affine | None:
         """Consecutive lanes: part of a row, or whole rows."""
@@ -360,7 +373,9 @@ class Builder:
                     joined.append(self.value(x.type, 2, f"insertelement {ir_type(x.type, 2)} {first}, {y.typed}, i64 1"))
                 else:
                     mask = ", ".join(f"i32 {i}" for i in range(2 * n))
-                    joined.append(self.value(x.type, 2 * n, f"shufflevector {x.typed}, {y.typed}, <{2 * n} x i32> <{mask}>"))
+                    both = self.value(x.type, 2 * n, f"shufflevector {x.typed}, {y.typed}, <{2 * n} x i32> <{mask}>")
+                    both.affine = x.affine.followed_by(y.affine) if x.affine and y.affine else None
+                    joined.append(both)
             parts = joined
         return parts[0]
 
@@ -404,10 +419,11 @@ class Builder:
         found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
-        if (known := x.affine) and data_type.size > source.size:
+        if known := x.affine:
             jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type)
             base = self.cast(self.retype(known.base, source), data_type)
-            widenings = known.widenings if known.tiny else (*known.widenings, Widening(known, x.lanes, source, data_type))
+            fits = known.tiny or data_type.size < source.size
+            widenings = known.widenings if fits else (*known.widenings, Widening(known, x.lanes, source, data_type))
             if len(widenings) <= MAXIMUM_WIDENINGS:
                 found.affine = Affine(base, known.step, known.row, jump, known.tiny, widenings)
         return found

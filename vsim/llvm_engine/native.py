@@ -50,7 +50,7 @@ def target_machine(level: int) -> Any:
 _SMALL = 500
 # What pays for itself in larger modules; between the two halves the coroutines are split.
 _BEFORE_SPLIT = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn", "dead_store_elimination")
-_AFTER_SPLIT = ("instruction_combine", "simplify_cfg")
+_AFTER_SPLIT = ("simplify_cfg",)
 
 
 def _run_passes(module: Any, machine: Any, names: tuple[str, ...]) -> None:
@@ -71,7 +71,7 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
 
 def compile_object(text: str) -> bytes:
     """Native object code of a module; a large one gets a short pipeline of its own (measured: about half the time, code as fast)."""
-    machine = target_machine(2)
+    machine = target_machine(1)
     module = llvm.parse_assembly(text)
     if text.count("\n") < _SMALL:
         _run_pipeline(module, machine, 2)

@@ -120,6 +120,8 @@ class Registers:
         if touching:
             joined = self._joined(touching, low, high, count, data_type)
             if joined is not None:
+                apart = [e for e in entries if e.low >= high or e.high <= low]
+                self.entries[key] = [*apart, Entry(low, high, joined, any(e.dirty for e in touching), all(e.stored for e in touching))]
                 return joined
             for e in touching:
                 if e.dirty:
@@ -167,19 +169,23 @@ class Registers:
         return b.bitcast(value, data_type) if value.type is not data_type else value
 
     def _joined(self, touching: list[Entry], low: int, high: int, count: int, data_type: DataType) -> Value | None:
-        """Elements that lie in several entries which together cover them, if all have the element's size."""
+        """Elements that lie in several entries which together cover them, if halves, quarters and so on can be put together."""
         size = data_type.size
         ordered = sorted(touching, key=lambda e: e.low)
         if ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered)):
             return None
-        widths = {e.high - e.low for e in ordered}
-        if len(widths) != 1 or len(ordered) & (len(ordered) - 1) or len(ordered) > 4 or any((e.high - e.low) % size for e in ordered):
+        if any((e.high - e.low) % size for e in ordered):
             return None
-        lanes = count // len(ordered)
-        parts = [self._part(e, e.low, lanes, data_type) for e in ordered]
-        if any(p is None for p in parts):
-            return None
-        return self.b.concat([self.b.broadcast(p, lanes) for p in parts if p is not None])
+        parts: list[Value] = []
+        for e in ordered:
+            lanes = (e.high - e.low) // size
+            part = self._part(e, e.low, lanes, data_type)
+            if part is None:
+                return None
+            parts.append(self.b.broadcast(part, lanes))
+            while len(parts) > 1 and parts[-1].lanes == parts[-2].lanes:
+                parts[-2:] = [self.b.concat(parts[-2:])]
+        return parts[0] if len(parts) == 1 else None
 
     def write(self, key: Key, low: int, count: int, value: Value) -> None:
         """Consecutive elements; a scalar value stands for all of them."""
