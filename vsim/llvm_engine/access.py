@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from visa.types import DataType
@@ -132,6 +132,7 @@ class Access:
 
     def _parts(self, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
         """An access by rows, where that makes the lanes of each row follow each other or share an address; else in one."""
+        offset = self._settled(offset, mask)
         known, lanes = offset.affine, offset.lanes
         if known is None or known.row == lanes or known.step not in (0, size):
             yield offset, mask
@@ -141,6 +142,16 @@ class Access:
             self._first_lane = first
             yield self.b.shuffle(offset, row), mask if mask is True or mask.lanes == 1 else self.b.shuffle(mask, row)
         self._first_lane = 0
+
+    def _settled(self, offset: Value, mask: Any) -> Value:
+        """The address with what is known of the lanes that the mask leaves."""
+        known = offset.affine
+        if known is None or not known.masks:
+            return offset
+        inside = mask is not True and known.masks <= mask.inside | {mask.text}
+        found = Value(self.b, offset.type, offset.lanes, offset.text)
+        found.affine = known.settled() if inside else None
+        return found
 
     def _guarded(self, mask: Any, data_type: DataType | None, lanes: int, emit: Callable[[], Value | None]) -> Any:
         """Emit what runs only if some lane is active; its value is 0 otherwise."""
@@ -180,8 +191,7 @@ class Access:
         if known is not None and known.row == lanes:
             if known.step in (0, size):
                 low = self._first_address(place, offset, first, known.step)
-                tests = [w.holds() for w in known.widenings]
-                holds = reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+                holds = known.holds()
                 return Shape(low, contiguous=holds, proved=True) if known.step else Shape(low, uniform=holds, proved=True)
             return Shape("")
         scalar, offset = ir_type(t, 1), self._masked(place, offset)

@@ -127,7 +127,9 @@ class Function:
     def _find_carried(self) -> None:
         """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
         self.dominators = dominators(self._edges(), -1)
-        self.carried = {key: next(iter(blocks)) for key, blocks in self.writers.items() if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)}
+        self.carried = {
+            key: next(iter(blocks)) for key, blocks in self.writers.items() if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)
+        }
         readers: dict[Key, list[int]] = {}
         for n, use in self.uses.items():
             for key in use.exposed:
@@ -443,6 +445,7 @@ class Function:
             self.uses[start] = self.registers.begin_block(self.live[start] - self.unstored, self.dominators[start])
         self.em = True if start in self.flow.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
         self.ended = False
+        self.running_lanes: dict[tuple[int, int], Value] = {}
         for n in range(start, end):
             self.here = n
             i = self.body.instructions[n]
@@ -957,11 +960,18 @@ class Function:
         return mask
 
     def _running(self, offset: int, size: int) -> Any:
-        b, total = self.builder, self.lanes_total
+        total = self.lanes_total
         if self.em is True and offset + size <= total:
             return True
         if offset == 0 and size == total:
             return self.em
+        found = self.running_lanes.get((offset, size))
+        if found is None:
+            found = self.running_lanes[offset, size] = self._some_lanes(offset, size)
+        return found
+
+    def _some_lanes(self, offset: int, size: int) -> Value:
+        b, total = self.builder, self.lanes_total
         full = self._full()
         if offset + size <= total:
             return b.shuffle(full, list(range(offset, offset + size)))

@@ -18,7 +18,7 @@ IR_TYPES: dict[DataType, str] = {
     types.UD: "i32", types.D: "i32", types.UW: "i16", types.W: "i16", types.UB: "i8", types.B: "i8", types.DF: "double", types.F: "float",
     types.UQ: "i64", types.Q: "i64", types.HF: "half", types.BF: "i16",
 }  # fmt: skip
-MAXIMUM_WIDENINGS = 4
+MAXIMUM_NEEDS = 4
 MASK = DataType("mask", 99, 1, types.BOOL)
 _SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
 
@@ -61,7 +61,7 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
 """Operations on known scalar integers, which are kept as their unsigned bits."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Widening:
     """A conversion of lanes to a wider type, after which they are still affine if they do not wrap around in the narrower one."""
 
@@ -75,7 +75,11 @@ class Widening:
         known = self.affine
         b, narrow = known.base.builder, self.source
         base = b.cast(b.retype(known.base, narrow), self.target)
-        corners = [base] if known.jump is None else [base, base + b.cast(b.retype(known.jump, narrow), self.target) * b.const(self.lanes // known.row - 1, self.target)]
+        corners = (
+            [base]
+            if known.jump is None
+            else [base, base + b.cast(b.retype(known.jump, narrow), self.target) * b.const(self.lanes // known.row - 1, self.target)]
+        )
         if known.step:
             corners += [c + b.const((known.row - 1) * known.step, self.target) for c in corners]
         tests = []
@@ -88,7 +92,7 @@ class Widening:
 
 @dataclass(slots=True)
 class Affine:
-    """What is proved about the lanes of an integer vector, if they did not wrap around in its ``widenings``.
+    """What is proved about the lanes of an integer vector if its needs are met: no wrap-around before a widening, the lane inside a mask.
 
     Lanes come in rows of ``row``; lane i of row r holds base + i * step + r * jump. One row of all lanes has no jump.
     """
@@ -98,7 +102,24 @@ class Affine:
     row: int
     jump: Value | None = None
     tiny: bool = False  # every lane is less than 2**12: a local id
-    widenings: tuple[Widening, ...] = ()
+    needs: tuple[Widening | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.needs = tuple(dict.fromkeys(self.needs))
+
+    @property
+    def masks(self) -> set[str]:
+        """The masks (SSA names) outside which nothing is known of a lane."""
+        return {n for n in self.needs if isinstance(n, str)}
+
+    def settled(self) -> Affine:
+        """The same, where all lanes that count are inside those masks."""
+        return Affine(self.base, self.step, self.row, self.jump, self.tiny, tuple(n for n in self.needs if not isinstance(n, str)))
+
+    def holds(self) -> str:
+        """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
+        tests = [n.holds() for n in self.needs if not isinstance(n, str)]
+        return reduce(lambda x, y: self.base.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
     def rows(self, row: int) -> tuple[Value, int, Value | None] | None:
         """The same in rows of another length, if that is possible."""
@@ -112,10 +133,10 @@ class Affine:
         """Two rows end to end, if it is known how far they are apart."""
         if self.jump or other.jump or self.step != other.step or self.base.constant is None or other.base.constant is None:
             return None
-        distance, tiny, widenings = other.base.constant - self.base.constant, self.tiny and other.tiny, self.widenings + other.widenings
+        distance, tiny, needs = other.base.constant - self.base.constant, self.tiny and other.tiny, self.needs + other.needs
         if distance == self.row * self.step:
-            return Affine(self.base, self.step, 2 * self.row, None, tiny, widenings)
-        return Affine(self.base, self.step, self.row, self.base.builder.const(distance, self.base.type), tiny, widenings)
+            return Affine(self.base, self.step, 2 * self.row, None, tiny, needs)
+        return Affine(self.base, self.step, self.row, self.base.builder.const(distance, self.base.type), tiny, needs)
 
     def part(self, first: int, count: int) -> Affine | None:
         """Consecutive lanes: part of a row, or whole rows."""
@@ -124,21 +145,22 @@ class Affine:
         if r and self.jump is not None:
             base = base + self.jump * b.const(r, base.type)
         if i + count <= self.row:
-            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.widenings)
+            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.needs)
         if i or count % self.row:
             return None
-        return Affine(base, self.step, self.row, self.jump, self.tiny, self.widenings)
+        return Affine(base, self.step, self.row, self.jump, self.tiny, self.needs)
 
 
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("affine", "builder", "constant", "lanes", "narrow", "text", "type")
+    __slots__ = ("affine", "builder", "constant", "inside", "lanes", "narrow", "text", "type")
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
         self.affine: Affine | None = None
+        self.inside: frozenset[str] = frozenset()  # masks of which this mask is known to be a part
 
     @property
     def ir(self) -> str:
@@ -188,7 +210,7 @@ class Value:
 
         zero = b.const(0, t)
         jump = None if x[2] is None and y[2] is None else join(x[2] or zero, y[2] or zero)
-        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.widenings + right.widenings)
+        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.needs + right.needs)
         return total
 
     def _scaled(self, product: Value, factor: Value) -> Value:
@@ -200,7 +222,7 @@ class Value:
             known = factor.constant if factor.constant is not None and factor.constant < 1 << 20 else None
             if known is not None or found.step == 0:
                 jump = None if found.jump is None else b.retype(found.jump, t) * factor
-                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.widenings)
+                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.needs)
         return product
 
     def __sub__(self, other: Value) -> Value:
@@ -211,7 +233,12 @@ class Value:
         return self._scaled(product, other) if self.affine else other._scaled(product, self)
 
     def __and__(self, other: Any) -> Value:
-        return self if other is True else self._binary(other, "and", "and")
+        if other is True:
+            return self
+        both = self._binary(other, "and", "and")
+        if self.type is MASK:
+            both.inside = self.inside | other.inside | {self.text, other.text}
+        return both
 
     __rand__ = __and__
 
@@ -423,9 +450,9 @@ class Builder:
             jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type)
             base = self.cast(self.retype(known.base, source), data_type)
             fits = known.tiny or data_type.size < source.size
-            widenings = known.widenings if fits else (*known.widenings, Widening(known, x.lanes, source, data_type))
-            if len(widenings) <= MAXIMUM_WIDENINGS:
-                found.affine = Affine(base, known.step, known.row, jump, known.tiny, widenings)
+            needs = known.needs if fits else (*known.needs, Widening(known, x.lanes, source, data_type))
+            if len(needs) <= MAXIMUM_NEEDS:
+                found.affine = Affine(base, known.step, known.row, jump, known.tiny, needs)
         return found
 
     def _odd_float(self, x: Value) -> Value:
@@ -448,8 +475,12 @@ class Builder:
             return x
         lanes = max(mask.lanes, x.lanes, y.lanes)
         m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
+        known = x._lanes_of(lanes)
         x, y = self.broadcast(x, lanes), self.broadcast(y, lanes)
-        return self.value(x.type, lanes, f"select {m.typed}, {x.typed}, {y.typed}")
+        found = self.value(x.type, lanes, f"select {m.typed}, {x.typed}, {y.typed}")
+        if x.type.is_integer and mask.lanes == lanes and known is not None:
+            found.affine = Affine(known.base, known.step, known.row, known.jump, known.tiny, (*known.needs, mask.text))
+        return found
 
     def mask_to_int(self, mask: Any, data_type: DataType) -> Value:
         return self.const(1, data_type) if mask is True else self.cast(mask, data_type)
