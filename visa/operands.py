@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visa.types import DataType
 
@@ -87,6 +87,11 @@ class Raw:
 
 NULL = Raw(0, 0)
 VectorOperand = General | Address | Predicate | Indirect | Immediate | State
+
+
+def with_modifier(op: VectorOperand, modifier: int) -> VectorOperand:
+    """The operand with another modifier."""
+    return replace(op, modifier=modifier)
 
 
 @dataclass(frozen=True, slots=True)

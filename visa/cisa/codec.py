@@ -59,18 +59,43 @@ def encode_exec(execution: Execution) -> int:
 
 
 class Encoder:
-    """Encodes instructions; remembers the bytes of operands that it has seen."""
+    """Encodes instructions; remembers the bytes of operands that it has seen.
+
+    The same operand is the same object wherever the assembler read the same word, so most are found by identity.
+    """
 
     def __init__(self) -> None:
         self._vectors: dict[VectorOperand, bytes] = {}
+        self._seen: dict[int, bytes] = {}
+        self._keep: list[VectorOperand | Raw] = []
+        self._heads: dict[tuple[Form, Execution, PredicateControl | None], bytes] = {}
         self._emitters: dict[Form, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
+        self._plain: dict[Form, tuple[str, ...] | None] = {}
 
     def encode(self, instruction: Instruction) -> bytes:
         form, args = instruction.form, instruction.args
-        emitters = self._emitters.get(form)
-        if emitters is None:
-            emitters = self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
-        return b"".join([form.opcode.to_bytes(1, "little"), *[emit(args) for emit in emitters]])
+        if form not in self._plain:
+            kinds = [f.kind for f in form.fields]
+            plain = kinds[:2] == ["ec", "pr"] and all(f.kind in ("d", "s", "r", "w") and not f.condition and not f.copy_of for f in form.fields[2:])
+            self._plain[form] = tuple(f.name for f in form.fields[2:]) if plain else None
+            self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
+        names = self._plain[form]
+        if names is None:
+            return b"".join([form.opcode.to_bytes(1, "little"), *[emit(args) for emit in self._emitters[form]]])
+        key = (form, args["exec"], args["pred"])
+        head = self._heads.get(key)
+        if head is None:
+            head = self._heads[key] = struct.pack("<BBH", form.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"]))
+        seen = self._seen
+        parts = [head]
+        for name in names:
+            op = args[name]
+            data = seen.get(id(op))
+            if data is None:
+                self._keep.append(op)
+                data = seen[id(op)] = struct.pack("<IH", op.var, op.offset) if type(op) is Raw else self._vector(op)
+            parts.append(data)
+        return b"".join(parts)
 
     def _vector(self, op: VectorOperand) -> bytes:
         data = self._vectors.get(op)

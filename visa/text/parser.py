@@ -8,7 +8,7 @@ from typing import Any
 from visa import types
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label, Span, did_you_mean
 from visa.isa import Form, instruction_set
-from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl
+from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visa.platforms import PLATFORMS, Platform, find
 from visa.program import (
     FIRST_PREDICATE,
@@ -27,6 +27,7 @@ from visa.program import (
 from visa.text import scanner
 from visa.text.operands import OperandReader, Problem, Symbol, split_list, unescape
 from visa.text.scanner import Statement, Token
+from visa.text.shapes import Shapes
 from visa.text.slots import ExecSlot, slots
 from visa.text.suffixes import resolve
 
@@ -49,11 +50,17 @@ class BodyParser:
     def __init__(self, body: Body, grf_size: int) -> None:
         self.body = body
         self.operands = OperandReader(body, grf_size)
+        self.shapes = Shapes(self)
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Token]] = {}
         self.label_lines: dict[int, int] = {}
         self.line = 0
         self.skip_label = ""
+
+    def forget(self) -> None:
+        """Names changed their meaning (a scope was opened or closed)."""
+        self.operands.forget()
+        self.shapes.forget()
 
     def label(self, name: str, token: Token | None = None) -> int:
         """Index of a label, which is made at its first use or definition."""
@@ -104,9 +111,13 @@ class ModuleParser:
             return self.module
         for number, raw in enumerate(text.split("\n"), 1):
             line = scanner.strip_line_comment(raw) if "//" in raw else raw
+            if self.current is not None and (known := self.current.shapes.instruction(line, number)) is not None:
+                self.current.body.instructions.append(known)
+                continue
             statement = scanner.scan_line(line, number)
             if statement is None:
                 continue
+            self.line_text = line
             if isinstance(statement, int):
                 self.report(Problem("V001", "this cannot be read", scanner.expected_at(line)), number, ("", line[statement : statement + 1], statement))
             else:
@@ -135,7 +146,7 @@ class ModuleParser:
                 if operands.names.depth == 1:
                     raise Problem("V007", "this closes a scope that was not opened")
                 operands.names.close()
-                operands.forget()
+                self.body(s).forget()
         except Problem as problem:
             self.report(problem, s.line, s.head)
 
@@ -194,6 +205,8 @@ class ModuleParser:
             args["pred"] = None
         self.complete(form, args, saturate, s)
         parser.body.instructions.append(Instruction(form, args, s.line))
+        if s.head[0] == "OPCODE":
+            parser.shapes.learn(s, form, saturate, args, self.line_text)
 
     def check_predication(self, s: Statement) -> None:
         if self.platform is not None and s.head[0] == "OPCODE":
@@ -259,7 +272,7 @@ class ModuleParser:
                 args.setdefault("exec", _EMPTY_EXEC)
         if saturate:
             dst = next(f.name for f in form.fields if f.kind == "d")
-            args[dst] = type(args[dst])(*(getattr(args[dst], n) for n in args[dst].__slots__[:-1]), SAT)
+            args[dst] = with_modifier(args[dst], SAT)
         if form.mnemonic in ("jmp", "switchjmp"):
             args["exec"] = _UNIFORM_EXEC
         elif form.mnemonic == "mov" and type(args["src0"]) is Predicate:
@@ -382,7 +395,7 @@ class ModuleParser:
             items.append(Declared(string, name, elements, attributes, s.line))
         names.define(name, Symbol("V" if kind == "G" else kind, index), s.line)
         if names.depth > 1:
-            parser.operands.forget()
+            parser.forget()
 
     def setting_integer(self, parser: BodyParser, settings: dict[str, tuple[str, Token]], name: str, s: Statement, low: int, high: int) -> int:
         if name not in settings:

@@ -133,6 +133,12 @@ def scan_line(line: str, number: int) -> Statement | int | None:
     return Statement(INSTRUCTION, number, head, predication, tokens)
 
 
+def scan_operand(word: str) -> Token | None:
+    """The operand that a word without blanks is, or None."""
+    m = _token_pattern(_OPERANDS).match(word)
+    return (m.lastgroup, word, 0) if m and m.end() == len(word) and m.lastgroup else None
+
+
 @functools.cache
 def lark_parser() -> Any:
     """The Lark parser of the grammar (LALR, contextual lexer)."""

@@ -26,6 +26,7 @@ class Slot:
 
     optional = False
     many = False
+    pure = True  # the fields follow from the token and the names in scope alone, and reading them leaves nothing behind
     what = "an operand"
 
     def __init__(self, name: str) -> None:
@@ -196,6 +197,7 @@ class RawSlot(Slot):
 
 class RawListSlot(RawSlot):
     many = True
+    pure = False
 
     def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
         args[self.name] = (*args.get(self.name, ()), parser.operands.raw(token))
@@ -223,6 +225,7 @@ class StateSlot(Slot):
 
 
 class LabelSlot(Slot):
+    pure = False
     what = "a label"
 
     def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
@@ -235,6 +238,7 @@ class LabelSlot(Slot):
 
 
 class LabelListSlot(Slot):
+    pure = False
     what = "(label, ...)"
 
     def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
@@ -285,6 +289,7 @@ class ChoiceSlot(Slot):
 
 
 class StringSlot(Slot):
+    pure = False
     what = "a name"
 
     def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
