@@ -25,14 +25,14 @@ PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
 )  # fmt: skip
 """Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 2). The last came with version 4.2."""
 
+_PREDEFINED_NAMES = tuple(n for n, _, _ in PREDEFINED_VARIABLES)
 PREDEFINED_SURFACES = ("%slm", "T1", "T2", "TSS", "%bss", "%scratch")
 SLM, SCRATCH, STATELESS, BINDLESS = 0, 5, 3, 4
 
 
 def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
     """Names of the predefined variables in a version of the format."""
-    names = tuple(n for n, _, _ in PREDEFINED_VARIABLES)
-    return names if version >= (4, 2) else names[:-1]
+    return _PREDEFINED_NAMES if version >= (4, 2) else _PREDEFINED_NAMES[:-1]
 
 
 def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
@@ -165,9 +165,8 @@ class Body:
         return self.integer_attribute("SimdSize", 16)
 
     def variable_name(self, index: int) -> str:
-        names = predefined_names((4, 2))
-        if index < len(names):
-            return names[index]
+        if index < len(_PREDEFINED_NAMES):
+            return _PREDEFINED_NAMES[index]
         return self.variables[index - FIRST_VARIABLE].name
 
     def surface_name(self, index: int) -> str:

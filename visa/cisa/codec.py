@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,9 @@ from visa.program import Instruction
 _STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
 _STRIDE_OF = {v: k for k, v in _STRIDES.items()}
 _WIDE = frozenset({types.DF, types.Q, types.UQ})
+_WIDE_CODES = frozenset(t.code for t in _WIDE)
+_VECTOR_SIZES = {0: 9, 1: 5, 2: 3, 3: 9, 5: 6, 6: 5}
+"""Bytes of a vector operand by class; a wide immediate has four more."""
 _MODES = {"": 0, "any": 1 << 13, "all": 2 << 13}
 _INVERSE = 1 << 15
 
@@ -148,14 +152,21 @@ class Encoder:
 _INTEGER_FORMATS = {"B": "<B", "H": "<H", "W": "<I", "I": "<i", "T": "<B", "S": "<B", "L": "<H", "N2": "<H", "N4": "<I"}
 
 
+@functools.cache
+def _size_of(fmt: str) -> int:
+    return struct.calcsize(fmt)
+
+
 class Decoder:
     """Decodes instructions out of a byte string."""
 
     def __init__(self, table: InstructionSet, data: bytes, position: int, end: int) -> None:
         self._table, self._data, self.position, self._end = table, data, position, end
+        self._vectors: dict[bytes, VectorOperand] = {}
+        self._executions = [Execution(1 << (byte & 15), byte >> 4) for byte in range(256)]
 
     def _take(self, fmt: str) -> Any:
-        size = struct.calcsize(fmt)
+        size = _size_of(fmt)
         if self.position + size > self._end:
             raise DecodeError(self.position, "the instruction stream ends inside an instruction")
         values = struct.unpack_from(fmt, self._data, self.position)
@@ -206,7 +217,7 @@ class Decoder:
             byte = self._take("<B")
             if byte & 15 > 5:
                 raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
-            args["exec"] = Execution(1 << (byte & 15), byte >> 4)
+            args["exec"] = self._executions[byte]
         elif kind == "pr":
             args["pred"] = self._predicate(self._take("<H"))
         elif kind in ("d", "s"):
@@ -245,6 +256,24 @@ class Decoder:
         return types.BY_CODE[code]
 
     def _vector(self) -> VectorOperand:
+        """A vector operand; equal bytes give the same object."""
+        start = self.position
+        if start >= self._end:
+            raise DecodeError(start, "the instruction stream ends inside an instruction")
+        tag = self._data[start]
+        size = _VECTOR_SIZES.get(tag & 7, 1)
+        if tag & 7 == 5 and start + 1 < self._end and self._data[start + 1] in _WIDE_CODES:
+            size += 4
+        if start + size <= self._end:
+            known = self._vectors.get(self._data[start : start + size])
+            if known is not None:
+                self.position = start + size
+                return known
+        found = self._new_vector()
+        self._vectors[self._data[start : self.position]] = found
+        return found
+
+    def _new_vector(self) -> VectorOperand:
         start = self.position
         tag = self._take("<B")
         modifier, operand_class = tag >> 3, tag & 7

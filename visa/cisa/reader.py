@@ -7,6 +7,7 @@ from typing import Any
 
 from visa import types
 from visa.cisa.codec import DecodeError, Decoder
+from visa.cisa.references import invalid_reference
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import instruction_set
 from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable
@@ -162,26 +163,20 @@ class _Bodies:
 
     def code(self, body: Body, position: int, end: int) -> None:
         decoder = Decoder(instruction_set(body.version), self.r.data, position, end)
+        known: set[tuple[int, int]] = set()
         try:
             while decoder.position < end:
                 at = decoder.position
-                body.instructions.append(decoder.next())
-                self.check_indices(body, body.instructions[-1], at)
+                instruction = decoder.next()
+                # Operands must name things that exist, so that whoever works on the tree need not look.
+                if problem := invalid_reference(body, instruction, known):
+                    raise DecodeError(at, problem)
+                body.instructions.append(instruction)
         except DecodeError as error:
-            del body.instructions[len(body.instructions) :]
             hint = ""
             if (body.instructions and not any(self.r.data[end - 8 : end])) or len(body.instructions) < 4:
                 hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
             raise self.r.fail(f"{error.message} in instruction {len(body.instructions)}", error.offset, "C002", hint) from None
-
-    def check_indices(self, body: Body, instruction: Any, at: int) -> None:
-        """Operands must name things that exist, so that whoever works on the tree need not look."""
-        from visa.cisa.references import invalid_reference
-
-        problem = invalid_reference(body, instruction)
-        if problem:
-            body.instructions.pop()
-            raise DecodeError(at, problem)
 
     def string(self, body: Body, index: int) -> str:
         if index >= len(body.strings):

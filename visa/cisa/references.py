@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 
-from visa.operands import SURFACE, Address, General, Indirect, Predicate, Raw, State
+from visa.isa import Form
+from visa.operands import SURFACE, Address, General, Indirect, Predicate, State
 from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, Body, Instruction
 
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 
-def references(instruction: Instruction) -> Iterator[tuple[int, int]]:
-    """Pairs (what, index) of everything that the instruction names."""
+@functools.cache
+def _referring(form: Form) -> tuple[tuple[str, str], ...]:
+    """Kinds and names of the fields that can name something."""
+    return tuple((f.kind, f.name) for f in form.fields if f.name and f.kind in _REFERRING)
+
+
+_REFERRING = frozenset({"d", "s", "r", "w", "r*", "r!", "pr", "T", "S", "L", "L*", "N2", "N4"})
+
+
+def references(instruction: Instruction) -> list[tuple[int, int]]:
+    """Pairs (what, index) of everything that the instruction names, in binary order."""
     args = instruction.args
-    for f in instruction.form.fields:
-        kind, name = f.kind, f.name
-        if not name or (name not in args and kind not in ("ec", "n")):
+    found: list[tuple[int, int]] = []
+    for kind, name in _referring(instruction.form):
+        value = args.get(name)
+        if value is None:
             continue
         if kind in ("d", "s"):
-            op = args[name]
-            if type(op) is General:
-                yield VARIABLE, op.var
-            elif type(op) in (Address, Indirect):
-                yield ADDRESS, op.var
-            elif type(op) is Predicate:
-                yield PREDICATE, op.var
-            elif type(op) is State:
-                yield (SURFACES if op.kind == SURFACE else SAMPLERS), op.var
+            which = type(value)
+            if which is General:
+                found.append((VARIABLE, value.var))
+            elif which is Address or which is Indirect:
+                found.append((ADDRESS, value.var))
+            elif which is Predicate:
+                found.append((PREDICATE, value.var))
+            elif which is State:
+                found.append((SURFACES if value.kind == SURFACE else SAMPLERS, value.var))
         elif kind in ("r", "w"):
-            yield VARIABLE, args[name].var
-        elif kind in ("r*", "r!"):
-            yield from ((VARIABLE, r.var) for r in args[name] if type(r) is Raw)
+            found.append((VARIABLE, value.var))
         elif kind == "pr":
-            if args[name]:
-                yield PREDICATE, args[name].var
-        elif kind == "T":
-            yield SURFACES, args[name]
-        elif kind == "S":
-            yield SAMPLERS, args[name]
-        elif kind == "L":
-            yield LABEL, args[name]
+            found.append((PREDICATE, value.var))
+        elif kind in ("r*", "r!"):
+            found += [(VARIABLE, r.var) for r in value]
         elif kind == "L*":
-            yield from ((LABEL, n) for n in args[name])
-        elif kind in ("N2", "N4"):
-            yield STRING, args[name]
+            found += [(LABEL, n) for n in value]
+        else:
+            found.append(({"T": SURFACES, "S": SAMPLERS, "L": LABEL}.get(kind, STRING), value))
     if "variable" in args:
-        yield (VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]
+        found.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
+    return found
 
 
 def exists(body: Body, what: int, index: int) -> bool:
@@ -68,9 +73,11 @@ def exists(body: Body, what: int, index: int) -> bool:
 _NAMES = ("variable", "address variable", "predicate", "surface", "sampler", "label", "string")
 
 
-def invalid_reference(body: Body, instruction: Instruction) -> str:
-    """What the instruction refers to that does not exist, or an empty string."""
-    for what, index in references(instruction):
-        if not exists(body, what, index):
-            return f"{instruction.form.mnemonic} refers to {_NAMES[what]} {index}, which does not exist"
+def invalid_reference(body: Body, instruction: Instruction, known: set[tuple[int, int]]) -> str:
+    """What the instruction refers to that does not exist, or an empty string. ``known`` gathers what does."""
+    for pair in references(instruction):
+        if pair not in known:
+            if not exists(body, *pair):
+                return f"{instruction.form.mnemonic} refers to {_NAMES[pair[0]]} {pair[1]}, which does not exist"
+            known.add(pair)
     return ""

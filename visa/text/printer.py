@@ -41,10 +41,19 @@ class BodyPrinter:
     def __init__(self, body: Body) -> None:
         self.body = body
         self.names = _DeclaredNames(body)
+        self._shown: dict[tuple[int, bool], tuple[VectorOperand, str]] = {}
 
     # -- operands ------------------------------------------------------------------------------------------
 
     def vector(self, op: VectorOperand, destination: bool) -> str:
+        """An operand as the assembler reads it."""
+        key = (id(op), destination)
+        known = self._shown.get(key)
+        if known is None:
+            known = self._shown[key] = (op, self._vector(op, destination))  # the operand is kept, so that its id stays its own
+        return known[1]
+
+    def _vector(self, op: VectorOperand, destination: bool) -> str:
         prefix = MODIFIER_TEXT.get(op.modifier, "")
         if isinstance(op, General):
             return f"{prefix}{self.place(op)}{self._region(op.region, destination)}"
@@ -183,7 +192,10 @@ class _BodyText:
         self.advance()
         skip_next_label = -1
         for number, i in enumerate(body.instructions):
-            used = list(references(i))
+            if self.next >= len(body.strings) and len(self.scopes) == 1 and not self.inputs and i.form.mnemonic not in (".label", ".function"):
+                self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
+                continue
+            used = references(i)
             self.advance(max((self.string_of(*u) for u in used), default=0))
             for what, index in used:
                 if what not in (LABEL, STRING) and (what, index) not in self.declared:
