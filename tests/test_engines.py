@@ -29,15 +29,16 @@ def declarations():
 
 
 @st.composite
-def source(draw, types):
-    """A region or an immediate of one of the types."""
+def source(draw, types, size):
+    """A region for an execution size, or an immediate, of one of the types."""
     t = draw(st.sampled_from(sorted(types)))
     if draw(st.integers(0, 5)) == 0 and t not in ("ub", "b"):
         bits = 8 * np.dtype(TYPES[t]).itemsize
         value = draw(st.integers(0, (1 << bits) - 1) | st.sampled_from([0, 1, (1 << bits) - 1, 1 << (bits - 1)]))
         return t, f"{value:#x}:{t}"
     name = f"{t.upper()}_{draw(st.integers(0, COUNT - 1))}"
-    region = draw(st.sampled_from(["(0,0)<1;1,0>", "(0,0)<0;1,0>", "(0,3)<0;1,0>", "(0,1)<2;2,0>", "(0,0)<8;4,2>"]))
+    wide = ["(0,0)<2;1,0>", "(0,0)<8;4,2>"] if size > 1 else []
+    region = draw(st.sampled_from(["(0,0)<1;1,0>", "(0,0)<0;1,0>", "(0,3)<0;1,0>", *wide]))
     modifier = draw(st.sampled_from(["", "", "", "(-)", "(abs)"])) if t not in ("ub", "b") else ""
     return t, modifier + name + region
 
@@ -49,11 +50,11 @@ def alu(draw):
     legal = {t for t in form.types if t in TYPES}
     floats = bool(legal & FLOATS) and (not legal & INTEGERS or draw(st.booleans()))
     family = ({draw(st.sampled_from(sorted(legal & FLOATS)))} if floats else legal & INTEGERS) or legal
-    operands = [draw(source(family)) for f in form.fields if f.kind == "s"]
+    size = draw(st.sampled_from([1, 8, 16]))
+    operands = [draw(source(family, size)) for f in form.fields if f.kind == "s"]
     if form.mnemonic in ("and", "or", "xor", "not", "bfn"):
         operands = [(t, text.replace("(-)", "(~)").replace("(abs)", "")) for t, text in operands]
     dst_type = draw(st.sampled_from(sorted(family)))
-    size = draw(st.sampled_from([1, 8, 16]))
     mask = draw(st.sampled_from(["M1", "M1_NM", "M3" if size == 8 else "M1"]))
     predicate = draw(st.sampled_from(["", "(P1) ", "(!P2) ", "(P1.any) "]))
     suffix = f".x{draw(st.integers(0, 255)):x}" if form.mnemonic == "bfn" else ""
@@ -68,12 +69,12 @@ def other(draw):
     kind = draw(st.sampled_from(["mov", "cmp", "sel", "min", "max", "setp", "logic", "bits"]))
     number = draw(st.integers(1, 3))
     if kind == "mov":
-        _, text = draw(source(set(TYPES)))
+        _, text = draw(source(set(TYPES), 16))
         dst = draw(st.sampled_from(sorted(TYPES)))
         sat = draw(st.sampled_from(["", ".sat"]))
         return f"mov{sat} (M1, 16) {dst.upper()}_{draw(st.integers(0, COUNT - 1))}(0,0)<1> {text}"
     family = draw(st.sampled_from([{"f"}, {"df"}, {"hf"}, {"d", "w", "ud", "uw"}, {"q", "d"}, {"uq"}]))
-    (_, x), (_, y) = draw(source(family)), draw(source(family))
+    (_, x), (_, y) = draw(source(family, 16)), draw(source(family, 16))
     if kind == "cmp":
         relation = draw(st.sampled_from(["eq", "ne", "gt", "ge", "lt", "le"]))
         return f"cmp.{relation} (M1, 16) P{number} {x} {y}"

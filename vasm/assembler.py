@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from visa.cisa import write_module
 from visa.container import LINES, VISA, Container
-from visa.diagnostics import AssemblyError, Collector, Diagnostic
+from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
 from visa.platforms import find
@@ -35,13 +35,13 @@ class Assembly:
         return container.write()
 
 
-def assemble_text(text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20) -> Assembly:
-    """Assemble one text.
+def assemble_text(text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20, silent: frozenset[str] = QUIET) -> Assembly:
+    """Assemble one text; ``silent`` are the codes of warnings that are not reported.
 
     Raises:
         AssemblyError: with every error found, up to ``max_errors``.
     """
-    collector = Collector(max_errors)
+    collector = Collector(max_errors, silent)
     collecting = gc.isenabled()
     gc.disable()  # the syntax tree is large and free of cycles
     try:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
 from visa.command import parser, platform_name, positive, run
-from visa.diagnostics import AssemblyError, Collector, Diagnostic, VisaError
+from visa.diagnostics import QUIET, AssemblyError, Diagnostic, VisaError, did_you_mean
 from visa.files import UsageError, read_text, report, write_bytes
 
 
 def options() -> argparse.ArgumentParser:
     """The command line."""
     p = parser("vasm", "Assemble vISA text.")
-    p.add_argument("files", nargs="+", metavar="FILE", help="vISA texts, - for standard input")
+    p.add_argument("files", nargs="*", metavar="FILE", help="vISA texts, - for standard input")
     p.add_argument("-o", dest="output", metavar="FILE", help="output file, - for standard output")
     p.add_argument("--out-dir", metavar="DIR", help="directory for the outputs of several inputs")
     p.add_argument("--emit", choices=("obj", "isa"), default="obj", help="an ELF object or bare CISA bytes (default: obj)")
@@ -26,12 +27,18 @@ def options() -> argparse.ArgumentParser:
     p.add_argument(
         "-W", dest="warnings", action="append", default=[], metavar="NAME", help="no-NAME silences a warning, NAME shows it, error=NAME makes it an error"
     )
+    p.add_argument("--explain", metavar="CODE", help="print what a message means and exit")
     p.add_argument("--fatal-warnings", action="store_true", help="warnings are errors")
     return p
 
 
 def vasm(given: argparse.Namespace) -> int:
     """Assemble every input; errors of all of them are reported together."""
+    if given.explain:
+        return _explain(given.explain)
+    if not given.files:
+        raise UsageError("there is no input; see vasm --help")
+    silent, fatal = _warnings(given.warnings, given.fatal_warnings)
     output, out_dir = given.output, given.out_dir
     if output and out_dir:
         raise UsageError("-o and --out-dir exclude each other")
@@ -46,8 +53,8 @@ def vasm(given: argparse.Namespace) -> int:
             text = read_text(file)
             from vasm.assembler import assemble_text
 
-            assembly = assemble_text(text, file, given.platform, given.max_errors)
-            kept = _select(assembly.warnings, given.warnings, given.fatal_warnings)
+            assembly = assemble_text(text, file, given.platform, given.max_errors, silent)
+            kept = _judge(assembly.warnings, fatal)
             found += kept
             if any(d.severity == "error" for d in kept):
                 failed = True
@@ -62,13 +69,23 @@ def vasm(given: argparse.Namespace) -> int:
                 write_bytes(given.dependency_file or os.path.splitext(target)[0] + ".d", rule.encode())
         except AssemblyError as error:
             failed = True
-            found += _select(error.diagnostics, given.warnings, given.fatal_warnings)
+            found += _judge(error.diagnostics, fatal)
         except VisaError as error:
             failed = True
             found += error.diagnostics
     if found or given.error_format in ("json", "sarif"):
         report(found, given.error_format, "vasm")
     return int(failed)
+
+
+def _explain(code: str) -> int:
+    from visa.catalog import catalog, explain
+
+    try:
+        print(explain(code), end="")
+    except KeyError:
+        raise UsageError(f"there is no message '{code}'; {did_you_mean(code.upper(), catalog()) or 'see docs/errors.md'}") from None
+    return 0
 
 
 def _target(file: str, out_dir: str | None, bare: bool) -> str:
@@ -80,19 +97,27 @@ def _target(file: str, out_dir: str | None, bare: bool) -> str:
     return "-" if file == "-" else name
 
 
-def _select(items: list[Diagnostic], options: list[str], fatal: bool) -> list[Diagnostic]:
-    """Apply -W to the warnings."""
-    silenced = {o.removeprefix("no-") for o in options if o.startswith("no-")}
-    fatal_names = {o.removeprefix("error=") for o in options if o.startswith("error=")}
-    kept = Collector(1 << 30)
-    for d in items:
-        if d.severity == "warning":
-            if d.code in silenced:
-                continue
-            if fatal or d.code in fatal_names:
-                d = Diagnostic(d.code, d.message, d.span, d.hint, d.labels, "error")
-        kept.add(d)
-    return kept.items
+def _warnings(options: list[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:
+    """Codes of the warnings that -W leaves silent, and of those that it makes errors."""
+    if not options and not all_fatal:
+        return QUIET, frozenset()
+    from visa.catalog import warning_codes
+
+    codes = warning_codes()
+    silent, fatal = set(QUIET), set(codes.values()) if all_fatal else set()
+    for option in options:
+        name = option.removeprefix("no-").removeprefix("error=")
+        if name not in codes:
+            raise UsageError(f"-W {option}: there is no warning '{name}'; {did_you_mean(name, codes) or 'they are ' + ', '.join(n for n in codes if '-' in n)}")
+        (silent.add if option.startswith("no-") else silent.discard)(codes[name])
+        if option.startswith("error="):
+            fatal.add(codes[name])
+    return frozenset(silent), frozenset(fatal)
+
+
+def _judge(items: list[Diagnostic], fatal: frozenset[str]) -> list[Diagnostic]:
+    """The diagnostics with fatal warnings as errors."""
+    return [replace(d, severity="error") if d.code in fatal else d for d in items]
 
 
 def main() -> None:

@@ -72,15 +72,23 @@ class SimulationError(VisaError):
     """The program did something that has no defined result."""
 
 
+QUIET = frozenset({"W005", "W007"})
+"""Warnings about what compilers do all the time; they must be asked for."""
+
+
 @dataclass
 class Collector:
-    """Gathers diagnostics up to a limit."""
+    """Gathers diagnostics up to a limit, but for the silent codes."""
 
     limit: int = 20
+    silent: frozenset[str] = QUIET
     items: list[Diagnostic] = field(default_factory=list)
     error_count: int = 0
 
     def add(self, diagnostic: Diagnostic) -> None:
+        """Take one more."""
+        if diagnostic.code in self.silent:
+            return
         if diagnostic.severity == "error":
             self.error_count += 1
             if self.error_count > self.limit:

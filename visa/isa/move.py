@@ -10,7 +10,7 @@ _ANY = INTEGERS | FLOATS | {"bf", "v", "uv", "vf"}
 FORMS = (
     form(0x1D, "fcvt", "ec d:dst s:src0", "Convert between floats and the formats bf8, hf8 and tf32.", category=_CATEGORY, suffixes=(SAT,),
          types="ub b ud hf f", platforms=since("pvc")),
-    form(0x28, "addr_add", "ec d:dst s:src0 s:src1", "Add an offset to an address.", category=_CATEGORY, types="uw w ud d"),
+    form(0x28, "addr_add", "ec d:dst s:src0 s:src1", "Add an offset to an address.", category=_CATEGORY, types="uw w ud d", rules="address-of"),
     form(0x29, "mov", "ec pr d:dst s:src0", "Copy with conversion to the destination's type.", category=_CATEGORY, suffixes=(SAT,), types=_ANY),
     form(0x2A, "sel", "ec pr d:dst s:src0 s:src1", "src0 where the predicate holds, else src1.", category=_CATEGORY, suffixes=(SAT,), types=_ANY),
     form(0x2B, "setp", "ec d:dst s:src0", "Set a predicate from the bits of an integer.", category=_CATEGORY, types=INTEGERS),

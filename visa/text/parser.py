@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from visa import types
@@ -27,6 +28,7 @@ from visa.program import (
 from visa.text import scanner
 from visa.text.operands import OperandReader, Problem, Symbol, split_list, unescape
 from visa.text.scanner import Statement, Token
+from visa.text.rules import Rules
 from visa.text.shapes import Shapes
 from visa.text.slots import ExecSlot, slots
 from visa.text.suffixes import resolve
@@ -125,6 +127,7 @@ class ModuleParser:
             if self.collector.full:
                 return self.module
         self.finish_body()
+        self.check_calls()
         if not self.version_seen:
             self.report(Problem("V005", "the text is empty" if not text.strip() else "there is no .version", "begin with '.version 4.1'"), 1, None)
         elif not self.module.bodies:
@@ -354,6 +357,63 @@ class ModuleParser:
         if parser.body.attribute("Target") is None:
             parser.body.attributes.append(Attribute(parser.body.add_string("Target"), "Target", b"\1"))
 
+        self.check_rules(parser)
+
+    # -- rules beyond the encoding -------------------------------------------------------------------------
+
+    def check_rules(self, parser: BodyParser) -> None:
+        """What the manual forbids or advises against in a body that can be encoded."""
+        body = parser.body
+        rules = Rules(body, self.grf_size, self.collector.silent)
+        for i in body.instructions:
+            for v in rules.check(i):
+                token = self.operand_token(i, v.field)
+                if v.code.startswith("W"):
+                    self.warn(v.code, v.message, i.line, token, v.hint)
+                else:
+                    self.report(Problem(v.code, v.message, v.hint), i.line, token)
+        if not body.instructions:
+            self.warn("W004", f"'{body.name}' has no instructions", body.line)
+        elif body.instructions[-1].form.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(i.form.mnemonic.endswith("_eot") for i in body.instructions[-1:]):
+            self.warn("W003", f"'{body.name}' does not end with {'ret' if body.is_kernel else 'fret'}", body.instructions[-1].line)
+        self.check_inputs(body)
+
+    def operand_token(self, i: Instruction, field: str) -> Token | None:
+        """The token that gave a field of an instruction, or its opcode."""
+        statement = scanner.scan_line(scanner.strip_line_comment(self.lines[i.line - 1].rstrip("\r")), i.line)
+        if not isinstance(statement, Statement):
+            return None
+        for slot, token in zip(slots(i.form), statement.tokens, strict=False):
+            if slot.name == field:
+                return token
+        return statement.head
+
+    def check_inputs(self, body: Body) -> None:
+        placed = sorted((i for i in body.inputs if i.size), key=lambda i: i.offset)
+        for before, i in pairwise(placed):
+            if i.offset < before.offset + before.size:
+                self.warn("W008", f"this input begins at byte {i.offset}, inside the one before it", i.line, None, f"that one is in line {before.line}")
+        for i in placed:
+            if i.operand_class == 0 and i.index >= FIRST_VARIABLE and i.size != (size := body.variables[i.index - FIRST_VARIABLE].size):
+                self.warn("W009", f"this input has {i.size} bytes, its variable '{body.variable_name(i.index)}' has {size}", i.line)
+
+    def check_calls(self) -> None:
+        """Argument and return sizes of calls against the functions of this text."""
+        functions = {f.name: f for f in self.module.functions}
+        for body in self.module.bodies:
+            for i in body.instructions:
+                target = functions.get(body.strings[i.args["name"]]) if i.form.mnemonic == "fcall" else None
+                if target is None:
+                    continue
+                for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
+                    declared = target.attribute(attribute)
+                    if declared is not None and declared.integer != i.args[field]:
+                        problem = Problem("V028", f"the call passes {i.args[field]} registers, '{target.name}' declares {attribute}={declared.integer}")
+                        note = Label(self.span(target.line, max(self.lines[target.line - 1].find(target.name), 0), len(target.name)), "the function is here")
+                        self.report(problem, i.line, self.operand_token(i, field), (note,))
+
+    # -- settings of directives ----------------------------------------------------------------------------
+
     def settings(self, s: Statement) -> dict[str, tuple[str, Token]]:
         found: dict[str, tuple[str, Token]] = {}
         for token in s.tokens:
@@ -537,6 +597,7 @@ def parse_module(text: str, file: str = "<text>", platform: str | None = None, c
     if named is None and (m := _PLATFORM_COMMENT.search(text)) and (hinted := find(m[1])):
         parser.grf_size = hinted.grf_size
     module = parser.run()
+    own.items.sort(key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0))
     if collector is None and own.error_count:
         raise AssemblyError(own.items)
     return module

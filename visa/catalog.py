@@ -1,0 +1,34 @@
+"""The catalogue of messages, ``errors.md`` beside this file: titles, pages, and the names of warnings."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+_HEADING = re.compile(r"^## (\w\d{3}): (.+)$", re.MULTILINE)
+
+
+@functools.cache
+def catalog() -> dict[str, tuple[str, str]]:
+    """Title and text of every message by code."""
+    text = (Path(__file__).parent / "errors.md").read_text(encoding="utf-8")
+    found = list(_HEADING.finditer(text))
+    ends = [m.start() for m in found[1:]] + [len(text)]
+    return {m[1]: (m[2], text[m.end() : end].strip()) for m, end in zip(found, ends, strict=True)}
+
+
+def warning_codes() -> dict[str, str]:
+    """Codes of the warnings by name; a code is its own name."""
+    names = {title.removesuffix(" (off)"): code for code, (title, _) in catalog().items() if code[0] == "W"}
+    return names | {code: code for code in names.values()}
+
+
+def explain(code: str) -> str:
+    """The page of a message.
+
+    Raises:
+        KeyError: there is no such code.
+    """
+    title, text = catalog()[code.upper()]
+    return f"{code.upper()}: {title}\n\n{text}\n"

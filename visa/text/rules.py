@@ -1,0 +1,143 @@
+"""What an instruction may not do although it can be encoded: types, regions, modifiers, room in variables (manual, chapters 3 and 5).
+
+Every rule was checked against what the compilers emit. Where they break a rule of the manual, it is a warning, or one that is off until asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from visa import types
+from visa.isa import Form
+from visa.isa.record import INTEGERS
+from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Body, Instruction
+from visa.types import DataType
+
+_MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
+"""Types as which packed immediates count."""
+_MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: code, message, hint and the field whose operand is guilty (empty for the whole instruction)."""
+
+    code: str
+    message: str
+    hint: str = ""
+    field: str = ""
+
+
+class Rules:
+    """Checks the instructions of one body; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear."""
+
+    def __init__(self, body: Body, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
+        self.body, self.grf_size, self.silent = body, grf_size, silent
+        self._fine: set[tuple[int, int, int]] = set()
+        self._keep: list[VectorOperand] = []
+        self._operands: dict[Form, tuple[tuple[str, bool], ...]] = {}
+
+    def check(self, i: Instruction) -> list[Violation]:
+        """The rules that an instruction breaks."""
+        form, args = i.form, i.args
+        names = self._operands.get(form)
+        if names is None:
+            fields = [f for f in form.fields if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of]
+            names = self._operands[form] = tuple((f.name, f.kind == "d") for f in fields)
+        execution = args.get("exec")
+        size = execution.size if execution else 1
+        found: list[Violation] = []
+        for name, destination in names:
+            op = args[name]
+            key = (id(op), size, id(form))
+            if key in self._fine:
+                continue
+            broken = [v for v in self._operand(form, name, op, size, destination) if v.code not in self.silent]
+            if broken:
+                found += broken
+            else:
+                self._fine.add(key)
+                self._keep.append(op)  # its id must stay its own
+        if form.category in ("arithmetic", "compare") or form.rules:
+            found += self._instruction(i, size)
+        return found
+
+    def type_of(self, op: VectorOperand) -> DataType | None:
+        """The element type of an operand; None where it has none."""
+        if isinstance(op, General):
+            return self.body.variable_type(op.var)
+        return op.type if isinstance(op, (Immediate, Indirect)) else None
+
+    def _size(self, var: int) -> int:
+        if var < FIRST_VARIABLE:
+            _, t, count = PREDEFINED_VARIABLES[var]
+            return t.size * count
+        return self.body.variables[var - FIRST_VARIABLE].size
+
+    # -- one operand ---------------------------------------------------------------------------------------
+
+    def _operand(self, form: Form, name: str, op: VectorOperand, size: int, destination: bool) -> Iterator[Violation]:
+        t = self.type_of(op)
+        address_of = name == "src0" and "address-of" in form.rules
+        if t is not None and form.types and not address_of and not form.types & _MEANT.get(t, {str(t)}):
+            allowed = ", ".join(n for n in types.BY_NAME if n in form.types)
+            yield Violation("V034", f"{form.mnemonic} does not take type {t}", f"it takes {allowed}", name)
+        if not destination and op.modifier:
+            bitwise = "bitwise" in form.rules
+            if op.modifier == NOT and form.category == "arithmetic":
+                yield Violation("V037", f"{form.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name)
+            elif bitwise and op.modifier != NOT:
+                yield Violation("V037", f"{form.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}", "bitwise instructions take (~)", name)
+        if isinstance(op, General) and t is not None and op.var:
+            yield from self._region(name, op, t, size, destination)
+
+    def _region(self, name: str, op: General, t: DataType, size: int, destination: bool) -> Iterator[Violation]:
+        v, w, h = op.region
+        h = h or 0
+        index = [k * h for k in range(size)] if w is None else [k // w * (v or 0) + k % w * h for k in range(size)]
+        low = op.row * self.grf_size + op.col * t.size
+        end = low + (max(index) + 1) * t.size
+        room = self._size(op.var)
+        shown = self.body.variable_name(op.var)
+        if end > room:
+            yield Violation("W010", f"the operand reaches to byte {end} of '{shown}', which has {room} bytes", f"it begins at byte {low} and has {size} elements", name)
+        elif (end - 1) // self.grf_size - low // self.grf_size > 1:
+            yield Violation("W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name)
+        if destination or w is None or v is None:
+            return
+        if w > size:
+            yield Violation("V035", f"the region is {w} wide, but the execution size is {size}", f"write <{h * size};{size},{h}>", name)
+        elif w == 1 and h:
+            yield Violation("V035", f"a region of width 1 has a horizontal stride of {h}", f"write <{v};1,0>", name)
+        elif v == 0 and h == 0 and w != 1:
+            yield Violation("V035", f"all elements of the region are the same, but its width is {w}", "write <0;1,0>", name)
+        elif size == w and h and v != w * h:
+            yield Violation("W006", f"the region has one row, but its vertical stride is {v}, not {w * h}", f"write <{w * h};{w},{h}>", name)
+        elif size == 1 and v:
+            yield Violation("W007", f"the region of a single element has a vertical stride of {v}", "write <0;1,0>", name)
+
+    # -- the instruction -----------------------------------------------------------------------------------
+
+    def _instruction(self, i: Instruction, size: int) -> Iterator[Violation]:
+        form, args = i.form, i.args
+        sources = [(f.name, self.type_of(args[f.name])) for f in form.fields if f.kind == "s" and f.name in args]
+        real = [t for _, t in sources if t is not None and (t.is_float or t is types.VF)]
+        if form.category in ("arithmetic", "compare") and real:
+            odd = next(((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None)
+            if odd:
+                yield Violation("V036", f"{form.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0])
+        if form.rules:
+            dst = args.get("dst")
+            if "bitwise" in form.rules and getattr(dst, "modifier", 0) == SAT:
+                yield Violation("V038", f"{form.mnemonic} cannot saturate", "leave out .sat", "dst")
+            if "not-size-2" in form.rules and size == 2:
+                yield Violation("V039", f"{form.mnemonic} does not exist with execution size 2", "", "")
+            if "aligned-16" in form.rules and size > 1:
+                for f in form.fields:
+                    op = args.get(f.name)
+                    if isinstance(op, General) and op.var and op.region != (0, 1, 0):
+                        at = op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+                        if at % 16:
+                            yield Violation("V039", f"{form.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name)
