@@ -239,7 +239,7 @@ class OperandReader:
             raise Problem("V016", f"horizontal stride {stride} does not exist", "it is 0, 1, 2 or 4")
         if destination:
             if w is not None:
-                raise Problem("V017", "a destination has only a horizontal stride", f"write <{stride}>")
+                raise Problem("V017", "a destination has only a horizontal stride", f"write <{stride or 1}>")
             if stride == 0:
                 raise Problem("V016", "the horizontal stride of a destination cannot be 0", "write <1>")
             return None, None, stride

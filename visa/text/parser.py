@@ -93,6 +93,11 @@ class ModuleParser:
         text = self.lines[line - 1].rstrip("\r") if 0 < line <= len(self.lines) else ""
         return Span(self.file, line, column + 1, max(length, 1), text)
 
+    def name_span(self, line: int, name: str) -> Span:
+        """The place of a name in the line that defines it."""
+        m = re.search(rf"(?<![\w%.]){re.escape(name)}(?!\w)", self.lines[line - 1])
+        return self.span(line, m.start() if m else 0, len(name))
+
     def report(self, problem: Problem, line: int, token: Token | None, labels: tuple[Label, ...] = ()) -> None:
         token = problem.token or token
         span = self.span(line, token[2], len(token[1])) if token else self.span(line)
@@ -172,7 +177,7 @@ class ModuleParser:
     def define_label(self, parser: BodyParser, index: int, name: str, s: Statement) -> None:
         if index in parser.label_lines:
             line = parser.label_lines[index]
-            note = Label(self.span(line, self.lines[line - 1].find(name), len(name)), "it was defined here")
+            note = Label(self.name_span(line, name), "it was defined here")
             self.report(Problem("V024", f"label '{name}' is defined twice"), s.line, s.head, (note,))
         parser.label_lines.setdefault(index, s.line)
         parser.body.labels[index].line = s.line
@@ -334,7 +339,7 @@ class ModuleParser:
         self.finish_body()
         if name in self.places:
             line = self.places[name]
-            note = Label(self.span(line, max(self.lines[line - 1].find(name), 0), len(name)), "it was defined here")
+            note = Label(self.name_span(line, name), "it was defined here")
             self.report(Problem("V025", f"'{name}' is defined twice"), s.line, s.tokens[0], (note,))
         self.places[name] = s.line
         is_kernel = s.head[1] == ".kernel"
@@ -374,7 +379,9 @@ class ModuleParser:
                     self.report(Problem(v.code, v.message, v.hint), i.line, token)
         if not body.instructions:
             self.warn("W004", f"'{body.name}' has no instructions", body.line)
-        elif body.instructions[-1].form.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(i.form.mnemonic.endswith("_eot") for i in body.instructions[-1:]):
+        elif body.instructions[-1].form.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(
+            i.form.mnemonic.endswith("_eot") for i in body.instructions[-1:]
+        ):
             self.warn("W003", f"'{body.name}' does not end with {'ret' if body.is_kernel else 'fret'}", body.instructions[-1].line)
         self.check_inputs(body)
 
@@ -409,7 +416,7 @@ class ModuleParser:
                     declared = target.attribute(attribute)
                     if declared is not None and declared.integer != i.args[field]:
                         problem = Problem("V028", f"the call passes {i.args[field]} registers, '{target.name}' declares {attribute}={declared.integer}")
-                        note = Label(self.span(target.line, max(self.lines[target.line - 1].find(target.name), 0), len(target.name)), "the function is here")
+                        note = Label(self.name_span(target.line, target.name), "the function is here")
                         self.report(problem, i.line, self.operand_token(i, field), (note,))
 
     # -- settings of directives ----------------------------------------------------------------------------
@@ -429,7 +436,7 @@ class ModuleParser:
         names, body = parser.operands.names, parser.body
         before = names.declared_here(name)
         if before is not None:
-            note = (Label(self.span(before, max(self.lines[before - 1].find(name), 0), len(name)), "it was declared here"),) if before else ()
+            note = (Label(self.name_span(before, name), "it was declared here"),) if before else ()
             self.report(Problem("V025", f"'{name}' is {'declared twice' if before else 'predefined'}"), s.line, token, note)
             return
         settings = self.settings(s)

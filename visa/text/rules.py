@@ -102,7 +102,9 @@ class Rules:
         room = self._size(op.var)
         shown = self.body.variable_name(op.var)
         if end > room:
-            yield Violation("W010", f"the operand reaches to byte {end} of '{shown}', which has {room} bytes", f"it begins at byte {low} and has {size} elements", name)
+            yield Violation(
+                "W010", f"the operand reaches to byte {end} of '{shown}', which has {room} bytes", f"it begins at byte {low} and has {size} elements", name
+            )
         elif (end - 1) // self.grf_size - low // self.grf_size > 1:
             yield Violation("W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name)
         if destination or w is None or v is None:
@@ -127,7 +129,9 @@ class Rules:
         if form.category in ("arithmetic", "compare") and real:
             odd = next(((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None)
             if odd:
-                yield Violation("V036", f"{form.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0])
+                yield Violation(
+                    "V036", f"{form.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0]
+                )
         if form.rules:
             dst = args.get("dst")
             if "bitwise" in form.rules and getattr(dst, "modifier", 0) == SAT:
@@ -140,4 +144,6 @@ class Rules:
                     if isinstance(op, General) and op.var and op.region != (0, 1, 0):
                         at = op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
                         if at % 16:
-                            yield Violation("V039", f"{form.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name)
+                            yield Violation(
+                                "V039", f"{form.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name
+                            )
