@@ -302,11 +302,13 @@ class OperandReader:
         m = _VECTOR.match(text) if kind in ("VECTOR", "NAME") else None
         if m is None:
             raise Problem("V012", f"'{text}' is not an operand that can stand here", "write V(row,column)")
+        if m["mod"]:
+            raise Problem("V037", f"this operand takes no ({m['mod']})", "write V(row,column)")
         row, col = self._place(split_list(m["place"]) if m["place"] is not None else [])
         index = self.symbol(m["name"], "V").index
         if m["region"] is not None:
             region = self.region(m["region"], False)
-        return General(index, row, col, region, MODIFIERS[m["mod"]])
+        return General(index, row, col, region)
 
     def _indirect(self, text: str, destination: bool) -> Indirect:
         m = _INDIRECT.match(text)

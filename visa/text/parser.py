@@ -27,8 +27,8 @@ from visa.program import (
 )  # fmt: skip
 from visa.text import scanner
 from visa.text.operands import OperandReader, Problem, Symbol, split_list, unescape
-from visa.text.scanner import Statement, Token
 from visa.text.rules import Rules
+from visa.text.scanner import Statement, Token
 from visa.text.shapes import Shapes
 from visa.text.slots import ExecSlot, slots
 from visa.text.suffixes import resolve
@@ -76,10 +76,10 @@ class BodyParser:
 
 
 class ModuleParser:
-    """Reads the statements of a text into a module and collects what is wrong with them."""
+    """Reads the statements of a text into a module and collects what is wrong with them; ``fast``: instructions of known shape go the short way."""
 
-    def __init__(self, text: str, file: str, platform: Platform | None, collector: Collector) -> None:
-        self.file, self.platform, self.collector = file, platform, collector
+    def __init__(self, text: str, file: str, platform: Platform | None, collector: Collector, fast: bool = True) -> None:
+        self.file, self.platform, self.collector, self.fast = file, platform, collector, fast
         self.lines = text.split("\n")
         self.module = Module()
         self.current: BodyParser | None = None
@@ -118,7 +118,7 @@ class ModuleParser:
             return self.module
         for number, raw in enumerate(text.split("\n"), 1):
             line = scanner.strip_line_comment(raw) if "//" in raw else raw
-            if self.current is not None and (known := self.current.shapes.instruction(line, number)) is not None:
+            if self.fast and self.current is not None and (known := self.current.shapes.instruction(line, number)) is not None:
                 self.current.body.instructions.append(known)
                 continue
             statement = scanner.scan_line(line, number)

@@ -1,0 +1,158 @@
+"""Laws of the assembler: the fast path and the long way agree, text and bytes go round, and the real assembler accepts what ours accepts."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import DATA, SHARED, needs_corpus
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import visa
+from visa import AssemblyError
+from visa.cisa import read_module, write_module
+from visa.diagnostics import Collector
+from visa.platforms import find
+from visa.text.parser import ModuleParser
+from visa.text.printer import print_module
+
+GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
+CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
+NUMBER = re.compile(r"(?<![\w.%$#])(?:0x[0-9a-f]+|\d+)(?![\w.])")
+
+
+def assembled(text, platform=None, fast=True):
+    """The bytes and what was said, without ever raising."""
+    collector = Collector(50, frozenset())
+    parser = ModuleParser(text, "x", find(platform) if platform else None, collector, fast)
+    module = parser.run()
+    return (None if collector.error_count else write_module(module)), collector.items
+
+
+def same_both_ways(text, platform=None):
+    fast, said = assembled(text, platform)
+    slow, also_said = assembled(text, platform, fast=False)
+    assert fast == slow and said == also_said
+    return fast
+
+
+def goes_round(data):
+    text = print_module(read_module(data, "x"))
+    assert visa.assemble(text) == data
+    assert print_module(read_module(data, "x")) == text
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_both_ways_on_golden_texts(path):
+    assert same_both_ways(path.read_text())
+
+
+@needs_corpus
+def test_both_ways_on_compiled_kernels():
+    for path in CASES[::9]:
+        assert same_both_ways(path.read_text(), path.parent.name), path
+
+
+@st.composite
+def edited(draw):
+    """A golden text with an instruction changed: other numbers, masks, sizes, names, words left out or twice."""
+    lines = draw(st.sampled_from(GOLDEN)).read_text().split("\n")
+    places = [n for n, line in enumerate(lines) if line.strip() and not line.startswith((".", "//")) and not line.endswith(":")]
+    n = draw(st.sampled_from(places))
+    line = lines[n]
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(["number", "number", "number", "mask", "word", "twice", "negate", "predicate"]))
+        numbers = list(NUMBER.finditer(line))
+        words = line.split()
+        if kind == "number" and numbers:
+            m = draw(st.sampled_from(numbers))
+            line = line[: m.start()] + str(draw(st.sampled_from([0, 1, 2, 3, 4, 8, 16, 32, 64, 255, 256]))) + line[m.end() :]
+        elif kind == "mask":
+            line = re.sub(r"\(M\d(?:_NM)?, ", f"(M{draw(st.integers(1, 8))}{draw(st.sampled_from(['', '_NM']))}, ", line, count=1)
+        elif kind == "word" and len(words) > 1:
+            del words[draw(st.integers(0, len(words) - 1))]
+            line = " ".join(words)
+        elif kind == "twice" and words:
+            k = draw(st.integers(0, len(words) - 1))
+            line = " ".join([*words[:k], words[k], *words[k:]])
+        elif kind == "negate":
+            line = re.sub(r" (V\w*\(\d)", r" (-)\1", line, count=1)
+        elif kind == "predicate" and not line.startswith("("):
+            line = "(P1) " + line
+    lines[n : n + 1] = [line, lines[n], line]
+    return "\n".join(lines)
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck))
+@given(edited())
+def test_edited_texts(text):
+    data = same_both_ways(text)
+    assume(data is not None)
+    goes_round(data)
+
+
+REAL = shutil.which("GenX_IR")
+
+
+def real_accepts(text, folder, platform):
+    """Whether GenX_IR takes a text for a platform, its semantic checks included."""
+    (folder / "t.visaasm").write_text(text)
+    names = {"skl": "SKL", "tgllp": "TGLLP", "xehp": "XeHP_SDV", "dg2": "DG2", "pvc": "PVC", "pvcxt": "PVCXT"}
+    command = [REAL, "t.visaasm", "-platform", names[platform], "-stopafter", "CFG", "-outputCisaBinaryName", "t.isa"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+@pytest.mark.skipif(REAL is None, reason="GenX_IR is not installed")
+def test_the_real_assembler_accepts_the_golden_texts_too(tmp_path):
+    """Ours takes all of them; the real one takes each on some platform."""
+    refused = [p.stem for p in GOLDEN[::4] if not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))]
+    assert refused == []
+
+
+HEAD = """.version 4.1
+.kernel "t"
+.decl VD v_type=G type=d num_elts=64 align=GRF
+.decl VF v_type=G type=f num_elts=64 align=GRF
+.decl VUD v_type=G type=ud num_elts=64 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl T6 v_type=T num_elts=1
+"""
+DIFFERENT = {
+    # line: (ours accepts, the real one accepts, why)
+    "mov (M1, 8) VD(0,0)<1> 0x1ffff:uw": (False, True, "the immediate does not fit; the real one cuts it"),
+    "mov (M1, 8) VD(0,0)<1> 4294967296:d": (False, True, "the immediate does not fit; the real one stores 0"),
+    "mov (M1, 8) VF(0,0)<1> 1.5e3:f": (True, False, "the manual's spelling of a float"),
+    "(P1) min (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, True, "the real one drops the predicate"),
+    "mov (8) VD(0,0)<1> VD(1,0)<1;1,0> {NoMask}": (True, False, "the manual's spelling of a mask"),
+    "MOV (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (True, False, "mnemonics in any case"),
+    "mov (M1, 8) VD(0,0)<1> VD(1,0)<0;4,1>": (True, True, "a warning here"),
+    "add (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (True, True, ""),
+    "add (M1, 8) VF(0,0)<1> VF(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, False, ""),
+    "frc (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "and (M1, 8) VD(0,0)<1> (-)VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) VD(300,0)<1> VD(1,0)<1;1,0>": (False, True, "the real one cuts the row to 8 bits"),
+    "bogus (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) NOPE(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) VD(0,0)<1>": (False, False, ""),
+    "goto (M1, 8) NOWHERE": (False, False, ""),
+}
+
+
+@pytest.mark.parametrize("line", DIFFERENT)
+def test_where_we_differ_from_the_real_assembler(line, tmp_path):
+    text = HEAD + line + "\nret (M1, 1)\n"
+    ours, real, _ = DIFFERENT[line]
+    assert (assembled(text, "skl")[0] is not None) == ours
+    if REAL:
+        assert real_accepts(text, tmp_path, "skl") == real
+
+
+def test_an_error_is_raised_without_a_collector():
+    with pytest.raises(AssemblyError):
+        visa.assemble(HEAD + "bogus\n")
