@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from visa import types
 from visa.cisa.codec import DecodeError, Decoder
-from visa.cisa.references import invalid_reference
+from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import instruction_set
 from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable
@@ -103,7 +104,27 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
             if keep_going is None:
                 raise
             keep_going.extend(error.diagnostics)
+            _drop_dangling(body)
     return module
+
+
+def _dangling(body: Body) -> Iterator[Variable | Input]:
+    """Aliases of variables, and inputs into variables, that do not exist."""
+    for v in body.variables:
+        if v.alias and not exists(body, VARIABLE, v.alias[0]):
+            yield v
+    for i in body.inputs:
+        if i.operand_class > 2 or not exists(body, (VARIABLE, SAMPLERS, SURFACES)[i.operand_class], i.index):
+            yield i
+
+
+def _drop_dangling(body: Body) -> None:
+    """Make the readable part of a damaged body whole in itself."""
+    for item in list(_dangling(body)):
+        if isinstance(item, Variable):
+            item.alias = None
+        else:
+            body.inputs = [i for i in body.inputs if i is not item]
 
 
 def _relocations(r: _Reader, body: Body) -> None:
@@ -151,6 +172,9 @@ class _Bodies:
         if body.is_kernel:
             for _ in range(r.count("<I", 9, f"inputs {part}")):
                 body.inputs.append(Input(*r.take("<BIhH")))
+        for item in _dangling(body):
+            what = f"variable '{item.name}' is an alias" if isinstance(item, Variable) else "an input is the value"
+            raise r.fail(f"{what} of something that does not exist")
         r.what = f"code {part}"
         size, entry = r.take("<II")
         if not body.is_kernel:

@@ -17,6 +17,7 @@ from visa.types import DataType
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
+UNDEFINED_RELATION = 6
 _MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
 
 
@@ -132,6 +133,8 @@ class Rules:
                 yield Violation(
                     "V036", f"{form.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0]
                 )
+        if args.get("rel_op") == UNDEFINED_RELATION:
+            yield Violation("W011", "the comparison has no condition, so its result is undefined", "write cmp.eq, .ne, .gt, .ge, .lt or .le")
         if form.rules:
             dst = args.get("dst")
             if "bitwise" in form.rules and getattr(dst, "modifier", 0) == SAT:
