@@ -196,6 +196,9 @@ class Decoder:
             form = chosen
         for f in form.fields[done:]:
             self._field(f, args)
+        for name, codes in form.enumerated:
+            if args[name] not in codes:
+                raise DecodeError(start, f"{form.mnemonic} has no {name} {args[name]}")
         return Instruction(form, args)
 
     def _field(self, f: Field, args: dict[str, Any]) -> None:

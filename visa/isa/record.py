@@ -33,6 +33,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from visa.isa.enums import ENUMERATED
 from visa.platforms import ALL
 
 
@@ -155,6 +156,15 @@ class Form:
     @cached_property
     def by_name(self) -> dict[str, Field]:
         return {name: f for f in self.fields for name in ([p for p, _ in f.parts] or [f.name])}
+
+    @cached_property
+    def enumerated(self) -> tuple[tuple[str, frozenset[int]], ...]:
+        """Fields of which only some values exist, with these."""
+        found = {n: frozenset(codes.values()) for n, codes in ENUMERATED.items() if n in self.by_name and self.category == "lsc"}
+        for s in self.suffixes:
+            if isinstance(s, Choice) and s.field and s.field in self.by_name:
+                found[s.field] = frozenset(s.values.values()) | ({s.default} if s.default is not None else frozenset())
+        return tuple(found.items())
 
     @cached_property
     def syntax(self) -> str:

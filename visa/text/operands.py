@@ -261,7 +261,8 @@ class OperandReader:
 
     def _region_operand(self, text: str, destination: bool) -> VectorOperand:
         m = _VECTOR.match(text)
-        assert m
+        if m is None:
+            raise Problem("V012", f"'{text}' is not an operand that can stand here")
         modifier = MODIFIERS[m["mod"]]
         if destination and modifier:
             raise Problem("V018", "a destination takes no modifier")

@@ -135,7 +135,7 @@ class ModesSlot(Slot):
             raise Problem("V044", f"'{token[1]}' has {len(parts)} entries, expected {self.what}")
         for name, part in zip(self.names, parts, strict=True):
             if self.form.by_name[name].kind == "s":
-                args[name] = parser.operands.vector(("IMMEDIATE" if ":" in part and part[0] in "0123456789-" else "VECTOR", part, token[2]), False)
+                args[name] = parser.operands.vector(("IMMEDIATE" if ":" in part and part[:1] in set("0123456789-") else "VECTOR", part, token[2]), False)
             else:
                 args[name] = parser.operands.integer(part, 0, 255, name)
 
