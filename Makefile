@@ -1,13 +1,14 @@
 # make demo    builds and runs the samples, checks and shows the results
 # make test    tests, linter and type checker
 # make bench   measures against other tools and writes docs/performance.md
+# make docs    writes the instruction pages out of the table
 # make fuzz    compares the engines on thousands of generated programs
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bench fuzz format clean
+.PHONY: demo test bench fuzz docs format clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,7 +28,10 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 fuzz: $(STAMP)
-	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py
+	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
+
+docs: $(STAMP)
+	$(BIN)/python docs/generate_instructions.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

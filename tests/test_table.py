@@ -80,3 +80,11 @@ def test_no_second_list_of_opcodes():
 def test_semantics_know_no_engine():
     for path in ROOT.glob("vsim/semantics/*.py"):
         assert not re.search(r"import (numpy|llvmlite)|from (numpy|llvmlite|vsim\.(numpy|llvm)_engine)", path.read_text()), path
+
+
+def test_the_reference_pages_are_those_of_the_table():
+    import runpy
+
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_instructions.py"))
+    folder = ROOT / "docs" / "instructions"
+    assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()

@@ -40,5 +40,5 @@ TARGET_BITS = (
 )  # fmt: skip
 TARGET_OUTPUTS = (1 << 3, 1 << 4, 1 << 5, 1 << 6)
 """Mode bits that add one output (source-0 alpha, output mask, depth, stencil) to the four colours."""
-ENUMERATED = {"addr_type": LSC_ADDRESS_TYPES, "addr_size": LSC_ADDRESS_SIZES, "data_size": LSC_DATA_SIZES, "order": LSC_ORDERS}
-"""Fields of LSC messages whose codes have names."""
+ENUMERATED = {"addr_type": LSC_ADDRESS_TYPES, "addr_size": LSC_ADDRESS_SIZES, "data_size": LSC_DATA_SIZES, "order": LSC_ORDERS, "class": LIFETIME_CLASSES}
+"""Fields of LSC messages and of lifetime marks whose codes have names."""

@@ -160,7 +160,7 @@ class Form:
     @cached_property
     def enumerated(self) -> tuple[tuple[str, frozenset[int]], ...]:
         """Fields of which only some values exist, with these."""
-        found = {n: frozenset(codes.values()) for n, codes in ENUMERATED.items() if n in self.by_name and self.category == "lsc"}
+        found = {n: frozenset(codes.values()) for n, codes in ENUMERATED.items() if n in self.by_name and (self.category == "lsc" or n == "class")}
         for s in self.suffixes:
             if isinstance(s, Choice) and s.field and s.field in self.by_name:
                 found[s.field] = frozenset(s.values.values()) | ({s.default} if s.default is not None else frozenset())

@@ -1,0 +1,140 @@
+"""Writes docs/instructions: a page for every mnemonic, out of the instruction table, with an example from the golden texts and its bytes.
+
+Run it as ``make docs``; a test checks that the pages are those of the table.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from visa.cisa.codec import Encoder
+from visa.diagnostics import Collector
+from visa.isa import Choice, Flag, Form, Number, Saturate, instruction_set
+from visa.isa.enums import ENUMERATED
+from visa.isa.record import width_of
+from visa.platforms import PLATFORMS
+from visa.text.parser import parse_module
+from visa.text.slots import slots
+
+MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
+GOLDEN = ROOT / "tests" / "data" / "golden"
+FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
+               "r!": "6 each", "L*": "2 each"}  # fmt: skip
+FIELD_NAMES = {"ec": "execution size and mask", "pr": "predicate", "d": "vector operand, destination", "s": "vector operand, source", "r": "message operand, source",
+               "w": "message operand, destination", "T": "surface", "S": "sampler", "L": "label", "N2": "string", "N4": "string", "r*": "message operands",
+               "r!": "message operands", "L*": "labels", "n": "count"}  # fmt: skip
+
+
+def examples() -> dict[Form, tuple[str, bytes]]:
+    """A line of a golden text for every form that has one, and its bytes."""
+    found: dict[Form, tuple[str, bytes]] = {}
+    for path in sorted(GOLDEN.glob("*.visaasm")):
+        text = path.read_text()
+        lines = text.split("\n")
+        module = parse_module(text, path.name, None, Collector(100))
+        for body in module.bodies:
+            for i in body.instructions:
+                line = re.sub(r"\s*//.*", "", lines[i.line - 1]).strip()
+                found.setdefault(i.form, (line, Encoder().encode(i)))
+    for line in MORE_EXAMPLES:
+        (body,) = parse_module(f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n', "x", None, Collector(100)).bodies
+        found.setdefault(body.instructions[0].form, (line, Encoder().encode(body.instructions[0])))
+    return found
+
+
+def _codes(form: Form, name: str) -> str:
+    """The words of an enumerated field with their codes."""
+    words = {s.field: s.values for s in form.suffixes if isinstance(s, Choice)} | (ENUMERATED if form.category == "lsc" else {})
+    return ": " + ", ".join(f"{code} {word}" for word, code in words[name].items()) if name in words else ""
+
+
+def _suffixes(form: Form) -> list[str]:
+    rows = []
+    for s in form.suffixes:
+        if isinstance(s, Choice):
+            default = next((f"; without it {k}" for k, v in s.values.items() if v == s.default), "")
+            rows.append(f"| `{s.field or 'fixed'}` | {', '.join(f'`.{k}`' for k in s.values)} | one of them{default} |")
+        elif isinstance(s, Flag):
+            rows.append(f"| `{s.word}` | `.{s.word}` | may be left out |")
+        elif isinstance(s, Number):
+            rows.append(f"| `{s.field}` | `.{s.prefix}N` | a number{' in hexadecimal' if s.base == 16 else ''} |")
+        elif isinstance(s, Saturate):
+            rows.append("| saturation | `.sat` | limits the result to the range of the destination |")
+        else:
+            rows.append(f"| flags | {type(s).__name__} | letters or words in angle brackets |")
+    return rows
+
+
+def _encoding(form: Form) -> list[str]:
+    rows = [f"| opcode | 1 | {form.opcode:#04x} |"]
+    for f in form.fields:
+        size = FIELD_SIZES.get(f.kind) or str(width_of(f.kind))
+        if f.parts:
+            shown = ", ".join(f"{n} ({bits} bits)" for n, bits in f.parts)
+            rows.append(f"| {' + '.join(n for n, _ in f.parts)} | {size} | packed from bit 0: {shown} |")
+        elif f.constant is not None or f.copy_of:
+            rows.append(f"| reserved | {size} | {f.constant if f.constant is not None else 'a copy of ' + f.copy_of} |")
+        else:
+            note = FIELD_NAMES.get(f.kind, "unsigned integer" if f.kind != "I" else "signed integer")
+            value = f", here {form.fixed[f.name]}" if f.name in form.fixed else ""
+            when = f", present if bit {f.condition[1]} of {f.condition[0]} is set" if f.condition else ""
+            rows.append(f"| {f.name} | {size} | {note}{value}{when}{_codes(form, f.name)} |")
+    return rows
+
+
+def page(name: str, forms: list[Form], shown: dict[Form, tuple[str, bytes]]) -> str:
+    """The page of a mnemonic; a few have a typed and an untyped form."""
+    out = [f"# {name}", ""]
+    for n, form in enumerate(forms):
+        if len(forms) > 1:
+            out += [f"## Form {n + 1}", ""]
+        out += [form.summary, "", "```", form.syntax, "```", ""]
+        operands = [f"| `{s.name}` | {s.what} |" for s in slots(form)]
+        if operands:
+            out += ["| operand | written as |", "|---|---|", *operands, ""]
+        if form.suffixes:
+            out += ["| suffix | words | |", "|---|---|---|", *_suffixes(form), ""]
+        platforms = [p for p in PLATFORMS if p in form.platforms]
+        types = [t for t in ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df") if t in form.types]
+        out += [f"* Category: {form.category}", f"* Element types: {', '.join(types) or 'those of the message'}"]
+        out += [f"* Platforms: {'all' if len(platforms) == len(PLATFORMS) else ', '.join(platforms)}"]
+        out += [f"* Predicate: {'yes' if form.has_predicate else 'no'}", "", "| field | bytes | contents |", "|---|---|---|", *_encoding(form), ""]
+        if form in shown:
+            line, data = shown[form]
+            out += ["Example, with its bytes:", "", "```", line, data.hex(" "), "```", ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def pages() -> dict[str, str]:
+    """All pages by file name."""
+    shown = examples()
+    by_name: dict[str, list[Form]] = {}
+    for form in instruction_set().forms:
+        if not form.mnemonic.startswith("."):
+            by_name.setdefault(form.mnemonic, []).append(form)
+    found = {f"{name}.md": page(name, forms, shown) for name, forms in by_name.items()}
+    index = ["# Instructions", "", "Generated from the instruction table by `make docs`.", ""]
+    for category in dict.fromkeys(f[0].category for f in by_name.values()):
+        index += [f"## {category}", "", "| instruction | |", "|---|---|"]
+        index += [f"| [{name}]({name}.md) | {forms[0].summary} |" for name, forms in sorted(by_name.items()) if forms[0].category == category] + [""]
+    return found | {"README.md": "\n".join(index).rstrip() + "\n"}
+
+
+def main() -> None:
+    folder = ROOT / "docs" / "instructions"
+    folder.mkdir(exist_ok=True)
+    wanted = pages()
+    for old in folder.glob("*.md"):
+        if old.name not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
