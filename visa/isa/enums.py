@@ -1,5 +1,7 @@
 """Values of sub-operations and modifiers that several chapters share."""
 
+from typing import Any
+
 RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 NO_RELATION = 6
 
@@ -42,3 +44,10 @@ TARGET_OUTPUTS = (1 << 3, 1 << 4, 1 << 5, 1 << 6)
 """Mode bits that add one output (source-0 alpha, output mask, depth, stencil) to the four colours."""
 ENUMERATED = {"addr_type": LSC_ADDRESS_TYPES, "addr_size": LSC_ADDRESS_SIZES, "data_size": LSC_DATA_SIZES, "order": LSC_ORDERS, "class": LIFETIME_CLASSES}
 """Fields of LSC messages and of lifetime marks whose codes have names."""
+GATHER_SIZES = {8: 0, 16: 1, 1: 2}
+PIXEL_SIZES = {8: 0, 16: 1}
+GROUPS: dict[str, tuple[str, dict[Any, int]]] = {
+    "(gather)": ("num_elts", GATHER_SIZES), "(owords)": ("owords", OWORDS), "(simd)": ("simd16", PIXEL_SIZES), "=format": ("format", AVS_FORMATS),
+    "=mode": ("mode", AVS_MODES),
+}  # fmt: skip
+"""Operands in the text that stand for the code of something: the field that they fill, and the codes."""

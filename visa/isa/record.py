@@ -33,7 +33,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from visa.isa.enums import ENUMERATED
+from visa.isa.enums import ENUMERATED, GROUPS
 from visa.platforms import ALL
 
 
@@ -161,6 +161,7 @@ class Form:
     def enumerated(self) -> tuple[tuple[str, frozenset[int]], ...]:
         """Fields of which only some values exist, with these."""
         found = {n: frozenset(codes.values()) for n, codes in ENUMERATED.items() if n in self.by_name and (self.category == "lsc" or n == "class")}
+        found |= {field: frozenset(codes.values()) for word, (field, codes) in GROUPS.items() if word in self.text}
         for s in self.suffixes:
             if isinstance(s, Choice) and s.field and s.field in self.by_name:
                 found[s.field] = frozenset(s.values.values()) | ({s.default} if s.default is not None else frozenset())

@@ -78,7 +78,7 @@ class GatherSlot(Slot):
     """Execution size and mask of gather and scatter, which share one byte."""
 
     what = "(mask, exec_size)"
-    _sizes = {8: 0, 16: 1, 1: 2}
+    _sizes = enums.GATHER_SIZES
 
     def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
         found = execution(token[1])
@@ -513,10 +513,9 @@ def _slot(text: str, form: Form) -> Slot:
         return ExecSlot("exec")
     if text == "(gather)":
         return GatherSlot("num_elts")
-    if text == "(owords)":
-        return CountSlot("owords", enums.OWORDS, "a number of owords")
-    if text == "(simd)":
-        return CountSlot("simd16", {8: 0, 16: 1}, "an execution size of this instruction")
+    if text in ("(owords)", "(simd)"):
+        field, codes = enums.GROUPS[text]
+        return CountSlot(field, codes, "a number of owords" if field == "owords" else "an execution size of this instruction")
     if text == "(block)":
         return BlockSlot("block_width")
     if text.startswith("("):
@@ -524,7 +523,7 @@ def _slot(text: str, form: Form) -> Slot:
     if text.startswith("@"):
         return _lsc_slot(text[1:], form)
     if text.startswith("="):
-        return ChoiceSlot(name[1:], {"format": enums.AVS_FORMATS, "mode": enums.AVS_MODES}[name[1:]])
+        return ChoiceSlot(*enums.GROUPS[name])
     if name == "variable":
         return VariableSlot(name)
     field = form.by_name[name]
