@@ -514,8 +514,8 @@ def _slot(text: str, form: Form) -> Slot:
     if text == "(gather)":
         return GatherSlot("num_elts")
     if text in ("(owords)", "(simd)"):
-        field, codes = enums.GROUPS[text]
-        return CountSlot(field, codes, "a number of owords" if field == "owords" else "an execution size of this instruction")
+        coded, codes = enums.GROUPS[text]
+        return CountSlot(coded, codes, "a number of owords" if coded == "owords" else "an execution size of this instruction")
     if text == "(block)":
         return BlockSlot("block_width")
     if text.startswith("("):
