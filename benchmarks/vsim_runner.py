@@ -15,7 +15,7 @@ from visa.image import read_image
 from vlink import link
 from vsim.abi import bind
 from vsim.launch import Launch
-from vsim.llvm_engine import compiler, native
+from vsim.llvm_engine import compiler, engine, native
 from vsim.program import Program
 
 
@@ -23,29 +23,33 @@ def compile_milliseconds(program: Program, launch: Launch) -> float:
     """From the syntax tree to object code."""
     bound = bind(program.interface(launch.kernel), launch, program.memory, program.buffers)
     start = time.perf_counter()
-    text, _ = compiler.module_text(bound, True)
+    text, _ = compiler.module_text(bound, True, engine.row_of(bound))
     native.compile_object(text)
     return (time.perf_counter() - start) * 1e3
 
 
-def main() -> None:
-    name, device, scale, repeats, threads, engine, path = sys.argv[1:8]
+def load(name: str, device: str) -> Program:
+    """A benchmark kernel, assembled and linked."""
     folder = CORPUS / name / device
     objects = [assemble_text(p.read_text(), p.name, device).object_bytes() for p in sorted(folder.glob("*.visaasm"))]
-    image = read_image(link(objects, folder / "ze_info.yaml").to_bytes())
-    program = Program(image)
+    return Program(read_image(link(objects, folder / "ze_info.yaml").to_bytes()))
+
+
+def main() -> None:
+    name, device, scale, repeats, threads, which, path = sys.argv[1:8]
+    program = load(name, device)
     work = KERNELS[name](int(scale))
     kernel = program.kernels[0]
 
     def once() -> float:
         start = time.perf_counter()
-        program.launch(kernel, work.global_size, work.local_size, work.args, engine=engine, threads=int(threads))
+        program.launch(kernel, work.global_size, work.local_size, work.args, engine=which, threads=int(threads))
         return (time.perf_counter() - start) * 1e3
 
     first = once()
     np.save(path, work.args[work.result])
-    report = {"first": first, "times": [once() for _ in range(int(repeats))], "instructions": len(image.module.kernels[0].instructions)}
-    if engine == "llvm":
+    report = {"first": first, "times": [once() for _ in range(int(repeats))], "instructions": len(program.image.module.kernels[0].instructions)}
+    if which == "llvm":
         arguments = [program._argument(kernel, n, a) for n, a in enumerate(work.args)]
         report["compile"] = min(compile_milliseconds(program, Launch(kernel, work.global_size, work.local_size, (0, 0, 0), arguments)) for _ in range(3))
     print(json.dumps(report))

@@ -136,7 +136,7 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     return found
 
 
-def _row(bound: Bound) -> int:
+def row_of(bound: Bound) -> int:
     """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0."""
     x, y, _ = bound.local_size
     if x % bound.simd == 0:
@@ -192,7 +192,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
     items = whole.size[0] * whole.size[1] * whole.size[2]
     full = items % bound.simd == 0 and not any(partial_flags)
-    code = _code(state, bound, full, _row(bound) if full else 0)
+    code = _code(state, bound, full, row_of(bound) if full else 0)
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
