@@ -6,11 +6,7 @@ Run it as ``make docs``; a test checks that the pages are those of the table.
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
-
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
 
 from visa.cisa.codec import Encoder
 from visa.diagnostics import Collector
@@ -21,6 +17,7 @@ from visa.platforms import PLATFORMS
 from visa.text.parser import parse_module
 from visa.text.slots import slots
 
+ROOT = Path(__file__).parent.parent
 MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
 GOLDEN = ROOT / "tests" / "data" / "golden"
 FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
