@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import struct
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from visa.container import LINES, VISA, Container
 from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
+from visa.memory import paused_collection
 from visa.platforms import find
 from visa.program import Body, Module
 from visa.text.parser import parse_module
@@ -42,16 +42,11 @@ def assemble_text(text: str, file: str = "<text>", platform: str | None = None, 
         AssemblyError: with every error found, up to ``max_errors``.
     """
     collector = Collector(max_errors, silent)
-    collecting = gc.isenabled()
-    gc.disable()  # the syntax tree is large and free of cycles
-    try:
+    with paused_collection():
         module = parse_module(text, file, platform, collector)
         if collector.error_count:
             raise AssemblyError(collector.items)
         return Assembly(module, write_module(module), collector.items, platform)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def call_targets(body: Body) -> list[tuple[str, str, int]]:

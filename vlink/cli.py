@@ -11,6 +11,7 @@ import sys
 from visa.command import parser, platform_name, run
 from visa.diagnostics import Diagnostic, LinkError, Span
 from visa.files import UsageError, read_bytes, read_text, write_bytes
+from visa.memory import paused_collection
 
 
 def options() -> argparse.ArgumentParser:
@@ -38,6 +39,11 @@ def options() -> argparse.ArgumentParser:
 
 def vlink(given: argparse.Namespace) -> int:
     """Link the inputs into one output."""
+    with paused_collection():
+        return _link(given)
+
+
+def _link(given: argparse.Namespace) -> int:
     from vlink.linker import Linker, LinkOptions
     from vlink.map_file import map_text
     from vlink.map_file import why_live as chain

@@ -11,6 +11,7 @@ from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
 from visa.files import read_bytes
 from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, Image
+from visa.memory import paused_collection
 from visa.platforms import PLATFORMS, find
 from visa.program import Body, Instruction, Module
 from vlink.inputs import VOID_PROGRAM, ObjectFile, archive_members, is_archive, read_object
@@ -119,15 +120,21 @@ class Linker:
 
     def pull_members(self) -> None:
         """Take archive members that define what is still undefined, until nothing changes."""
-        left = [(m, {b.name for b in m.module.functions}) for _, members in self.archives for m in members]
-        while left:
-            defined = {b.name for o in self.objects for b in o.module.functions}
-            wanted = {r.name for o in self.objects for b in o.module.bodies for r in self.references(Definition(o, b))} - defined
-            taken = next((entry for entry in left if entry[1] & wanted), None)
-            if taken is None:
-                return
-            self.objects.append(taken[0])
-            left.remove(taken)
+        providers: dict[str, ObjectFile] = {}
+        for _, members in self.archives:
+            for member in members:
+                for body in member.module.functions:
+                    providers.setdefault(body.name, member)
+        defined = {b.name for o in self.objects for b in o.module.functions}
+        taken: set[int] = set()
+        for o in self.objects:  # grows while it is walked
+            for body in o.module.bodies:
+                for reference in self.references(Definition(o, body)):
+                    provider = providers.get(reference.name) if reference.name not in defined else None
+                    if provider is not None and id(provider) not in taken:
+                        taken.add(id(provider))
+                        self.objects.append(provider)
+                        defined |= {b.name for b in provider.module.functions}
 
     def index(self) -> None:
         self.definitions = [Definition(o, b) for o in self.objects for b in [*o.kernels, *o.module.functions]]
@@ -305,7 +312,7 @@ class Linker:
         live = self.reachable()
         keep_all = not (self.options.gc_sections or self.options.entries)
         kept = [d for d in self.definitions if keep_all or d in live]
-        discarded = [(d, "not reached from any entry") for d in self.definitions if d not in set(kept)]
+        discarded = [] if keep_all else [(d, "not reached from any entry") for d in self.definitions if d not in live]
         discarded += [(Definition(o, k), "the compiler's placeholder kernel") for o in self.objects for k in o.module.kernels if k.name == VOID_PROGRAM]
         kept.sort(key=lambda d: not d.body.is_kernel)
         module = Module(self.objects[0].module.version, [d.body for d in kept if d.body.is_kernel], [d.body for d in kept if not d.body.is_kernel])
@@ -338,7 +345,7 @@ class Linker:
         numbers = {d: i for i, d in enumerate(kept)}
         kernels = len(image.module.kernels)
         for d, i in numbers.items():
-            size = sum(1 for _ in d.body.instructions)
+            size = len(d.body.instructions)
             binding = STB_GLOBAL if d.body.is_kernel or d.body.is_exported else STB_LOCAL
             image.symbols.append(Symbol(d.body.name, image.function_at(i), size, binding=binding, section=".visa"))
         for name, (section, offset, size) in self.data_symbols.items():
@@ -388,12 +395,13 @@ def link(objects: Sequence[str | os.PathLike[str] | bytes], ze_info: str | os.Pa
         LinkError: undefined, duplicate or mismatched symbols; all of them in ``diagnostics``.
         FormatError: an input is damaged.
     """
-    linker = Linker(options or LinkOptions())
-    for number, item in enumerate(objects):
-        if isinstance(item, bytes):
-            linker.add_bytes(item, f"<object {number}>")
-        else:
-            linker.add_file(os.fspath(item))
-    if ze_info is not None:
-        linker.add_info(*((ze_info, "<ze_info>") if isinstance(ze_info, bytes) else (read_bytes(os.fspath(ze_info)), os.fspath(ze_info))))
-    return linker.run().image
+    with paused_collection():
+        linker = Linker(options or LinkOptions())
+        for number, item in enumerate(objects):
+            if isinstance(item, bytes):
+                linker.add_bytes(item, f"<object {number}>")
+            else:
+                linker.add_file(os.fspath(item))
+        if ze_info is not None:
+            linker.add_info(*((ze_info, "<ze_info>") if isinstance(ze_info, bytes) else (read_bytes(os.fspath(ze_info)), os.fspath(ze_info))))
+        return linker.run().image

@@ -23,35 +23,71 @@ def map_text(linked: Linked) -> str:
         for reference, target in linked.edges[d]:
             place = target.body.name if target else "data" if reference.name in linked.data_symbols else "undefined"
             out.append(f"  {d.body.name} -> {reference.name} ({reference.instruction.form.mnemonic}, instruction {reference.number}, {place})")
-    out += ["", "Call depth"]
+    out += ["", "Deepest call chain of each kernel"]
+    chains = _Chains(linked)
     for d in linked.definitions:
         if d.body.is_kernel:
-            depth = _depth(linked, d, ())
-            out.append(f"  {d.body.name}: {'recursive' if depth is None else depth}")
+            out.append(f"  {d.body.name}: {chains.text(d)}")
     if linked.discarded:
         out += ["", "Discarded"] + [f"  {d.body.name} ({d.object.name}): {why}" for d, why in linked.discarded]
     return "\n".join(out) + "\n"
 
 
-def _depth(linked: Linked, d: Definition, path: tuple[Definition, ...]) -> int | None:
-    if d in path:
-        return None
-    deepest = 0
-    for target in {t for _, t in linked.edges.get(d, []) if t}:
-        below = _depth(linked, target, (*path, d))
-        if below is None:
-            return None
-        deepest = max(deepest, below + 1)
-    return deepest
+class _Chains:
+    """Longest chains of calls, worked out once for every function."""
+
+    def __init__(self, linked: Linked) -> None:
+        self.linked = linked
+        self.best: dict[Definition, tuple[int, Definition | None] | None] = {}  # None: recursive
+
+    def _targets(self, d: Definition) -> list[Definition]:
+        return list(dict.fromkeys(t for _, t in self.linked.edges.get(d, []) if t))
+
+    def _work_out(self, start: Definition) -> None:
+        """Depth-first, without Python's own stack, for calls may be nested deeply."""
+        path = [(start, iter(self._targets(start)))]
+        open_now = {start}
+        while path:
+            d, targets = path[-1]
+            target = next(targets, None)
+            if target is None:
+                path.pop()
+                open_now.discard(d)
+                below = [(t, self.best[t]) for t in self._targets(d) if t in self.best]
+                if d not in self.best:
+                    known = [(depth[0] + 1, t) for t, depth in below if depth is not None]
+                    self.best[d] = None if any(depth is None for _, depth in below) else max(known, key=lambda k: k[0], default=(0, None))
+            elif target in open_now:
+                for open_one, _ in path[next(n for n, (p, _) in enumerate(path) if p is target) :]:
+                    self.best[open_one] = None
+            elif target not in self.best:
+                open_now.add(target)
+                path.append((target, iter(self._targets(target))))
+
+    def text(self, kernel: Definition) -> str:
+        """The chain of a kernel, or that there is no longest one."""
+        if kernel not in self.best:
+            self._work_out(kernel)
+        found = self.best[kernel]
+        if found is None:
+            return "recursive"
+        names, place = [kernel.body.name], found[1]
+        while place is not None:
+            names.append(place.body.name)
+            below = self.best[place]
+            place = below[1] if below else None
+        return f"{found[0]} deep: {' > '.join(names)}"
 
 
 def why_live(linked: Linked, name: str) -> str:
     """A chain of references from an entry to a symbol."""
     users: dict[Definition, Definition] = {}
     work = [d for d in linked.definitions if d.body.is_kernel]
+    seen = set(work)
     for d in work:
         for _, target in linked.edges[d]:
-            if target and target not in users and target not in work:
+            if target and target not in seen:
+                seen.add(target)
                 users[target] = d
                 work.append(target)
     found = next((d for d in linked.definitions if d.body.name == name), None)

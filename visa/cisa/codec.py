@@ -62,6 +62,15 @@ def encode_exec(execution: Execution) -> int:
     return execution.size.bit_length() - 1 | execution.mask << 4
 
 
+@functools.cache
+def plain_operands(form: Form) -> tuple[tuple[str, bool], ...] | None:
+    """Names of the operands of a form that is nothing but mask, predicate and operands, each with whether it is a message operand; else None."""
+    plain = [f.kind for f in form.fields[:2]] == ["ec", "pr"] and not any(f.condition or f.copy_of or f.constant is not None for f in form.fields)
+    if not plain or any(f.kind not in ("d", "s", "r", "w") for f in form.fields[2:]):
+        return None
+    return tuple((f.name, f.kind in ("r", "w")) for f in form.fields[2:])
+
+
 class Encoder:
     """Encodes instructions; remembers the bytes of operands that it has seen.
 
@@ -74,17 +83,13 @@ class Encoder:
         self._keep: list[VectorOperand | Raw] = []
         self._heads: dict[tuple[Form, Execution, PredicateControl | None], bytes] = {}
         self._emitters: dict[Form, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
-        self._plain: dict[Form, tuple[str, ...] | None] = {}
 
     def encode(self, instruction: Instruction) -> bytes:
         form, args = instruction.form, instruction.args
-        if form not in self._plain:
-            kinds = [f.kind for f in form.fields]
-            plain = kinds[:2] == ["ec", "pr"] and all(f.kind in ("d", "s", "r", "w") and not f.condition and not f.copy_of for f in form.fields[2:])
-            self._plain[form] = tuple(f.name for f in form.fields[2:]) if plain else None
-            self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
-        names = self._plain[form]
-        if names is None:
+        plain = plain_operands(form)
+        if plain is None:
+            if form not in self._emitters:
+                self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
             return b"".join([form.opcode.to_bytes(1, "little"), *[emit(args) for emit in self._emitters[form]]])
         key = (form, args["exec"], args["pred"])
         head = self._heads.get(key)
@@ -92,7 +97,7 @@ class Encoder:
             head = self._heads[key] = struct.pack("<BBH", form.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"]))
         seen = self._seen
         parts = [head]
-        for name in names:
+        for name, _ in plain:
             op = args[name]
             data = seen.get(id(op))
             if data is None:
@@ -152,18 +157,20 @@ class Encoder:
 _INTEGER_FORMATS = {"B": "<B", "H": "<H", "W": "<I", "I": "<i", "T": "<B", "S": "<B", "L": "<H", "N2": "<H", "N4": "<I"}
 
 
+_EXECUTIONS = tuple(Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
+
+
 @functools.cache
 def _size_of(fmt: str) -> int:
     return struct.calcsize(fmt)
 
 
 class Decoder:
-    """Decodes instructions out of a byte string."""
+    """Decodes instructions out of a byte string; ``operands`` are those that other bodies of the module had already."""
 
-    def __init__(self, table: InstructionSet, data: bytes, position: int, end: int) -> None:
+    def __init__(self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]) -> None:
         self._table, self._data, self.position, self._end = table, data, position, end
-        self._vectors: dict[bytes, VectorOperand] = {}
-        self._executions = [Execution(1 << (byte & 15), byte >> 4) for byte in range(256)]
+        self._vectors = operands
 
     def _take(self, fmt: str) -> Any:
         size = _size_of(fmt)
@@ -183,6 +190,12 @@ class Decoder:
         args: dict[str, Any] = {}
         form = forms[0]
         done = 0
+        if len(forms) == 1 and (plain := plain_operands(form)) is not None:
+            self._execution(args)
+            args["pred"] = self._predicate(self._take("<H"))
+            for name, message in plain:
+                args[name] = Raw(*self._take("<IH")) if message else self._vector()
+            return Instruction(form, args)
         if len(forms) > 1:
             chosen = None
             while chosen is None:
@@ -217,10 +230,7 @@ class Decoder:
                 args[part] = value & ((1 << bits) - 1)
                 value >>= bits
         elif kind == "ec":
-            byte = self._take("<B")
-            if byte & 15 > 5:
-                raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
-            args["exec"] = self._executions[byte]
+            self._execution(args)
         elif kind == "pr":
             args["pred"] = self._predicate(self._take("<H"))
         elif kind in ("d", "s"):
@@ -238,6 +248,12 @@ class Decoder:
             args["#" + name] = self._take("<B")
         else:
             args[name] = self._take(_INTEGER_FORMATS[kind])
+
+    def _execution(self, args: dict[str, Any]) -> None:
+        byte = self._take("<B")
+        if byte & 15 > 5:
+            raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
+        args["exec"] = _EXECUTIONS[byte]
 
     def _predicate(self, code: int) -> PredicateControl | None:
         if not code & 0xFFF:

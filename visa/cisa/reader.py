@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,8 @@ from visa.cisa.codec import DecodeError, Decoder
 from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import instruction_set
-from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable
+from visa.operands import VectorOperand
+from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable, predefined_strings
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 
@@ -92,6 +94,7 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
         _relocations(r, body)
         module.functions.append(body)
         places.append((body, offset, size))
+    operands: dict[bytes, VectorOperand] = {}
     for body, offset, size in places:
         r.what = f"body of {body.name}"
         if offset + size > len(data) or (offset < r.position and size):
@@ -99,13 +102,25 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
         if not size:
             continue
         try:
-            _Bodies(r, offset, size).read(body)
+            _Bodies(r, offset, size, operands).read(body)
         except FormatError as error:
             if keep_going is None:
                 raise
             keep_going.extend(error.diagnostics)
             _drop_dangling(body)
     return module
+
+
+@functools.cache
+def _predefined(version: tuple[int, int]) -> tuple[tuple[str, ...], bytes]:
+    strings = predefined_strings(version)
+    return strings, "".join(s + "\0" for s in strings).encode()
+
+
+def _usual_strings(name: str, version: tuple[int, int]) -> tuple[list[str], bytes]:
+    """The strings with which nearly every pool begins, and their bytes: the body's name and the predefined names."""
+    strings, data = _predefined(version)
+    return [name, *strings], name.encode("utf-8", "surrogateescape") + b"\0" + data
 
 
 def _dangling(body: Body) -> Iterator[Variable | Input]:
@@ -134,7 +149,8 @@ def _relocations(r: _Reader, body: Body) -> None:
 
 
 class _Bodies:
-    def __init__(self, r: _Reader, offset: int, size: int) -> None:
+    def __init__(self, r: _Reader, offset: int, size: int, operands: dict[bytes, VectorOperand]) -> None:
+        self.operands = operands
         # A body is read from its own slice, so that damage cannot lead into the next one.
         self.r = _Reader(r.data[: offset + size], r.name)
         self.r.position = self.start = offset
@@ -142,7 +158,12 @@ class _Bodies:
     def read(self, body: Body) -> None:
         r = self.r
         part = f"of {body.name}"
-        for _ in range(r.count("<I", 1, f"strings {part}")):
+        count = r.count("<I", 1, f"strings {part}")
+        usual = _usual_strings(body.name, body.version)
+        if count > len(usual[0]) and r.data.startswith(usual[1], r.position):
+            body.strings += usual[0]
+            r.position += len(usual[1])
+        for _ in range(count - len(body.strings)):
             end = r.data.find(b"\0", r.position)
             if end < 0:
                 raise r.fail("a string does not end")
@@ -186,7 +207,7 @@ class _Bodies:
         self.code(body, position, position + size)
 
     def code(self, body: Body, position: int, end: int) -> None:
-        decoder = Decoder(instruction_set(body.version), self.r.data, position, end)
+        decoder = Decoder(instruction_set(body.version), self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
         try:
             while decoder.position < end:

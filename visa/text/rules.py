@@ -18,6 +18,7 @@ from visa.types import DataType
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
 UNDEFINED_RELATION = 6
+_INTEGER, _REAL = 1, 2
 _MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
 
 
@@ -36,7 +37,7 @@ class Rules:
 
     def __init__(self, body: Body, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
         self.body, self.grf_size, self.silent = body, grf_size, silent
-        self._fine: set[tuple[int, int, int]] = set()
+        self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
         self._operands: dict[Form, tuple[tuple[str, bool], ...]] = {}
 
@@ -50,20 +51,27 @@ class Rules:
         execution = args.get("exec")
         size = execution.size if execution else 1
         found: list[Violation] = []
+        kinds = 0
         for name, destination in names:
             op = args[name]
             key = (id(op), size, id(form))
-            if key in self._fine:
-                continue
-            broken = [v for v in self._operand(form, name, op, size, destination) if v.code not in self.silent]
-            if broken:
-                found += broken
-            else:
-                self._fine.add(key)
-                self._keep.append(op)  # its id must stay its own
-        if form.category in ("arithmetic", "compare") or form.rules:
+            kind = self._fine.get(key)
+            if kind is None:
+                kind = 0 if destination else self._kind(op)
+                broken = [v for v in self._operand(form, name, op, size, destination) if v.code not in self.silent]
+                if broken:
+                    found += broken
+                else:
+                    self._fine[key] = kind
+                    self._keep.append(op)  # its id must stay its own
+            kinds |= kind
+        if form.rules or (kinds == _INTEGER | _REAL and form.category in ("arithmetic", "compare")) or "rel_op" in args:
             found += self._instruction(i, size)
         return found
+
+    def _kind(self, op: VectorOperand) -> int:
+        t = self.type_of(op)
+        return 0 if t is None else _REAL if t.is_float or t is types.VF else _INTEGER
 
     def type_of(self, op: VectorOperand) -> DataType | None:
         """The element type of an operand; None where it has none."""

@@ -1,0 +1,19 @@
+"""Python's garbage collector and large syntax trees."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def paused_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: a syntax tree is large and free of cycles, and walking it again and again takes longer than making it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
