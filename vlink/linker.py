@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
@@ -42,6 +43,11 @@ class Definition:
     @property
     def place(self) -> Span:
         return Span(self.object.name, 0)
+
+    @cached_property
+    def declares(self) -> dict[str, int]:
+        """Attributes with their integer values."""
+        return {a.name: a.integer for a in self.body.attributes}
 
 
 @dataclass(eq=False)
@@ -120,6 +126,8 @@ class Linker:
 
     def pull_members(self) -> None:
         """Take archive members that define what is still undefined, until nothing changes."""
+        if not self.archives:
+            return
         providers: dict[str, ObjectFile] = {}
         for _, members in self.archives:
             for member in members:
@@ -205,15 +213,15 @@ class Linker:
             return
         args, body = reference.instruction.args, target.body
         for what, given, attribute in (("argument", args["arg_grf"], "ArgSize"), ("return value", args["ret_grf"], "RetValSize")):
-            declared = body.attribute(attribute)
-            if declared is not None and declared.integer != given:
-                note = Label(target.place, f"'{body.name}' declares {attribute}={declared.integer}")
-                self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{body.name}' has {declared.integer}", reference.source.place,
+            declared = target.declares.get(attribute)
+            if declared is not None and declared != given:
+                note = Label(target.place, f"'{body.name}' declares {attribute}={declared}")
+                self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{body.name}' has {declared}", reference.source.place,
                            "caller and callee must agree", (note,))  # fmt: skip
-        caller, callee = reference.source.body.attribute("SimdSize"), body.attribute("SimdSize")
-        if caller and callee and caller.integer != callee.integer:
-            note = Label(target.place, f"'{body.name}' has SIMD size {callee.integer}")
-            self.error("L015", f"{reference.where} is SIMD{caller.integer}, '{body.name}' is SIMD{callee.integer}", reference.source.place, labels=(note,))
+        caller, callee = reference.source.declares.get("SimdSize"), target.declares.get("SimdSize")
+        if caller is not None and callee is not None and caller != callee:
+            note = Label(target.place, f"'{body.name}' has SIMD size {callee}")
+            self.error("L015", f"{reference.where} is SIMD{caller}, '{body.name}' is SIMD{callee}", reference.source.place, labels=(note,))
 
     def check_platforms(self) -> tuple[str, int]:
         """The platform of the image and its register size."""

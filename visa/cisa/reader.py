@@ -19,8 +19,9 @@ _VERSIONS = ((4, 0), (4, 1), (4, 2))
 
 
 class _Reader:
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data, self.name, self.position, self.what = data, name, 0, "header"
+    def __init__(self, data: bytes, name: str, position: int = 0, end: int | None = None) -> None:
+        self.data, self.name, self.position, self.what = data, name, position, "header"
+        self.end = len(data) if end is None else end
 
     def fail(self, message: str, offset: int | None = None, code: str = "C001", hint: str = "") -> FormatError:
         at = self.position if offset is None else offset
@@ -28,14 +29,14 @@ class _Reader:
 
     def take(self, fmt: str) -> Any:
         size = struct.calcsize(fmt)
-        if self.position + size > len(self.data):
+        if self.position + size > self.end:
             raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
         values = struct.unpack_from(fmt, self.data, self.position)
         self.position += size
         return values[0] if len(values) == 1 else values
 
     def bytes(self, size: int) -> bytes:
-        if self.position + size > len(self.data):
+        if self.position + size > self.end:
             raise self.fail(f"the file ends here, {size} more bytes expected")
         self.position += size
         return self.data[self.position - size : self.position]
@@ -49,7 +50,7 @@ class _Reader:
         self.what = what
         start = self.position
         number: int = self.take(fmt)
-        if number * record > len(self.data) - self.position:
+        if number * record > self.end - self.position:
             raise self.fail(f"{number} records cannot follow in {len(self.data) - self.position} bytes", start)
         return number
 
@@ -151,20 +152,20 @@ def _relocations(r: _Reader, body: Body) -> None:
 class _Bodies:
     def __init__(self, r: _Reader, offset: int, size: int, operands: dict[bytes, VectorOperand]) -> None:
         self.operands = operands
-        # A body is read from its own slice, so that damage cannot lead into the next one.
-        self.r = _Reader(r.data[: offset + size], r.name)
-        self.r.position = self.start = offset
+        # A body is read from its own bytes, so that damage cannot lead into the next one.
+        self.r = _Reader(r.data, r.name, offset, offset + size)
+        self.start = offset
 
     def read(self, body: Body) -> None:
         r = self.r
         part = f"of {body.name}"
         count = r.count("<I", 1, f"strings {part}")
         usual = _usual_strings(body.name, body.version)
-        if count > len(usual[0]) and r.data.startswith(usual[1], r.position):
+        if count > len(usual[0]) and r.data.startswith(usual[1], r.position, r.end):
             body.strings += usual[0]
             r.position += len(usual[1])
         for _ in range(count - len(body.strings)):
-            end = r.data.find(b"\0", r.position)
+            end = r.data.find(b"\0", r.position, r.end)
             if end < 0:
                 raise r.fail("a string does not end")
             body.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
@@ -172,12 +173,14 @@ class _Bodies:
         body.name_index = r.take("<I")
         new = body.version >= (4, 2)
         for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
-            string = r.take("<I")
-            code = r.take("<B")
-            code, align = (code, r.take("<B")) if new else (code & 15, code >> 4)
+            at = r.position + 4
+            if new:
+                string, code, align, elements, index, byte, _, attributes = r.take("<IBBHIHBB")
+            else:
+                string, code, elements, index, byte, _, attributes = r.take("<IBHIHBB")
+                code, align = code & 15, code >> 4
             if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
-                raise r.fail(f"type {code} with alignment {align} does not exist", r.position - 1)
-            elements, index, byte, _, attributes = r.take("<HIHBB")
+                raise r.fail(f"type {code} with alignment {align} does not exist", at)
             alias = (index, byte) if index or byte else None
             body.variables.append(Variable(string, self.string(body, string), types.BY_CODE[code], elements, align, alias, self.attributes(body, attributes)))
         for items, what in ((body.addresses, "addresses"), (body.predicates, "predicates")):
@@ -202,7 +205,7 @@ class _Bodies:
             body.input_size, body.return_size = r.take("<BB")
         body.attributes = self.attributes(body, r.take("<H"))
         position = self.start + entry
-        if position < r.position or position + size > len(r.data):
+        if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
         self.code(body, position, position + size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from visa.cisa.codec import Encoder
+from visa.memory import paused_collection
 from visa.program import Attribute, Body, Declared, Module
 
 _MAGIC = b"CISA"
@@ -12,6 +13,11 @@ _MAGIC = b"CISA"
 
 def write_module(module: Module) -> bytes:
     """The bytes of a module; nothing in them depends on time or place."""
+    with paused_collection():
+        return _write(module)
+
+
+def _write(module: Module) -> bytes:
     encoder = Encoder()
     bodies = [_Body(b, encoder) for b in module.bodies]
     names = [b.name.encode("utf-8", "surrogateescape") for b in module.bodies]
