@@ -1,0 +1,38 @@
+"""The documents' commands, run as a reader would."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(file|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(command, folder):
+    """What a command prints, and its exit code if it is not 0."""
+    tools = "|".join(("vasm", "vdis", "vlink", "vsim"))
+    words = re.sub(rf"^({tools})\b", lambda m: f"'{sys.executable}' -m {m[1]}", command)
+    done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    return done.stdout + done.stderr + (f"(exit {done.returncode})\n" if done.returncode else "")
+
+
+def matches(shown, expected):
+    """Whether the output is as written; ``...`` on a line of its own stands for any lines."""
+    pattern = "".join("(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected.splitlines())
+    return re.fullmatch(pattern, shown) is not None
+
+
+@pytest.mark.parametrize("name", ["linking.md"])
+def test_commands(name, tmp_path):
+    for kind, file, contents in BLOCK.findall((ROOT / "docs" / name).read_text()):
+        if kind == "file":
+            (tmp_path / file).write_text(contents)
+            continue
+        for part in re.split(r"^\$ ", contents, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            shown = run(command, tmp_path)
+            assert matches(shown, expected), f"$ {command}\n{shown}"
