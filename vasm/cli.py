@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from dataclasses import replace
 
 from visa.command import parser, platform_name, positive, run
@@ -13,7 +14,7 @@ from visa.files import UsageError, read_text, report, write_bytes
 
 def options() -> argparse.ArgumentParser:
     """The command line."""
-    p = parser("vasm", "Assemble vISA text.")
+    p = parser("vasm", "Assemble vISA text, or text for the CTM target.")
     p.add_argument("files", nargs="*", metavar="FILE", help="vISA texts, - for standard input")
     p.add_argument("-o", dest="output", metavar="FILE", help="output file, - for standard output")
     p.add_argument("--out-dir", metavar="DIR", help="directory for the outputs of several inputs")
@@ -51,6 +52,12 @@ def vasm(given: argparse.Namespace) -> int:
         target = output or _target(file, out_dir, bare)
         try:
             text = read_text(file)
+            if is_ctm_text(file, text):
+                from ctm.assembler import assemble
+
+                write_bytes(target, assemble(text, file, given.max_errors).to_bytes())
+                _make_rule(given, target, file)
+                continue
             from vasm.assembler import assemble_text
 
             assembly = assemble_text(text, file, given.platform, given.max_errors, silent)
@@ -64,9 +71,7 @@ def vasm(given: argparse.Namespace) -> int:
                 from vasm.listing import listing_text
 
                 write_bytes(given.listing, listing_text(assembly, text).encode())
-            if given.dependencies or given.dependency_file:
-                rule = f"{target}: {file}\n"
-                write_bytes(given.dependency_file or os.path.splitext(target)[0] + ".d", rule.encode())
+            _make_rule(given, target, file)
         except AssemblyError as error:
             failed = True
             found += _judge(error.diagnostics, fatal)
@@ -76,6 +81,16 @@ def vasm(given: argparse.Namespace) -> int:
     if found or given.error_format in ("json", "sarif"):
         report(found, given.error_format, "vasm")
     return int(failed)
+
+
+def is_ctm_text(file: str, text: str) -> bool:
+    """Whether a text is for the CTM target: by its suffix, or because it says so."""
+    return file.endswith(".ctm") or re.search(r"^\s*\.target\s+ctm\b", text, re.MULTILINE) is not None
+
+
+def _make_rule(given: argparse.Namespace, target: str, file: str) -> None:
+    if given.dependencies or given.dependency_file:
+        write_bytes(given.dependency_file or os.path.splitext(target)[0] + ".d", f"{target}: {file}\n".encode())
 
 
 def _explain(code: str) -> int:

@@ -6,6 +6,7 @@ import argparse
 
 from visa.command import parser, run
 from visa.diagnostics import Diagnostic
+from visa.elf import is_ctm
 from visa.files import read_bytes, report, write_bytes
 
 
@@ -20,12 +21,17 @@ def options() -> argparse.ArgumentParser:
 
 def vdis(given: argparse.Namespace) -> int:
     """Disassemble one file."""
+    name = "<stdin>" if given.file == "-" else given.file
+    data = read_bytes(given.file)
+    if is_ctm(data):
+        from ctm import printer, program
+
+        write_bytes(given.output, printer.print_module(program.read_module(data, name)).encode())
+        return 0
     from visa.cisa import read_module
     from visa.container import module_bytes
     from visa.text.printer import print_module
 
-    name = "<stdin>" if given.file == "-" else given.file
-    data = read_bytes(given.file)
     damage: list[Diagnostic] = []
     module = read_module(module_bytes(data, name), name, keep_going=damage if given.keep_going else None)
     write_bytes(given.output, print_module(module).encode("utf-8", "surrogateescape"))

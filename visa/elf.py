@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from visa.diagnostics import Diagnostic, FormatError, Span
 
 ET_REL, ET_EXEC = 1, 2
-EM_INTELGT = 205
+EM_INTELGT, EM_ATI_R5XX = 205, 122
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL = 0, 1, 2, 3, 4, 7, 8, 9
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
@@ -72,6 +72,8 @@ class Elf:
     bits: int = 64
     entry: int = 0
     flags: int = 0
+    os_abi: int = 0
+    abi_version: int = 0
     sections: list[Section] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     relocations: list[Relocation] = field(default_factory=list)
@@ -112,7 +114,7 @@ class Elf:
             headers.append(_SECTION[bits].pack(at, part.type, 0, 0, len(body), len(part.data), part.link, part.info, part.align, part.entry_size))
             body.extend(part.data)
         body.extend(bytes(-len(body) % 8))
-        ident = b"\x7fELF" + bytes([bits // 32, 1, 1]) + bytes(9)
+        ident = b"\x7fELF" + bytes([bits // 32, 1, 1, self.os_abi, self.abi_version]) + bytes(7)
         body[:header_size] = ident + _HEADER[bits].pack(
             self.type, self.machine, 1, self.entry, 0, len(body), self.flags, header_size, 0, 0, _SECTION[bits].size, len(headers), len(headers) - 1
         )
@@ -158,6 +160,11 @@ def read_elf(data: bytes, name: str) -> Elf:
         raise FormatError(Diagnostic("C010", f"this is not a readable ELF file: {error}", Span(name, 0))) from None
 
 
+def is_ctm(data: bytes) -> bool:
+    """Whether bytes begin as an object or image of the CTM target does."""
+    return data[:5] == b"\x7fELF\1" and len(data) > 20 and struct.unpack_from("<H", data, 18)[0] == EM_ATI_R5XX
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -173,7 +180,7 @@ class _Reader:
         if table + count * entry_size > len(self.data) or (count and entry_size < _SECTION[bits].size):
             raise ValueError("the section headers lie outside the file")
         rows = [_SECTION[bits].unpack_from(self.data, table + i * entry_size) for i in range(count)]
-        found = Elf(kind, machine, bits, entry, flags)
+        found = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
         if rows and strings >= count:
             raise ValueError("there is no table of section names")
         names = self.contents(rows[strings]) if rows else b""

@@ -10,6 +10,7 @@ import sys
 
 from visa.command import parser, platform_name, run
 from visa.diagnostics import Diagnostic, LinkError, Span
+from visa.elf import is_ctm
 from visa.files import UsageError, read_bytes, read_text, write_bytes
 from visa.memory import paused_collection
 
@@ -44,11 +45,18 @@ def vlink(given: argparse.Namespace) -> int:
 
 
 def _link(given: argparse.Namespace) -> int:
+    files = list(_expand(given.files)) + [_library(name, given.library_dirs) for name in given.libraries]
+    inputs = [(path, read_bytes(path)) for path in files]
+    if inputs and all(is_ctm(data) for _, data in inputs):
+        from ctm import linker as ctm_linker
+        from ctm.program import read_module
+
+        write_bytes(given.output, ctm_linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
+        return 0
     from vlink.linker import Linker, LinkOptions
     from vlink.map_file import map_text
     from vlink.map_file import why_live as chain
 
-    files = list(_expand(given.files)) + [_library(name, given.library_dirs) for name in given.libraries]
     options = LinkOptions(given.entry, given.relocatable, given.allow_undefined, given.gc_sections, given.whole_archive, given.platform)
     for item in given.data:
         name, equals, path = item.partition("=")
@@ -58,8 +66,8 @@ def _link(given: argparse.Namespace) -> int:
     if given.launch:
         options.launch = _launch(given.launch, given.output)
     linker = Linker(options)
-    for path in files:
-        linker.add_file(path)
+    for path, contents in inputs:
+        linker.add_bytes(contents, "<stdin>" if path == "-" else path)
     for path in given.ze_info:
         linker.add_info(read_bytes(path), path)
     linked = linker.run()
@@ -72,8 +80,8 @@ def _link(given: argparse.Namespace) -> int:
         for s in linked.image.symbols:
             print(f"{s.value:#18x} {s.size:8} {'U' if not s.section else 'D' if s.kind == 1 else 'T' if s.binding else 't'} {s.name}")
     if given.dependencies:
-        inputs = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
-        write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(inputs)}\n".encode())
+        sources = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
+        write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(sources)}\n".encode())
     return 0
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
 
 from visa.command import parser, positive, run
-from visa.files import UsageError
+from visa.elf import is_ctm
+from visa.files import UsageError, read_bytes
 
 if TYPE_CHECKING:
     from vsim.launch import Launch
@@ -28,12 +30,18 @@ def options() -> argparse.ArgumentParser:
     p.add_argument("--threads", type=positive, metavar="N", help="worker threads (default: one for each CPU)")
     p.add_argument("--out-dir", metavar="DIR", help="where outputs go")
     p.add_argument("--max-seconds", type=float, metavar="SECONDS", help="give up a launch that takes longer")
+    p.add_argument("--group", type=positive, default=16, metavar="N", help="CTM: processors in a group (default: 16)")
+    p.add_argument("--trace", action="store_true", help="CTM: show every step of every group")
+    p.add_argument("--ctm", action="append", default=[], metavar="NAME=VALUE", help="CTM: choose one of the open points of docs/ctm.md")
     p.add_argument("--json", action="store_true", help="report as JSON")
     return p
 
 
 def vsim(given: argparse.Namespace) -> int:
     """Run the launches that the command line or a launch file names."""
+    data = read_bytes(given.image)
+    if is_ctm(data):
+        return _ctm(given)
     from vsim.program import load
     from vsim.session import Session
 
@@ -45,6 +53,22 @@ def vsim(given: argparse.Namespace) -> int:
         session.run_file(given.image, given.launch, given.kernel)
     session.report(given.json)
     return int(session.failed)
+
+
+def _ctm(given: argparse.Namespace) -> int:
+    """Run an image of the CTM target."""
+    from ctm.simulator import options_from, run_file
+
+    if not given.launch:
+        raise UsageError("an image of the CTM target needs --launch FILE")
+    rows, failed = run_file(given.image, given.launch, options_from(given.ctm, given.group), given.out_dir, given.trace)
+    if given.json:
+        print(json.dumps({"image": given.image, "platform": "ctm", "launches": rows}, indent=1))
+    else:
+        for row in rows:
+            bad = [c for c in row["checks"] if not c["ok"]]
+            print(f"{row['kernel']}: {'FAILED' if bad else 'ok' if row['checks'] else 'done'} ({len(row['checks'])} checked)")
+    return int(failed)
 
 
 def _sizes(text: str, option: str) -> tuple[int, ...]:
