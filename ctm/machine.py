@@ -156,7 +156,10 @@ class Machine:
         active, wish = self.active(), self._wish(f)
         voters = active
         if frame and op in (table.BREAKLOOP, table.BREAKREP, table.CONTINUE) and self.options.break_rule == "frame":
-            voters = frame.entered & ~self.disabled() & ~self.dead
+            # Who has gone on to the loop's next turn still counts in the loop: a BREAK of all others must not take it along.
+            voters = frame.entered & ~frame.broken & ~self.dead
+            if op == table.CONTINUE:
+                voters &= ~frame.continued
         wishers = active & wish
         jump = bool(wishers.any()) if f.get("any") else bool((wishers | ~voters).all())
         jump = self._loop(op, f, frame, jump, wishers)
@@ -321,16 +324,18 @@ class Machine:
         if op == 1:
             return dot
         if op in (14, 15):
-            return self._quad(sources[0][3:], 0)[0] * b + self._quad(sources[0][3:], op - 13)[0]
+            gradient: Array = self._quad(sources[0][3:], 0)[0] * b + self._quad(sources[0][3:], op - 13)[0]
+            return gradient
         if op in _TRANSCENDENTAL:
-            return np.asarray(_TRANSCENDENTAL[op](a), np.float32)
+            found: Array = np.asarray(_TRANSCENDENTAL[op](a), np.float32)
+            return found
         return _common(op, a, b, c, {0: "mad", 2: "min", 3: "max", 5: "cnd", 6: "cmp", 7: "frc"}, self)
 
     def _quad(self, value: Array, corner: int) -> Array:
         """The value of one corner of each 2 x 2 quad, in all four processors of it."""
         lanes = np.arange(self.options.group)
-        found: Array = np.take(value, np.minimum(lanes // 4 * 4 + corner, self.options.group - 1), axis=1)
-        return found
+        corners: Array = np.take(value, np.minimum(lanes // 4 * 4 + corner, self.options.group - 1), axis=1)
+        return corners
 
     def _enabled(self, f: dict[str, int]) -> Array:
         """Which processors write which channel (4, N)."""

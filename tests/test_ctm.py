@@ -1,7 +1,11 @@
 """The conformance programs T1 to T19 of the flow-control sheet, on groups of four processors; x, y, z are r1.r, r2.r, r3.r, a processor's number is r0.r."""
 
+import os
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ctm import assemble, table
 from ctm.linker import link
@@ -14,19 +18,14 @@ P = np.arange(4)
 X, Y, Z = 1, 2, 3
 
 
-def run(text, given=None, tables=None, options=None, full=True, **changes):
-    """x, y and z of a program. ``given``: registers before the start by number; ``tables``: constants from c32 on."""
-    module = link([assemble(text + "\nend\n" if "end\n" not in text.replace("end\n", "end\n", 1) else text)])
-    return execute(module, given, tables, options, full, **changes)
-
-
-def execute(module, given=None, tables=None, options=None, full=True, code_offset=0, trace=None):
+def execute(module, start=None, tables=None, options=None, full=True, code_offset=0, trace=None):
+    """x, y and z of a program. ``start``: registers at the start by number; ``tables``: constants from c32 on."""
     module.full = full
     for n, value in enumerate(tables or ()):
         module.floats[32 + n] = (float(value),) * 4
     machine = Machine(module, options or Options(group=4), code_offset=code_offset, trace=trace)
     machine.temps[0, 0] = P
-    for register, values in (given or {}).items():
+    for register, values in (start or {}).items():
         machine.temps[register, 0] = values
     machine.run()
     assert (machine.counts == -1).all() and not machine.frames and not machine.addresses
@@ -52,19 +51,19 @@ def simulate(lines, **more):
 @pytest.mark.parametrize(("alu", "x"), [([1, 1, 1, 1], [1, 1, 1, 1]), ([0, 0, 0, 0], [0, 0, 0, 0]), (P % 2, [0, 1, 0, 1])], ids=["T1", "T2", "T3"])
 def test_if(alu, x):
     lines = [TEST, "fc jump func=0x0f b0=incr to=4", inc(X), "fc jump any=1 pop=1 b0=decr", inc(Y)]
-    assert simulate(lines, given={10: alu})[:2] == [x, [1] * 4]
-    assert simulate([TEST, "if alu", inc(X), "endif", inc(Y)], given={10: alu})[:2] == [x, [1] * 4]
+    assert simulate(lines, start={10: alu})[:2] == [x, [1] * 4]
+    assert simulate([TEST, "if alu", inc(X), "endif", inc(Y)], start={10: alu})[:2] == [x, [1] * 4]
 
 
 @pytest.mark.parametrize(("alu", "x"), [(P % 2, [10, 1, 10, 1]), ([1] * 4, [1] * 4), ([0] * 4, [10] * 4)])
 def test_t4_else(alu, x):
-    assert simulate([TEST, "if alu", inc(X), "else", "add r1.r, r1, c1.g", "endif", inc(Y)], given={10: alu})[:2] == [x, [1] * 4]
+    assert simulate([TEST, "if alu", inc(X), "else", "add r1.r, r1, c1.g", "endif", inc(Y)], start={10: alu})[:2] == [x, [1] * 4]
 
 
 def test_t5_nested_else():
     lines = ["test.ne r10", "if alu", "test.ne r11", "if alu", inc(X), "else", inc(X, "2.0"), "endif", "else", inc(X, "4.0"), "endif", inc(Y)]
     steps = []
-    assert simulate(lines, given={10: P < 2, 11: P % 2 == 0}, trace=steps)[:2] == [[1, 2, 4, 4], [1] * 4]
+    assert simulate(lines, start={10: P < 2, 11: P % 2 == 0}, trace=steps)[:2] == [[1, 2, 4, 4], [1] * 4]
     assert steps[3].counts == [-1, 0, 1, 1]
 
 
@@ -74,7 +73,7 @@ def test_t6_merged(second, x):
     module = assemble(program(*lines))
     words = [s.words[2] for s in module.slots if s.words[0] & 3 == table.FC]
     assert words == [0x02000F00, 0x06010F00, 0x06020F00, 0x01030020]
-    assert execute(link([module]), given={10: P >= 1, 11: second, 12: P >= 3})[:2] == [x, [1] * 4]
+    assert execute(link([module]), start={10: P >= 1, 11: second, 12: P >= 3})[:2] == [x, [1] * 4]
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -89,7 +88,7 @@ def test_t8_predicates():
     lines = ["set.ne p.g, r10.rrrr", "if p.g", inc(X), "endif", "if !p.g", "add r1.r, r1, c1.r", "endif"]
     module = link([assemble(program(*lines))])
     assert module.slots[1].words[2:4] == (0x02003300, 0x00040000) and module.slots[1].words[0] >> 3 & 7 == table.PRED_SELECTS["g"]
-    assert execute(module, given={10: P >= 2})[0] == [100, 100, 1, 1]
+    assert execute(module, start={10: P >= 2})[0] == [100, 100, 1, 1]
 
 
 @pytest.mark.parametrize(("count", "x"), [(3, 20610), (0, 0)])
@@ -142,7 +141,7 @@ T14 = [TEST, "call sub if alu", inc(Y), "jump behind", "function sub", "add r1.r
 def test_t14_conditional_call(alu, x):
     module = link([assemble(program(*T14))])
     assert module.slots[1].words[2:4] == (0x0800F0A0, 0x00040000) and module.slots[5].words[2] == 0x0401FF40
-    assert execute(module, given={10: alu}) == [x, [1] * 4, [1] * 4]
+    assert execute(module, start={10: alu}) == [x, [1] * 4, [1] * 4]
 
 
 @pytest.mark.parametrize(("alu", "x"), [(P >= 2, [11, 11, 1, 1]), ([1] * 4, [1] * 4)])
@@ -150,11 +149,11 @@ def test_t15_conditional_return(alu, x):
     lines = ["call sub", inc(Y), "jump behind", "function sub", inc(X), TEST, "ret if alu", "add r1.r, r1, c1.g", "ret", "behind:", inc(Z)]
     module = link([assemble(program(*lines))])
     assert [module.slots[n].words[2] for n in (0, 5, 7)] == [0x0800FFA0, 0x0601F040, 0x0402FF40]
-    assert execute(module, given={10: alu}) == [x, [1] * 4, [1] * 4]
+    assert execute(module, start={10: alu}) == [x, [1] * 4, [1] * 4]
 
 
 def test_t15b_loop_inside_if():
-    assert simulate([TEST, "if alu", *LOOP_12, "endif", inc(Y)], given={10: P % 2}) == [[0, 1, 0, 3], [1] * 4, [0, 1, 0, 3]]
+    assert simulate([TEST, "if alu", *LOOP_12, "endif", inc(Y)], start={10: P % 2}) == [[0, 1, 0, 3], [1] * 4, [0, 1, 0, 3]]
 
 
 def test_t16_quantifiers():
@@ -175,7 +174,7 @@ def test_t16_quantifiers():
     ]
     module = link([assemble(program(*lines))])
     assert module.slots[4].words[2] == 0x0000F020
-    assert execute(module, given={10: [0] * 4, 11: P == 3})[:2] == [[5] * 4, [1] * 4]
+    assert execute(module, start={10: [0] * 4, 11: P == 3})[:2] == [[5] * 4, [1] * 4]
 
 
 def test_t17_nobody_active():
@@ -194,13 +193,13 @@ def nested(depth):
 
 def test_t18_depth():
     steps = []
-    assert simulate(nested(32), given={10: P >= 1}, trace=steps)[0] == [0, 1, 1, 1]
+    assert simulate(nested(32), start={10: P >= 1}, trace=steps)[0] == [0, 1, 1, 1]
     assert max(s.counts[0] for s in steps) == 31
     with pytest.raises(SimulationError, match="T041"):
-        simulate(nested(33), given={10: P >= 1})
-    assert simulate(nested(4), given={10: P >= 1}, full=False)[0] == [0, 1, 1, 1]
+        simulate(nested(33), start={10: P >= 1})
+    assert simulate(nested(4), start={10: P >= 1}, full=False)[0] == [0, 1, 1, 1]
     with pytest.raises(SimulationError, match="T041"):
-        simulate(nested(5), given={10: P >= 1}, full=False)
+        simulate(nested(5), start={10: P >= 1}, full=False)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +249,7 @@ def test_a_call_between_modules():
     main = assemble(program(TEST, ".extern sub", "call sub if alu", inc(Y), "jump behind", "behind:", inc(Z)), "main")
     library = assemble(CONSTANTS + "function sub\nadd r1.r, r1, c1.b\nret\n", "library")
     together = link([read_module(m.to_bytes(), m.name) for m in (main, library)])
-    assert execute(together, given={10: P % 2})[0] == [0, 5, 0, 5]
+    assert execute(together, start={10: P % 2})[0] == [0, 5, 0, 5]
     alone = assemble(program(*T14))
     call, other = next(s for s in together.slots if s.words[2] == 0x0800F0A0), alone.slots[1]
     assert call.words[3] >> 16 == together.labels["sub"] and call.words[:3] == other.words[:3]
@@ -272,11 +271,11 @@ def test_constants_are_merged_or_renumbered():
 
 def test_code_offset_and_global_jumps():
     module = link([assemble(program(*T14))])
-    assert execute(module, given={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
+    assert execute(module, start={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
     slot = module.slots[1]
     kind, f = table.decode(slot.words)
     module.slots[1] = Slot(table.encode(kind, f | {"jump_global": 1, "jump": f["jump"] + 77}))
-    assert execute(module, given={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
+    assert execute(module, start={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
 
 
 TEXT = (
@@ -324,3 +323,104 @@ def test_fields_do_not_overlap():
     for fields in table.FIELDS.values():
         taken = [(f.word, bit) for f in fields for bit in range(f.low, f.low + f.width)]
         assert len(taken) == len(set(taken)) and all(bit < 32 for _, bit in taken)
+
+
+# -- random structured programs against one processor at a time ------------------------------------------------
+
+
+class Exit(Exception):
+    """Leaves a loop or goes to its next turn; ``kind`` says which."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+
+@st.composite
+def statements(draw, depth=0, loops=0, budget=3):
+    """A list of ("add", k), ("if", register, negated, then, else), ("loop", i, body) and ("break" or "continue", register or None)."""
+    found = []
+    for _ in range(draw(st.integers(1, budget))):
+        kind = draw(st.sampled_from(["add", "add", "if", "loop", "break", "continue", "call"]))
+        if kind == "if" and depth < 4:
+            body = draw(statements(depth + 1, loops, 2))
+            other = draw(statements(depth + 1, loops, 2)) if draw(st.booleans()) else None
+            found.append(("if", draw(st.integers(10, 13)), draw(st.booleans()), body, other))
+        elif kind == "loop" and loops < 3 and depth < 4:
+            found.append(("loop", draw(st.integers(0, 2)), draw(st.sampled_from(["loop", "rep"])), draw(statements(depth + 1, loops + 1, 2))))
+        elif kind in ("break", "continue") and loops:
+            found.append((kind, draw(st.none() | st.integers(10, 13))))
+        elif kind == "call":
+            found.append(("call", draw(st.none() | st.integers(10, 13))))
+        else:
+            found.append(("add", draw(st.integers(1, 3))))
+    return found
+
+
+def written(tree, out):
+    """The program as text; a condition changes with every look, so that processors part and meet again."""
+    for s in tree:
+        if s[0] == "add":
+            out.append(f"add r{s[1]}.r, r{s[1]}, 1.0")
+        elif s[0] == "if":
+            out += [f"sub r{s[1]}.r, r{s[1]}, 1.0", f"test.ge r{s[1]}", "if !alu" if s[2] else "if alu"]
+            written(s[3], out)
+            if s[4] is not None:
+                out.append("else")
+                written(s[4], out)
+            out.append("endif")
+        elif s[0] == "loop":
+            out.append(f"{s[2]} i{s[1]}")
+            written(s[3], out)
+            out.append(f"end{s[2]}")
+        else:
+            if s[1] is not None:
+                out += [f"sub r{s[1]}.r, r{s[1]}, 1.0", f"test.ge r{s[1]}"]
+            name = "call sub" if s[0] == "call" else s[0]
+            out.append(name + (" if alu" if s[1] is not None else ""))
+
+
+COUNTS = (2, 3, 0)
+
+
+def alone(tree, registers):
+    """What one processor does, by the statements' plain meaning."""
+
+    def true(register):
+        registers[register] -= 1
+        return registers[register] >= 0
+
+    for s in tree:
+        if s[0] == "add":
+            registers[s[1]] += 1
+        elif s[0] == "if":
+            taken = s[3] if true(s[1]) != s[2] else s[4]
+            alone(taken or [], registers)
+        elif s[0] == "loop":
+            for _ in range(COUNTS[s[1]]):
+                try:
+                    alone(s[3], registers)
+                except Exit as leaving:
+                    if leaving.kind == "break":
+                        break
+        elif s[1] is None or true(s[1]):
+            if s[0] == "call":
+                registers[3] += 4
+            else:
+                raise Exit(s[0])
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck))
+@given(statements(), st.lists(st.lists(st.integers(-2, 6), min_size=4, max_size=4), min_size=4, max_size=4))
+def test_groups_do_what_each_processor_would_do_alone(tree, start):
+    lines = [f".int i{n} {c} 0 1" for n, c in enumerate(COUNTS)]
+    written(tree, lines)
+    lines += ["end", "function sub", "add r3.r, r3, 4", "ret"]
+    machine = Machine(link([assemble("\n".join(lines))]), Options(group=4))
+    for register, values in enumerate(start, 10):
+        machine.temps[register, 0] = values
+    machine.run()
+    for processor in range(4):
+        registers = {r: 0 for r in (1, 2, 3)} | {r: start[r - 10][processor] for r in range(10, 14)}
+        alone(tree, registers)
+        assert {r: machine.temps[r, 0, processor] for r in registers} == registers
+    assert (machine.counts == -1).all() and not machine.frames and not machine.addresses
