@@ -99,7 +99,15 @@ def read_module(data: bytes, name: str) -> Module:
                 if s.binding:
                     module.exported.add(s.name)
         for r in elf.relocations:
-            module.slots[r.offset // size].target = r.symbol
+            slot = module.slots[r.offset // size]
+            if slot.words[0] & 3 != table.FC:
+                raise ValueError(f"a relocation at offset {r.offset:#x}, where there is no jump")
+            slot.target = r.symbol
+        limits = ((module.floats, 256), (module.integers, 32), (module.booleans, 32))
+        if any(not 0 <= n < limit for numbers, limit in limits for n in numbers):
+            raise ValueError("a constant that does not exist")
+        if not -1 <= module.end < len(module.slots) or any(at > len(module.slots) for at in module.labels.values()):
+            raise ValueError("a place outside the code")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, struct.error) as error:
         raise FormatError(Diagnostic("T050", f"this CTM file is damaged: {error}", Span(name, 0))) from None
     return module

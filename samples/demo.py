@@ -24,6 +24,8 @@ SAMPLES = (
     ("calls", "tgllp", "FCALL with arguments and recursion across two objects"),
     ("dispatch", "tgllp", "FADDR and IFCALL through a table, divergent targets"),
     ("bitfields", "tgllp", "BFE and BFI: colours packed and unpacked"),
+    ("ctm/mandelbrot", "ctm", "escape times on the R5xx: divergent exits from a loop"),
+    ("ctm/collatz", "ctm", "conditional calls between two modules on the R5xx"),
 )
 
 
@@ -37,10 +39,15 @@ def tool(*words: object) -> str:
 
 def build(sample: Path, platform: str, out: Path) -> Path:
     """Assemble all texts of a sample and link them."""
+    image = out / f"{sample.name}.bin"
+    if platform == "ctm":
+        texts = sorted(sample.glob("*.ctm"))
+        tool("vasm", *texts, "--out-dir", out)
+        tool("vlink", *[out / f"{t.stem}.o" for t in texts], "-o", image)
+        return image
     texts = sorted(sample.glob("*.visaasm"))
     tool("vasm", *texts, "--platform", platform, "-g", "--out-dir", out)
     info = ["--ze-info", sample / "ze_info.yaml"] if (sample / "ze_info.yaml").exists() else []
-    image = out / f"{sample.name}.bin"
     tool("vlink", *[out / f"{t.stem}.o" for t in texts], "--platform", platform, *info, "-o", image)
     return image
 

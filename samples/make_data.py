@@ -29,6 +29,32 @@ def saxpy() -> None:
     ])  # fmt: skip
 
 
+def ctm() -> None:
+    """Results of the samples for the second target, whose arithmetic rounds after every operation."""
+    f = np.float32
+    j, i = np.mgrid[0:32, 0:64].astype("f4")
+    cx, cy = i * f(0.046875) + f(-2), j * f(0.078125) + f(-1.25)
+    x, y, count = np.zeros_like(cx), np.zeros_like(cx), np.zeros_like(cx)
+    inside = np.ones(cx.shape, bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(48):
+            xx, yy = x * x, y * y
+            inside &= ~(xx + yy >= 4)
+            x, y = np.where(inside, xx - yy + cx, x), np.where(inside, x * y * f(2) + cy, y)
+            count += inside
+    save("ctm/mandelbrot", expected=np.repeat(count[..., None], 4, axis=2))
+    steps = np.zeros((1, 40, 4), "f4")
+    for start in range(1, 41):
+        n = start
+        while n != 1:
+            n = 3 * n + 1 if n % 2 else n // 2
+            steps[0, start - 1, 0] += 1
+    save("ctm/collatz", expected=steps)
+    for sample, width, height in (("mandelbrot", 64, 32), ("collatz", 40, 1)):
+        tree = {"launches": [{"width": width, "height": height, "outputs": {"0": {"out": f"{sample}.npy", "expect": "expected.npy"}}}]}
+        (HERE / "ctm" / sample / "launch.json").write_text(json.dumps(tree, indent=1) + "\n")
+
+
 def mandelbrot(width: int = 256, height: int = 128, limit: int = 64) -> None:
     """The compiler's own order of operations; sizes are powers of two, so that the divisions are exact."""
     f = np.float32
@@ -79,5 +105,5 @@ def bitfields() -> None:
 
 
 if __name__ == "__main__":
-    for make in (saxpy, mandelbrot, calls, dispatch, bitfields):
+    for make in (saxpy, mandelbrot, calls, dispatch, bitfields, ctm):
         make()

@@ -26,7 +26,7 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-@pytest.mark.parametrize("name", ["linking.md"])
+@pytest.mark.parametrize("name", ["linking.md", "ctm.md"])
 def test_commands(name, tmp_path):
     for kind, file, contents in BLOCK.findall((ROOT / "docs" / name).read_text()):
         if kind == "file":

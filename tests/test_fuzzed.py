@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
+import ctm.linker
+import ctm.printer
+import ctm.program
 from vasm.assembler import assemble_text
 from visa import VisaError
 from visa.cisa import read_module
@@ -44,7 +47,17 @@ def launch(data):
         file.launch(n)
 
 
-TARGETS = {"visaasm": text, "isa": isa, "o": object_file, "bin": image, "yaml": ze_info, "json": launch}
+def ctm_text(data):
+    ctm.assemble(data.decode("utf-8", "replace"), "x")
+
+
+def ctm_file(data):
+    module = ctm.program.read_module(data, "x")
+    ctm.printer.print_module(module)
+    ctm.linker.link([module])
+
+
+TARGETS = {"ctm": ctm_text, "ctmo": ctm_file, "visaasm": text, "isa": isa, "o": object_file, "bin": image, "yaml": ze_info, "json": launch}
 FILES = sorted((DATA / "fuzzed").iterdir())
 
 
@@ -69,6 +82,9 @@ def samples():
     for source in sorted(folder.glob("*.visaasm")):
         yield "visaasm", source.read_bytes()
         yield "o", assemble_text(source.read_text(), "x", "tgllp").object_bytes(debug=True)
+    for source in sorted((DATA.parent.parent / "samples" / "ctm").glob("*/*.ctm")):
+        yield "ctm", source.read_bytes()
+        yield "ctmo", ctm.assemble(source.read_text(), "x").to_bytes()
     yield "yaml", (folder / "ze_info.yaml").read_bytes()
     for path in sorted((DATA / "golden").glob("*.isa"))[::20]:
         yield "isa", path.read_bytes()

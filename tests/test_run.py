@@ -135,3 +135,17 @@ def test_launches_from_several_threads():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(run, range(64)))
+
+
+@pytest.mark.parametrize("name", ["mandelbrot", "collatz"])
+def test_ctm_sample(name, tmp_path):
+    from ctm import assemble
+    from ctm.linker import link
+    from ctm.machine import Options
+    from ctm.simulator import run_file
+
+    folder = DATA.parent.parent / "samples" / "ctm" / name
+    image = link([assemble(p.read_text(), p.name) for p in sorted(folder.glob("*.ctm"))])
+    (tmp_path / "x.bin").write_bytes(image.to_bytes())
+    rows, failed = run_file(str(tmp_path / "x.bin"), str(folder / "launch.json"), Options(), str(tmp_path), False)
+    assert not failed and rows[0]["checks"][0]["ok"]
