@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ctm import table
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import EM_ATI_R5XX, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, Relocation, Section, Symbol, read_elf
+from visa.elf import (
+    EM_ATI_R5XX,
+    ET_EXEC,
+    ET_REL,
+    PF_R,
+    PF_X,
+    PT_LOAD,
+    PT_NOTE,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHT_NOTE,
+    SHT_PROGBITS,
+    Elf,
+    Relocation,
+    Section,
+    Symbol,
+    read_elf,
+)
 
 ELFOSABI_ATI, ABI_VERSION, EF_ATI_DPP = 98, 1, 1
 R_CTM_JUMP = 1
 """The only relocation: add the target's slot to bits 24:16 of the word at the offset."""
 NOTE_NAME = b"ATI DPP\0"
-NOTE_PROGRAM, NOTE_FLOATS, NOTE_INTEGERS = 1, 5, 6
+NOTE_PROGRAM, NOTE_INPUTS, NOTE_OUTPUTS, NOTE_FLOATS, NOTE_INTEGERS, NOTE_EARLY_EXIT = 1, 2, 3, 5, 6, 7
 TEXT, CONSTANTS, LINES = ".text", ".ctm.constants", ".ctm.lines"
 
 
@@ -48,10 +66,11 @@ class Module:
         elf = Elf(ET_EXEC if self.executable else ET_REL, EM_ATI_R5XX, 32, flags=EF_ATI_DPP, os_abi=ELFOSABI_ATI, abi_version=ABI_VERSION)
         code = b"".join(struct.pack("<6I", *s.words) for s in self.slots)
         tree = {"floats": self.floats, "integers": self.integers, "booleans": self.booleans, "end": self.end, "full": self.full, "file": self.file}
-        elf.sections = [Section(TEXT, SHT_PROGBITS, code, 8), Section(CONSTANTS, SHT_PROGBITS, json.dumps(tree).encode())]
+        elf.sections = [Section(TEXT, SHT_PROGBITS, code, 8, flags=SHF_ALLOC | SHF_EXECINSTR), Section(CONSTANTS, SHT_PROGBITS, json.dumps(tree).encode())]
         elf.sections.append(Section(LINES, SHT_PROGBITS, struct.pack(f"<{len(self.slots)}I", *(s.line for s in self.slots))))
         if self.executable:
             elf.sections.append(Section(".note", SHT_NOTE, self._notes(), 4))
+            elf.segments = [(PT_LOAD, PF_R | PF_X, TEXT), (PT_NOTE, PF_R, ".note")]
         size = 4 * table.WORDS
         elf.symbols = [Symbol(n, at * size, binding=int(n in self.exported or self.executable), section=TEXT) for n, at in self.labels.items()]
         targets = [(n, s.target) for n, s in enumerate(self.slots) if s.target]
@@ -60,11 +79,18 @@ class Module:
         return elf.write()
 
     def _notes(self) -> bytes:
-        """The notes whose contents are known: program information (first word 1), used float and integer constants."""
-        integers = b"".join(struct.pack("<I", n) for n in sorted(self.integers))
-        rows = [(NOTE_PROGRAM, struct.pack("<3I", 1, self.end, int(self.full) << 31)), (NOTE_FLOATS, bytes(sorted(self.floats))), (NOTE_INTEGERS, integers)]
-        padded = [(kind, data + bytes(-len(data) % 4)) for kind, data in rows]
-        return b"".join(struct.pack("<3I", len(NOTE_NAME), len(data), kind) + NOTE_NAME + data for kind, data in padded)
+        """The notes of the executable format: what is known of their contents, indices as words."""
+        decoded = [table.decode(s.words) for s in self.slots]
+        inputs = {f.get("tex_id", 0) for kind, f in decoded if kind == table.TEX}
+        outputs = {
+            f.get(f"{u}_target", 0) for kind, f in decoded if kind == table.OUT for u in ("rgb", "alpha") if f.get("omask_rgb" if u == "rgb" else "omask_a")
+        }
+        rows: list[tuple[int, Iterable[int]]] = [
+            (NOTE_PROGRAM, (1, self.end, int(self.full) << 31)), (NOTE_INPUTS, sorted(inputs)), (NOTE_OUTPUTS, sorted(outputs)),
+            (NOTE_FLOATS, sorted(self.floats)), (NOTE_INTEGERS, sorted(self.integers)), (NOTE_EARLY_EXIT, (0,)),
+        ]  # fmt: skip
+        packed = [(kind, b"".join(struct.pack("<I", n) for n in numbers)) for kind, numbers in rows]
+        return b"".join(struct.pack("<3I", len(NOTE_NAME), len(data), kind) + NOTE_NAME + data for kind, data in packed)
 
 
 def read_module(data: bytes, name: str) -> Module:

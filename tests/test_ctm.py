@@ -319,6 +319,27 @@ def test_known_words():
     assert [table.inline_value(n) for n in (48, 56, 60, 64, 127)] == [0.5, 1.0, 1.5, 2.0, 480.0]
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([TEST, "if alu", "endif"], [0x02000F00, 0x01010020]), ([TEST, "if alu", "else", "endif"], [0x0A000F00, 0x04010010, 0x01010020]),
+        (["if p.r", "endif"], [0x02003300, 0x01010020]), (["if b0", "endif"], [0x02005500, 0x01010020]),
+        (["loop i0", "endloop"], [0x00000021, 0x0000FF22]), (["rep i0", "endrep"], [0x00000023, 0x0000FF24]),
+        (["loop i0", TEST, "break if alu", "endloop"], [0x00000021, 0x0000F005, 0x0000FF22]),
+        (["rep i0", TEST, "break if alu", "endrep"], [0x00000023, 0x0000F006, 0x0000FF24]),
+        (["loop i0", TEST, "if alu", "break", "endif", "endloop"], [0x00000021, 0x02000F00, 0x0401FF05, 0x01010020, 0x0000FF22]),
+        (["loop i0", TEST, "continue if alu", "endloop"], [0x00000021, 0x0000F007, 0x0000FF22]),
+        (["loop i0", TEST, "if alu", "continue", "endif", "endloop"], [0x00000021, 0x02000F00, 0x0401FF07, 0x01010020, 0x0000FF22]),
+        (["jump l", "l:"], [0x0000FF00]), ([".extern f plain", "call f", "function f plain", "ret"], [0x0000FFA0, 0x0000FF40]),
+        ([TEST, "call f if alu", "function f", "ret"], [0x0800F0A0, 0x0401FF40]),
+        (["function f", TEST, "ret if alu", "ret"], [0x0601F040, 0x0402FF40]),
+    ],
+)  # fmt: skip
+def test_idioms_have_the_words_of_the_sheet(lines, words):
+    module = assemble(program(".int i0 3 0 1", *lines))
+    assert [s.words[2] for s in module.slots if s.words[0] & 3 == table.FC] == words
+
+
 def test_fields_do_not_overlap():
     for fields in table.FIELDS.values():
         taken = [(f.word, bit) for f in fields for bit in range(f.low, f.low + f.width)]

@@ -19,8 +19,13 @@ STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
 SHN_UNDEF, SHN_LORESERVE, SHN_ABS = 0, 0xFF00, 0xFFF1
 MAXIMUM_NOBITS = 1 << 32
 
+SHF_ALLOC, SHF_EXECINSTR = 2, 4
+PT_LOAD, PT_NOTE = 1, 4
+PF_X, PF_W, PF_R = 1, 2, 4
+
 _HEADER = {32: struct.Struct("<HHIIIIIHHHHHH"), 64: struct.Struct("<HHIQQQIHHHHHH")}
 _SECTION = {32: struct.Struct("<10I"), 64: struct.Struct("<IIQQQQIIQQ")}
+_SEGMENT = {32: struct.Struct("<8I"), 64: struct.Struct("<IIQQQQQQ")}
 _SYMBOL = {32: struct.Struct("<IIIBBH"), 64: struct.Struct("<IBBHQQ")}
 _REL = {32: struct.Struct("<II"), 64: struct.Struct("<QQ")}
 _RELA = {32: struct.Struct("<IIi"), 64: struct.Struct("<QQq")}
@@ -38,6 +43,7 @@ class Section:
     link: int = 0
     info: int = 0
     entry_size: int = 0
+    flags: int = 0
 
 
 @dataclass
@@ -77,6 +83,7 @@ class Elf:
     sections: list[Section] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     relocations: list[Relocation] = field(default_factory=list)
+    segments: list[tuple[int, int, str]] = field(default_factory=list)  # type, flags and the section that it is; written, not read
 
     def section(self, name: str) -> Section | None:
         """The first section of a name."""
@@ -108,15 +115,34 @@ class Elf:
         offsets.append(names.add(".shstrtab"))
         sections.append(Section(".shstrtab", SHT_STRTAB, bytes(names.data)))
         header_size = _IDENT + _HEADER[bits].size
-        body, headers = bytearray(header_size), [bytes(_SECTION[bits].size)]
+        body, headers = bytearray(header_size + _SEGMENT[bits].size * len(self.segments)), [bytes(_SECTION[bits].size)]
+        offsets_of: dict[str, int] = {}
         for part, at in zip(sections, offsets, strict=True):
             body.extend(bytes(-len(body) % part.align))
-            headers.append(_SECTION[bits].pack(at, part.type, 0, 0, len(body), len(part.data), part.link, part.info, part.align, part.entry_size))
+            offsets_of[part.name] = len(body)
+            headers.append(_SECTION[bits].pack(at, part.type, part.flags, 0, len(body), len(part.data), part.link, part.info, part.align, part.entry_size))
             body.extend(part.data)
         body.extend(bytes(-len(body) % 8))
+        by_name = {s.name: s for s in self.sections}
+        for n, (kind, flags, name) in enumerate(self.segments):
+            size, align, start = len(by_name[name].data), by_name[name].align, offsets_of[name]
+            row = (kind, start, 0, 0, size, size, flags, align) if bits == 32 else (kind, flags, start, 0, 0, size, size, align)
+            _SEGMENT[bits].pack_into(body, header_size + n * _SEGMENT[bits].size, *row)
+        segments = (header_size, _SEGMENT[bits].size, len(self.segments)) if self.segments else (0, 0, 0)
         ident = b"\x7fELF" + bytes([bits // 32, 1, 1, self.os_abi, self.abi_version]) + bytes(7)
         body[:header_size] = ident + _HEADER[bits].pack(
-            self.type, self.machine, 1, self.entry, 0, len(body), self.flags, header_size, 0, 0, _SECTION[bits].size, len(headers), len(headers) - 1
+            self.type,
+            self.machine,
+            1,
+            self.entry,
+            segments[0],
+            len(body),
+            self.flags,
+            header_size,
+            *segments[1:],
+            _SECTION[bits].size,
+            len(headers),
+            len(headers) - 1,
         )
         return bytes(body) + b"".join(headers)
 
@@ -185,8 +211,8 @@ class _Reader:
             raise ValueError("there is no table of section names")
         names = self.contents(rows[strings]) if rows else b""
         for row in rows:
-            name, section_type, _, _, _, _, link, info, align, size = row
-            found.sections.append(Section(_text(names, name), section_type, self.contents(row), align, link, info, size))
+            name, section_type, section_flags, _, _, _, link, info, align, size = row
+            found.sections.append(Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags))
         for s in found.sections:
             if s.type == SHT_SYMTAB:
                 found.symbols += [symbol for symbol in self.symbols(s, found.sections) if symbol.name]
