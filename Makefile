@@ -24,7 +24,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
 bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl typer
 	$(BIN)/python benchmarks/run.py
 
 fuzz: $(STAMP)

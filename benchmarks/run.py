@@ -85,6 +85,43 @@ def measure() -> dict[str, Any]:
     return rows
 
 
+C_LOOP = """
+void saxpy(float *restrict y, const float *restrict x, float a, long n) { for (long i = 0; i < n; i++) y[i] = __builtin_fmaf(a, x[i], y[i]); }
+"""
+C_SIZES = (1 << 22, 1 << 26)
+
+
+def c_loop() -> dict[int, tuple[float, float]]:
+    """Milliseconds of a C loop and of the fast engine, one thread each, for saxpy on the same buffers; by number of elements."""
+    if not shutil.which("gcc"):
+        return {}
+    import ctypes
+    import time
+
+    from vsim_runner import load
+
+    found: dict[int, tuple[float, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "c.c", Path(folder) / "c.so"
+        source.write_text(C_LOOP)
+        subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+        loop = ctypes.CDLL(str(library)).saxpy
+        loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_float, ctypes.c_long]
+        program = load("saxpy", "tgllp")
+        for size in C_SIZES:
+            x, y = np.linspace(0, 1, size, dtype="f4"), np.linspace(1, 2, size, dtype="f4")
+            times: tuple[list[float], list[float]] = ([], [])
+            for _ in range(15):
+                start = time.perf_counter()
+                loop(y.ctypes.data, x.ctypes.data, 0.5, size)
+                between = time.perf_counter()
+                program.launch("saxpy", size, 256, [y, x, np.float32(0.5)], threads=1)
+                times[0].append((between - start) * 1e3)
+                times[1].append((time.perf_counter() - between) * 1e3)
+            found[size] = (statistics.median(times[0]), statistics.median(times[1]))
+    return found
+
+
 def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(math.log(v) for v in values) / len(values))
 
@@ -100,7 +137,7 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(r) + " |" for r in rows)]
 
 
-def report_text(rows: dict[str, Any]) -> str:
+def report_text(rows: dict[str, Any], loops: dict[int, tuple[float, float]], tools: list[str]) -> str:
     """The page as Markdown."""
     import llvmlite
 
@@ -130,16 +167,20 @@ def report_text(rows: dict[str, Any]) -> str:
         out += [
             "## Against Oclgrind",
             "",
-            "Oclgrind's time at full size (its own threads) in milliseconds, and how many times faster the engines are (tgllp, one thread).",
+            "Oclgrind's time at full size (its own threads) in milliseconds, and how many times faster the engines are (tgllp; the numpy engine has one thread).",
             "",
         ]
-        out += [*table(["kernel", "Oclgrind", "scaled from", "numpy engine", "times faster", "fast engine", "times faster"], [
+        out += [*table(["kernel", "Oclgrind", "scaled from", "numpy engine", "times faster", "fast, 1 thread", "times faster", "fast, 2 threads", "times faster"], [
             [n, f"{r['oclgrind']:.0f}", f"1/{OCLGRIND_SCALES[n]}", f"{r['numpy']:.0f}", f"{r['oclgrind'] / r['numpy']:.0f}", f"{r['vsim']['tgllp'][1]:.2f}",
-             f"{r['oclgrind'] / r['vsim']['tgllp'][1]:.0f}"] for n, r in rows.items()]), ""]  # fmt: skip
+             f"{r['oclgrind'] / r['vsim']['tgllp'][1]:.0f}", f"{r['vsim']['tgllp'][2]:.2f}", f"{r['oclgrind'] / r['vsim']['tgllp'][2]:.0f}"] for n, r in rows.items()]), ""]  # fmt: skip
     out += ["## Compile time", "", "Syntax tree to object code in milliseconds, without the cache; the goal is 30 + 0.3 for each instruction.", ""]
     out += [*table(["kernel", *DEVICES], [
         [n, *(f"{r['vsim'][d]['compile']:.0f} ({r['vsim'][d]['instructions']} instructions, goal {30 + 0.3 * r['vsim'][d]['instructions']:.0f})"
               for d in DEVICES)] for n, r in rows.items()]), "", "![chart](performance.svg)", ""]  # fmt: skip
+    if loops:
+        out += ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=native; a whole launch against a call.", ""]
+        out += [*table(["elements", "C ms", "vsim ms", "ratio"], [[f"{n:,}", f"{c:.2f}", f"{v:.2f}", f"{v / c:.2f}"] for n, (c, v) in loops.items()]), ""]
+    out += tools
     return "\n".join(out)
 
 
@@ -163,9 +204,11 @@ def chart(rows: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    import tools
+
     rows = measure()
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "performance.md").write_text(report_text(rows))
+    (DOCS / "performance.md").write_text(report_text(rows, c_loop(), tools.report()))
     if all(r["pocl"] for r in rows.values()):
         (DOCS / "performance.svg").write_text(chart(rows))
     print((DOCS / "performance.md").read_text())
