@@ -42,13 +42,10 @@ def module_text(bound: Any, full: bool, row: int = 0) -> tuple[str, list[Body]]:
 
 def _fault_recorder() -> str:
     """``record_fault``: writes what went wrong, and who did it, into the context."""
-    names = cx.FAULT_FIELDS[:5]
-    lines = [f"define internal void @record_fault(ptr %ctx, ptr %shared, {', '.join(f'i64 %{n}' for n in names)}) #1 {{"]
+    names = cx.FAULT_FIELDS
+    lines = [f"define internal void @record_fault(ptr %ctx, {', '.join(f'i64 %{n}' for n in names)}) #1 {{"]
     for n, name in enumerate(names):
         lines += [f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 %{name}, ptr %p{n}, align 8"]
-    for n in range(4):
-        lines += [f"  %s{n} = getelementptr i8, ptr %shared, i64 {cx.SHARED_IDENTITY + 8 * n}", f"  %v{n} = load i64, ptr %s{n}, align 8",
-                  f"  %q{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * (len(names) + n)}", f"  store i64 %v{n}, ptr %q{n}, align 8"]  # fmt: skip
     return "\n".join([*lines, f"  %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", "  store i64 1, ptr %f, align 8", "  ret void", "}"])
 
 
@@ -71,11 +68,15 @@ def _driver(bound: Any, unit: Unit) -> str:
         *_field("chunk", "%ctx", cx.CHUNK), "  %lx = sub i64 %nx, 1", "  %ly = sub i64 %ny, 1", "  %lz = sub i64 %nz, 1", "  br label %fetch", "fetch:",
         "  %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic", "  %ge = add i64 %g0, %chunk", "  %gbig = icmp ugt i64 %ge, %count",
         "  %gend = select i1 %gbig, i64 %count, i64 %ge", "  %nothing = icmp uge i64 %g0, %count", "  br i1 %nothing, label %done, label %begin", "begin:",
-        "  %gbefore = sub i64 %g0, 1", "  br label %next", "next:", "  %glast = phi i64 [ %gbefore, %begin ], [ %g, %finished ]", "  %g = add i64 %glast, 1",
-        "  %over = icmp uge i64 %g, %gend", "  br i1 %over, label %fetch, label %group", "group:",
+        # Divisions once for a chunk of groups; from group to group the ids count up like the digits of a clock.
+        "  %gx0 = urem i64 %g0, %nx", "  %gr0 = udiv i64 %g0, %nx", "  %gy0 = urem i64 %gr0, %ny", "  %gz0 = udiv i64 %gr0, %ny", "  br label %group",
+        "next:", "  %g1 = add i64 %g, 1", "  %over = icmp uge i64 %g1, %gend", "  %gx1 = add i64 %gx, 1", "  %wrapx = icmp eq i64 %gx1, %nx",
+        "  %gx2 = select i1 %wrapx, i64 0, i64 %gx1", "  %carryx = zext i1 %wrapx to i64", "  %gy1 = add i64 %gy, %carryx", "  %wrapy = icmp eq i64 %gy1, %ny",
+        "  %gy2 = select i1 %wrapy, i64 0, i64 %gy1", "  %carryy = zext i1 %wrapy to i64", "  %gz2 = add i64 %gz, %carryy",
+        "  br i1 %over, label %fetch, label %group", "group:", "  %g = phi i64 [ %g0, %begin ], [ %g1, %next ]", "  %gx = phi i64 [ %gx0, %begin ], [ %gx2, %next ]",
+        "  %gy = phi i64 [ %gy0, %begin ], [ %gy2, %next ]", "  %gz = phi i64 [ %gz0, %begin ], [ %gz2, %next ]",
         *_field("stop", "%ctx", cx.STOP), *_field("failed", "%ctx", cx.FAULT), "  %either = or i64 %stop, %failed", "  %halt = icmp ne i64 %either, 0",
-        "  br i1 %halt, label %done, label %place", "place:", "  %gx = urem i64 %g, %nx", "  %gr = udiv i64 %g, %nx", "  %gy = urem i64 %gr, %ny",
-        "  %gz = udiv i64 %gr, %ny", "  %ex = icmp eq i64 %gx, %lx", "  %ey = icmp eq i64 %gy, %ly", "  %ez = icmp eq i64 %gz, %lz",
+        "  br i1 %halt, label %done, label %place", "place:", "  %ex = icmp eq i64 %gx, %lx", "  %ey = icmp eq i64 %gy, %ly", "  %ez = icmp eq i64 %gz, %lz",
         "  %vx = select i1 %ex, i64 %px, i64 0", "  %vy = select i1 %ey, i64 %py, i64 0", "  %vz = select i1 %ez, i64 %pz, i64 0",
         "  %v1 = or i64 %vx, %vy", "  %v = or i64 %v1, %vz", f"  %variant = getelementptr [{cx.VARIANT_SIZE} x i8], ptr %variants, i64 %v",
         *_field("items", "%variant", cx.VARIANT_ITEMS), *_field("threads", "%variant", cx.VARIANT_THREADS),

@@ -183,8 +183,6 @@ class Function:
         if self.shares and self.is_kernel:
             head.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
             head.append(self._memset("%shared", SHARED_SIZE))
-        elif self.is_kernel:
-            head.append("  %shared = alloca [64 x i8], align 64")
         em = ir_type(MASK, self.lanes_total)
         head.append(f"  %em = alloca {em}, align 8")
         head += [f"  %wait{j} = alloca {em}, align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
@@ -253,9 +251,10 @@ class Function:
             self.em: Any = Value(b, MASK, self.lanes_total, "%mask")
             b.emit(f"store {self.em.typed}, ptr %em, align 8")
             return
-        for n, argument in enumerate(("%thread", "%gx", "%gy", "%gz")):
-            b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
-        b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+        if self.shares:
+            for n, argument in enumerate(("%thread", "%gx", "%gy", "%gz")):
+                b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
+            b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         self.em = True if self.unit.full else Value(b, MASK, self.lanes_total, "%mask")
         if self.em is not True:
             b.emit(f"store {self.em.typed}, ptr %em, align 8")
@@ -404,7 +403,13 @@ class Function:
         b.label(good)
         place = cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here)
         record = f"i64 {place}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
-        self.cold += [f"{bad}:", f"  call void @record_fault(ptr %ctx, ptr %shared, {record})", "  br label %exit"]
+        self.cold.append(f"{bad}:")
+        identity = ["%thread", "%gx", "%gy", "%gz"]
+        if not self.is_kernel:
+            identity = [f"%id{n}.{bad}" for n in range(4)]
+            for n, name in enumerate(identity):
+                self.cold += [f"  {name}.p = getelementptr i8, ptr %shared, i64 {cx.SHARED_IDENTITY + 8 * n}", f"  {name} = load i64, ptr {name}.p, align 8"]
+        self.cold += [f"  call void @record_fault(ptr %ctx, {record}, {', '.join(f'i64 {i}' for i in identity)})", "  br label %exit"]
 
     # -- blocks --------------------------------------------------------------------------------------------
 
