@@ -138,7 +138,11 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
 
 def row_of(bound: Bound) -> int:
     """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0."""
-    x, y, _ = bound.local_size
+    x, y, z = bound.local_size
+    if y == z == 1:
+        return bound.simd
+    if any(g % n for g, n in zip(bound.global_size, bound.local_size, strict=True)):
+        return 0
     if x % bound.simd == 0:
         return bound.simd
     return x if bound.simd % x == 0 and y % (bound.simd // x) == 0 else 0
@@ -192,7 +196,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
     items = whole.size[0] * whole.size[1] * whole.size[2]
     full = items % bound.simd == 0 and not any(partial_flags)
-    code = _code(state, bound, full, row_of(bound) if full else 0)
+    code = _code(state, bound, full, row_of(bound))
     per_group = bound.threads_of(whole)
     count = min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)

@@ -55,7 +55,7 @@ class Function:
         self.grf_size: int = unit.bound.grf_size
         self.layout = layout_of(body)
         self.is_kernel = body.is_kernel
-        self.flow: Flow = analyse(body, self.is_kernel and unit.full)
+        self.flow: Flow = analyse(body, self.is_kernel)
         self.lanes_total: int = unit.bound.simd if self.is_kernel else body.simd_size or unit.bound.simd
         self.calls = any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
         self.shares = self.calls or not self.is_kernel
@@ -248,6 +248,7 @@ class Function:
     def _prologue(self) -> None:
         b = self.builder
         if not self.is_kernel:
+            self.together = False
             self.em: Any = Value(b, MASK, self.lanes_total, "%mask")
             b.emit(f"store {self.em.typed}, ptr %em, align 8")
             return
@@ -255,16 +256,18 @@ class Function:
             for n, argument in enumerate(("%thread", "%gx", "%gy", "%gz")):
                 b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
-        self.em = True if self.unit.full else Value(b, MASK, self.lanes_total, "%mask")
-        if self.em is not True:
-            b.emit(f"store {self.em.typed}, ptr %em, align 8")
-        else:
-            self._store_full()
+        self.together = True
+        self.em = self._everybody()
+        self._store_full()
         self._inputs()
         self._identity()
 
+    def _everybody(self) -> Any:
+        """The mask of a kernel's lanes that are work-items: True where every thread is full."""
+        return True if self.unit.full else Value(self.builder, MASK, self.lanes_total, "%mask")
+
     def _store_full(self) -> None:
-        text = self.builder.splat_literal("true", MASK, self.lanes_total)
+        text = self.builder.splat_literal("true", MASK, self.lanes_total) if self.unit.full else "%mask"
         self.builder.emit(f"store {ir_type(MASK, self.lanes_total)} {text}, ptr %em, align 8")
 
     def _inputs(self) -> None:
@@ -448,7 +451,8 @@ class Function:
             self.uses[start] = self.registers.begin_block(None)
         else:
             self.uses[start] = self.registers.begin_block(self.live[start] - self.unstored, self.dominators[start])
-        self.em = True if start in self.flow.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+        self.together = start in self.flow.together
+        self.em = self._everybody() if self.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
         self.ended = False
         self.running_lanes: dict[tuple[int, int], Value] = {}
         for n in range(start, end):
@@ -509,7 +513,7 @@ class Function:
 
     def _local_joins_only(self, place: int, target: int) -> bool:
         """Whether no lanes can wait between a forward jump and its target."""
-        return not any(place < j < target for j in self.flow.joins) or self.em is True
+        return self.together or not any(place < j < target for j in self.flow.joins)
 
     def goto(self, label: int, lanes: Callable[[], Any]) -> Callable[[], None]:
         i = self.body.instructions[self.here]
