@@ -48,8 +48,9 @@ def target_machine(level: int) -> Any:
 
 # LLVM's whole pipeline costs more than it gains beyond this many lines of IR.
 _SMALL = 500
-# What pays for itself in larger modules; between the two halves the coroutines are split.
-_BEFORE_SPLIT = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn", "dead_store_elimination")
+# What pays for itself in larger modules; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it is no
+# production pass. test_run has the kernel that showed it.)
+_BEFORE_SPLIT = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
 
