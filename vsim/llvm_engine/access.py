@@ -160,15 +160,16 @@ class Access:
         b = self.b
         some = b.any(mask)
         here, inside, last, behind = (b.new_label(s) for s in ("before", "active", "inside", "behind"))
+        before = b.mark()
         b.emit(f"br label %{here}")
-        b.label(here)
+        b.label(here, before)
         b.emit(f"br i1 {some}, label %{inside}, label %{behind}")
-        b.label(inside)
+        b.label(inside, before)
         value = emit()
         b.emit(f"br label %{last}")
-        b.label(last)
+        b.label(last, before)
         b.emit(f"br label %{behind}")
-        b.label(behind)
+        b.label(behind, before)
         if value is None or data_type is None:
             return None
         zero = b.splat_literal("0.0" if data_type.is_float else "0", data_type, lanes)
@@ -212,6 +213,7 @@ class Access:
         """
         b, done = self.b, self.b.new_label("done")
         found: list[tuple[Value | None, str]] = []
+        before = b.mark()
         for test, weight, emit in ((shape.contiguous, "", contiguous), (shape.uniform, ", !prof !2", uniform)):
             if test == "false":
                 continue
@@ -219,21 +221,21 @@ class Access:
             if test != "true":
                 way = b.new_label("way")
                 b.emit(f"br i1 {test}, label %{way}, label %{other}{weight}")
-                b.label(way)
+                b.label(way, before)
             found.append((emit(), self._end_of_block(done)))
             if test == "true":
                 break
-            b.label(other)
+            b.label(other, before)
         else:
             found.append((scattered(shape.proved), self._end_of_block(done)))
-        b.label(done)
+        b.label(done, before if len(found) > 1 else b.mark())
         return found
 
     def _end_of_block(self, target: str) -> str:
         b = self.b
         end = b.new_label("end")
         b.emit(f"br label %{end}")
-        b.label(end)
+        b.label(end, b.mark())
         b.emit(f"br label %{target}")
         return end
 

@@ -403,7 +403,7 @@ class Function:
         b = self.builder
         bad, good = b.new_label("fault"), b.new_label("ok")
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
-        b.label(good)
+        b.label(good, b.mark())
         place = cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here)
         record = f"i64 {place}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
         self.cold.append(f"{bad}:")

@@ -151,6 +151,13 @@ class Affine:
         return Affine(base, self.step, self.row, self.jump, self.tiny, self.needs)
 
 
+_PURE = (
+    "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ", "insertelement ", "shufflevector ",
+    "extractelement ", "bitcast ", "getelementptr ", "select ", "call i64 @llvm.usub.sat",
+)  # fmt: skip
+_INVARIANT = "!invariant.load !0"
+
+
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
@@ -298,6 +305,8 @@ class Builder:
         self.counter = 0
         self.intrinsics = intrinsics
         self.scratch_bytes = 0
+        self.known: dict[str, str] = {}
+        self.order: list[str] = []
 
     def scratch(self, size: int) -> str:
         """Memory for the moment, in the entry block's frame."""
@@ -314,15 +323,29 @@ class Builder:
         self.lines.append("  " + text)
 
     def assign(self, text: str) -> str:
-        """An instruction with a result; its name."""
+        """An instruction with a result; its name. One without side effects whose twin dominates this place is that twin."""
+        pure = text.startswith(_PURE) or text.endswith(_INVARIANT)
+        if pure and (twin := self.known.get(text)) is not None:
+            return twin
         name = self.name()
         self.lines.append(f"  {name} = {text}")
+        if pure:
+            self.known[text] = name
+            self.order.append(text)
         return name
+
+    def mark(self) -> int:
+        """This place, for :meth:`label`."""
+        return len(self.order)
 
     def value(self, data_type: DataType, lanes: int, text: str) -> Value:
         return Value(self, data_type, lanes, self.assign(text))
 
-    def label(self, name: str) -> None:
+    def label(self, name: str, dominated_by: int = 0) -> None:
+        """Begin a block; what was emitted up to the mark dominates it."""
+        for text in self.order[dominated_by:]:
+            del self.known[text]
+        del self.order[dominated_by:]
         self.lines.append(f"{name}:")
 
     def new_label(self, stem: str) -> str:
