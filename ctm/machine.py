@@ -31,6 +31,7 @@ class Options:
     allow_partial: bool = False  # D4: loops, calls and deep branches where the program asks for partial mode
     wrap_al: bool = False  # D5: aL wraps around in 8 bits instead of being an error
     stale_result: bool = False  # D7: an ALU result may be read after a flow-control instruction has seen it
+    legacy_multiply: bool = False  # zero times anything is zero, as a bit of the hardware's configuration had it
     mixed_loops: bool = False  # D8: ENDLOOP may name another integer constant than its LOOP
     max_steps: int = 10_000_000
 
@@ -305,7 +306,8 @@ class Machine:
         a, b, c = (self._operand(f, sources, "rgb", letter) for letter in "abc")
         p, q, r = (self._operand(f, sources, "alpha", letter)[0] for letter in "abc")
         op, alpha_op = f.get("rgb_op", 0), f.get("alpha_op", 0)
-        dot = (a * b).sum(axis=0) if op == 1 else (a * b).sum(axis=0) + p * q if op == 2 else a[0] * b[0] + a[1] * b[1] + c[2]
+        product = self._multiply(a, b)
+        dot = product.sum(axis=0) if op == 1 else product.sum(axis=0) + self._multiply(p, q) if op == 2 else product[0] + product[1] + c[2]
         alpha = self._alpha(alpha_op, p, q, r, dot, sources)
         if op in (1, 2, 3):
             rgb = np.stack([dot] * 3)
@@ -330,6 +332,10 @@ class Machine:
             found: Array = np.asarray(_TRANSCENDENTAL[op](a), np.float32)
             return found
         return _common(op, a, b, c, {0: "mad", 2: "min", 3: "max", 5: "cnd", 6: "cmp", 7: "frc"}, self)
+
+    def _multiply(self, a: Array, b: Array) -> Array:
+        product: Array = a * b
+        return np.where((a == 0) | (b == 0), np.float32(0), product) if self.options.legacy_multiply else product
 
     def _quad(self, value: Array, corner: int) -> Array:
         """The value of one corner of each 2 x 2 quad, in all four processors of it."""
@@ -417,15 +423,14 @@ def _common(op: int, a: Array, b: Array, c: Array, names: dict[int, str], machin
     """The operations that both units have."""
     name = names.get(op)
     if name == "mad":
-        return np.asarray(a * b + c, np.float32)
+        return np.asarray(machine._multiply(a, b) + c, np.float32)
     if name == "min":
         return np.where(a < b, a, b)
     if name == "max":
         return np.where((a >= b) & ~((a == 0) & (b == 0)), a, b)
-    if name == "cnd":
-        return np.where(c > 0.5, a, b)
-    if name == "cmp":
-        return np.where(c >= 0, a, b)
+    if name in ("cnd", "cmp"):
+        # Like MIN and MAX: a NaN among the inputs gives operand B.
+        return np.where(((c > 0.5) if name == "cnd" else (c >= 0)) & ~np.isnan(a), a, b)
     if name == "frc":
         return np.asarray(a - np.floor(a), np.float32)
     machine.fault("T044", f"operation {op} does not exist")

@@ -20,6 +20,16 @@ from vsim.program import Program
 DATA = Path(__file__).parent / "data"
 SHARED = Path(__file__).parent.parent.parent / "shared" / "corpus"
 
+HEAD = """.version 4.1
+.kernel "t"
+.decl VD v_type=G type=d num_elts=64 align=GRF
+.decl VF v_type=G type=f num_elts=64 align=GRF
+.decl VUD v_type=G type=ud num_elts=64 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl T6 v_type=T num_elts=1
+"""
+"""The beginning of a small kernel: variables of a few kinds to make mistakes with."""
+
 needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
 
 

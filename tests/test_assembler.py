@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import DATA, SHARED, needs_corpus
+from conftest import DATA, HEAD, SHARED, needs_corpus
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -115,14 +115,6 @@ def test_the_real_assembler_accepts_the_golden_texts_too(tmp_path):
     assert refused == []
 
 
-HEAD = """.version 4.1
-.kernel "t"
-.decl VD v_type=G type=d num_elts=64 align=GRF
-.decl VF v_type=G type=f num_elts=64 align=GRF
-.decl VUD v_type=G type=ud num_elts=64 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl T6 v_type=T num_elts=1
-"""
 DIFFERENT = {
     # line: (ours accepts, the real one accepts, why)
     "mov (M1, 8) VD(0,0)<1> 0x1ffff:uw": (False, True, "the immediate does not fit; the real one cuts it"),

@@ -1,18 +1,11 @@
 """The faulty programs that the real assembler was tried on: each is rejected or warned of with a line and a column, or is right after all."""
 
 import pytest
+from conftest import HEAD
 
 from vasm.assembler import assemble_text
 from visa import AssemblyError
 
-HEAD = """.version 4.1
-.kernel "t"
-.decl VD v_type=G type=d num_elts=64 align=GRF
-.decl VF v_type=G type=f num_elts=64 align=GRF
-.decl VUD v_type=G type=ud num_elts=64 align=GRF
-.decl P1 v_type=P num_elts=16
-.decl T6 v_type=T num_elts=1
-"""
 TAIL = "\nret (M1, 1)\n"
 LINES = {
     "undefined var": "mov (M1, 8) NOPE(0,0)<1> VD(0,0)<1;1,0>", "undefined src var": "mov (M1, 8) VD(0,0)<1> NOPE(0,0)<1;1,0>",

@@ -340,6 +340,28 @@ def test_idioms_have_the_words_of_the_sheet(lines, words):
     assert [s.words[2] for s in module.slots if s.words[0] & 3 == table.FC] == words
 
 
+def value(operation, a, b=0.0, c=0.0, options=None):
+    """What an operation makes of numbers in r10, r11 and r12."""
+    count = table.OPERANDS[operation]
+    registers = ["r10.r", "r11.r", "r12.r"][:count]
+    machine = Machine(link([assemble(f"{operation} r1.{'a' if operation in ('rcp', 'ex2', 'ln2', 'rsq', 'sin', 'cos') else 'r'}, {', '.join(registers)}\nend")]),
+                      options or Options(group=4))  # fmt: skip
+    machine.temps[10:13, 0] = np.array([[a], [b], [c]], np.float32)
+    machine.run()
+    return machine.temps[1, 3 if operation in ("rcp", "ex2", "ln2", "rsq", "sin", "cos") else 0, 0]
+
+
+def test_special_values():
+    nan, inf, tiny = float("nan"), float("inf"), 1e-40
+    assert value("min", nan, 2) == 2 and value("max", nan, 2) == 2 and np.isnan(value("min", 2, nan))
+    assert value("cnd", nan, 3, 1) == 3 and value("cmp", 1, 3, nan) == 3
+    assert np.signbit(value("max", 0.0, -0.0)) and not np.signbit(value("min", -0.0, 0.0))
+    assert value("mad", 2, 3, 4) == 10 and value("mad", tiny, 1, 0) == 0 and value("frc", -1.25) == 0.75
+    assert value("mad", inf, 0, 1).view("u4") == 0x7FFFFFFF and value("mad", inf, 0, 1, Options(group=4, legacy_multiply=True)) == 1
+    assert value("rcp", 4) == 0.25 and value("ex2", 3) == 8 and value("ln2", 8) == 3 and value("rsq", 4) == 0.5
+    assert abs(value("sin", 0.25) - 1) < 1e-6 and abs(value("cos", 0.5) + 1) < 1e-6
+
+
 def test_fields_do_not_overlap():
     for fields in table.FIELDS.values():
         taken = [(f.word, bit) for f in fields for bit in range(f.low, f.low + f.width)]
