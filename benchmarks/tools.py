@@ -76,9 +76,9 @@ def assembling() -> dict[str, Any]:
                 if shutil.which("GenX_IR"):
                     found["peer"] = min(child_cpu(["GenX_IR", "k.visaasm", "-platform", "TGLLP", "-outputCisaBinaryName", "k.isa"], folder) for _ in range(3))
                 code = "from vasm.assembler import assemble_text; assemble_text(open('k.visaasm').read(), 'x').object_bytes(); "
-            code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
-            done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-            found["memory"] = int(done.stdout) // 1024
+                code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+                done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+                found["memory"] = int(done.stdout) // 1024
     return found
 
 
