@@ -19,6 +19,8 @@ from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_byt
 PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
+URB = 0x10000
+"""Number of the surface that stands for the URB."""
 _ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
 _TRIPLE = struct.Struct("<3I")
 
@@ -55,6 +57,7 @@ class Bound:
     private: Buffer | None = None
     private_slots: list[int] = field(default_factory=list)
     printf: Buffer | None = None
+    by_inputs: bool = False
 
     @property
     def grf_size(self) -> int:
@@ -194,6 +197,10 @@ def _find_kernel(image: Image, wanted: str) -> Body:
     raise LaunchError(Diagnostic("S011", f"there is no kernel '{wanted}' in the image", Span(image.file, 0), hint))
 
 
+def _sampler_state(argument: SamplerArg) -> SamplerState:
+    return SamplerState(argument.normalized, argument.addressing, argument.filter, argument.compare)
+
+
 class Binder:
     """Fills the payload of one launch."""
 
@@ -230,7 +237,7 @@ class Binder:
             raise self.fail(f"a work-group of {tuple(local)} has {items} work-items, 1 to 1024 are possible")
         bound = Bound(self.image, self.kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
                       bytearray(interface.payload_size), [], interface.local_id_rows, slm_size=interface.slm_size, scratch_size=interface.scratch_size,
-                      private_size=interface.private_size)  # fmt: skip
+                      private_size=interface.private_size, by_inputs=interface.info is None)  # fmt: skip
         if interface.info is not None:
             self._from_ze_info(bound, interface.info)
         else:
@@ -306,7 +313,7 @@ class Binder:
             if "sampler_index" in e.tree and e.index >= 0:
                 argument = self._argument(e.index, SamplerArg)
                 assert isinstance(argument, SamplerArg)
-                bound.samplers[int(e.tree["sampler_index"])] = SamplerState(argument.normalized, argument.addressing, argument.filter)
+                bound.samplers[int(e.tree["sampler_index"])] = _sampler_state(argument)
 
     def _locals(self, bound: Bound) -> None:
         """Offsets of dynamic local memory; the kernel adds its static size itself."""
@@ -400,7 +407,8 @@ class Binder:
     def _from_inputs(self, bound: Bound) -> None:
         """Hand-written kernels: arguments bind to ``.input`` variables, by name where the launch names them, else in order.
 
-        A pointer argument goes into a qword input; without one, or into a surface, it is the surface T6, T7, ... in order.
+        A pointer argument goes into a qword input; without one, and images anyway, it is the surface T6, T7, ... in order; samplers are S0, S1, ...
+        The buffer that the launch names ``%urb`` is what URB writes go to.
         """
         kernel = bound.kernel
         inputs = {kernel.variables[i.index - FIRST_VARIABLE].name: i for i in kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE}
@@ -411,6 +419,13 @@ class Binder:
         local = 0
         for index, argument in enumerate(self.launch.args):
             name = by_argument.get(id(argument))
+            if isinstance(argument, SamplerArg):
+                bound.samplers[len(bound.samplers)] = _sampler_state(argument)
+                continue
+            if isinstance(argument, ImageArg) or name == "%urb":
+                bound.surfaces[URB if name == "%urb" else surface] = self._surface(bound, index)
+                surface += name != "%urb"
+                continue
             if name is not None and name not in inputs:
                 raise self.fail(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
             if isinstance(argument, BufferArg) and name is None and states and not any(self._input_size(inputs[n]) == 8 for n in unused):
@@ -440,11 +455,9 @@ class Binder:
                 if len(argument.data) > i.size:
                     raise self.fail(f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {i.size}")
                 bound.payload[i.offset : i.offset + len(argument.data)] = argument.data
-            elif isinstance(argument, LocalArg):
+            else:
                 self._put(bound, i.offset, bound.slm_size + local, min(i.size, 8))
                 local += argument.size
-            else:
-                raise self.fail(f"argument {index}: images and samplers need ze_info")
         if unused:
             raise self.fail(f".input '{unused[0]}' has no argument", f"inputs are {', '.join(inputs)}")
         bound.slm_size += local

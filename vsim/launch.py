@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,12 @@ class ImageArg(Checked):
 
 @dataclass
 class SamplerArg:
-    """A sampler."""
+    """A sampler; see :class:`vsim.memory.SamplerState`."""
 
     normalized: bool = False
     addressing: str = "none"
     filter: str = "nearest"
+    compare: str = "le"
 
 
 Argument = BufferArg | ScalarArg | LocalArg | ImageArg | SamplerArg
@@ -181,7 +182,7 @@ class LaunchFile:
             return LocalArg(item["local"])
         if "sampler" in item:
             s = item["sampler"] if isinstance(item["sampler"], dict) else {}
-            return SamplerArg(bool(s.get("normalized")), str(s.get("addressing", "none")), str(s.get("filter", "nearest")))
+            return SamplerArg(bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArg)[1:]))
         raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}", where)
 
 

@@ -49,11 +49,13 @@ class SurfaceImage:
 
 @dataclass(frozen=True)
 class SamplerState:
-    """How coordinates become texels: ``addressing`` none, clamp_edge, clamp_border, repeat or mirror; ``filter`` nearest or linear."""
+    """How coordinates become texels: ``addressing`` none, clamp_edge, clamp_border, repeat or mirror; ``filter`` nearest or linear; ``compare`` is
+    what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never."""
 
     normalized: bool = False
     addressing: str = "none"
     filter: str = "nearest"
+    compare: str = "le"
 
 
 @dataclass

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from visa.program import FIRST_VARIABLE
+from visa.operands import SAMPLER, SURFACE
+from visa.program import FIRST_SURFACE, FIRST_VARIABLE
 from vsim.abi import Bound, Group
 
 Array = npt.NDArray[Any]
@@ -58,6 +59,14 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
 def input_places(bound: Bound) -> list[tuple[int, int, int]]:
     """Variable index, payload offset and size of the general inputs."""
     return [(i.index, i.offset, i.size) for i in bound.kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE]
+
+
+def state_defaults(bound: Bound) -> list[tuple[int, int, int]]:
+    """Class, index and number of the surfaces and samplers of a kernel without ze_info: T6 is surface 0, S0 is sampler 0, and so on."""
+    if not bound.by_inputs:
+        return []
+    surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(bound.kernel.surfaces))]
+    return surfaces + [(SAMPLER, n, n) for n in range(len(bound.kernel.samplers))]
 
 
 def state_inputs(bound: Bound) -> list[tuple[int, int, int]]:

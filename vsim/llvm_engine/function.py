@@ -299,6 +299,8 @@ class Function:
                 text = b.assign(f"load {ir_type(element, 1)}, ptr {name}, align 1, !invariant.load !0")
                 value = Value(b, element, 1, text)
                 self.registers.write(("V", root), start + k * element.size, 1, value)
+        for kind, index, number in threads.state_defaults(bound):
+            self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))
         for kind, index, offset in threads.state_inputs(bound):
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             self.registers.write(("S", (1 if kind == 1 else 0) << 16 | index), 0, 1, value)
@@ -748,7 +750,7 @@ class Function:
 
         return step
 
-    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Callable[[], None]:
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], None]:
         def step() -> None:
             if not wait:
                 return
@@ -1104,31 +1106,13 @@ class Function:
             return self._table(value)
         raise Unsupported(f"a surface of kind {kind}")
 
-    # -- images: the reference engine's -------------------------------------------------------------------
+    # -- the reference engine's ----------------------------------------------------------------------------
 
-    def image(self, index: int) -> Any:
-        raise Unsupported("an image")
+    def _reference_only(self, *_: Any) -> Any:
+        raise Unsupported("an image, a sampler, the URB, a named barrier or a page status")
 
-    def image_by_handle(self, kind: str, value: Value) -> Any:
-        raise Unsupported("an image")
-
-    def sampler(self, index: int) -> Any:
-        raise Unsupported("a sampler")
-
-    def image_size(self, image: Any) -> list[int]:
-        raise Unsupported("an image")
-
-    def image_fetch(self, image: Any, place: list[Value], mask: Any) -> list[Value]:
-        raise Unsupported("an image")
-
-    def image_store(self, image: Any, place: list[Value], values: dict[int, Value], mask: Any) -> None:
-        raise Unsupported("an image")
-
-    def image_fetch_bytes(self, image: Any, x: Value, y: Value) -> Value:
-        raise Unsupported("an image")
-
-    def image_store_bytes(self, image: Any, x: Value, y: Value, value: Value, mask: Any) -> None:
-        raise Unsupported("an image")
+    image = image_by_handle = sampler = image_size = image_fetch = image_store = image_atomic = image_fetch_bytes = image_store_bytes = _reference_only
+    mapped = named_barrier = urb = pixel = _reference_only
 
     # -- checked access ------------------------------------------------------------------------------------
 

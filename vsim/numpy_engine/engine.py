@@ -55,7 +55,7 @@ class _Batch:
         self.group_numbers = np.array([n for n, _ in self.members])
         self.thread_numbers = np.array([t for _, t in self.members])
         self.execution = e = Execution(bound, count, self.group_numbers)
-        e.locate = self.describe
+        e.locate, e.pixels = self.describe, self.pixels
         slm = max(bound.slm_size, 4)
         places = (self.group_numbers * slm).reshape(-1, 1)
         e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), places, bound.slm_size, SLM_ADDRESS_MASK)
@@ -88,6 +88,8 @@ class _Batch:
             view = self.byte_view(root)
             if view is not None:
                 view[:, start : start + size] = matrix[:, offset : offset + size]
+        for kind, index, number in threads.state_defaults(bound):
+            e._state(kind, index, 0)[:, 0] = number
         for kind, index, offset in threads.state_inputs(bound):
             e._state(1 if kind == 1 else 0, index, 0)[:, 0] = np.ascontiguousarray(matrix[:, offset : offset + 4]).view(np.uint32)[:, 0]
         ids = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
@@ -111,6 +113,12 @@ class _Batch:
             if slot_root == root and isinstance(kind, np.dtype) and n < len(views):
                 return views[n].view(np.uint8)
         return None
+
+    def pixels(self) -> list[Any]:
+        """x and y of the work-items of all threads, threads x 32."""
+        places = [[threads.work_item(self.bound, self.groups[n], t, lane)[:2] for lane in range(32)] for n, t in self.members]
+        both = np.array(places, np.int32)
+        return [both[..., 0], both[..., 1]]
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""

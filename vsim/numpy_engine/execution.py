@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 MAXIMUM_DEPTH = 1000
 NARROW_THREADS = 32
 """Batches of fewer threads are not worth narrowing."""
-_NEEDS_ALL = {"barrier", "sbarrier.signal", "sbarrier.wait", "call", "fcall", "ifcall", "ret", "fret"}
+NAMED_BARRIERS = 32
+_NEEDS_ALL = {"barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait", "call", "fcall", "ifcall", "ret", "fret"}
 
 
 class Context:
@@ -83,12 +84,23 @@ class Execution(NumpyMachine):
         self.live: list[Context] = []
         self.signalled = np.zeros(threads, np.int64)
         self.waited = np.zeros(threads, np.int64)
+        group_count = int(groups.max(initial=0)) + 1
+        self.named_arrivals, self.named_openings = (np.zeros((group_count, NAMED_BARRIERS), np.int64) for _ in range(2))
+        self.named_waits = np.zeros((threads, NAMED_BARRIERS), np.int64)
         self.deadline: Callable[[], None] | None = None
         self.by_name: dict[str, Body] = {b.name: b for b in bound.image.module.functions}
 
     def reset(self) -> None:
         """Memory and registers as they are before a thread starts; the prepared code stays."""
-        for array in (self.signalled, self.waited, *self.shared.values(), *self.surface_state.values()):
+        for array in (
+            self.signalled,
+            self.waited,
+            self.named_arrivals,
+            self.named_openings,
+            self.named_waits,
+            *self.shared.values(),
+            *self.surface_state.values(),
+        ):
             array[:] = 0
         for space in (self.slm_space, self.scratch_space):
             if space is not None:
@@ -272,7 +284,7 @@ class Execution(NumpyMachine):
 
     def _run_narrow(self, context: Context, target: int, following: int, lanes: Array, index: Array) -> None:
         """Run a loop for the few threads that are still in it, on a copy of their registers."""
-        saved = (self.threads, self.shared, self.surface_state, self.slm_space, self.scratch_space, self.locate)
+        saved = (self.threads, self.shared, self.surface_state, self.slm_space, self.scratch_space, self.locate, self.pixels)
         assert self.slm_space is not None and self.scratch_space is not None
         self.threads = index.size
         self.surface_state = {k: v[index] for k, v in saved[2].items()}
@@ -280,12 +292,14 @@ class Execution(NumpyMachine):
         self.scratch_space = replace(self.scratch_space, base=self.scratch_space.base[index])
         outer = self.locate
         self.locate = lambda row, lane: outer(int(index[row]), lane)
+        outer_pixels = self.pixels
+        self.pixels = lambda: [axis[index] for axis in outer_pixels()]
         inner = Context(context.code, context.frame.rows(index), target, lanes[index], None, 0, None)
         self.bind_slots(inner)
         try:
             self._run_context(inner, following)
         finally:
-            self.threads, self.shared, _, self.slm_space, self.scratch_space, self.locate = saved
+            self.threads, self.shared, _, self.slm_space, self.scratch_space, self.locate, self.pixels = saved
         for key, state in self.surface_state.items():
             if key not in saved[2]:
                 saved[2][key] = np.zeros((self.threads, 1), np.uint32)
@@ -411,33 +425,81 @@ class Execution(NumpyMachine):
 
         return step
 
-    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Callable[[], Any]:
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], Any]:
         following = self.here + 1
+        self.code.arrivals[following] = self._arrived
+
+        def go_on(rows: Array) -> None:
+            self.waited[rows] += 1
+
+        self.code.departures[following] = go_on
 
         def step() -> Any:
-            context = self.context
-            rows = context.em.any(axis=1)
             if signal:
-                self.signalled[rows] += 1
-            if not wait:
-                self._release()
-                return None
-            ready = self._arrived(rows)
-            if ready[rows].all():
-                self.waited[rows] += 1
-                self._release()
-                return None
-            passing = context.em & ready[:, None]
-            self.waited[rows & ready] += 1
-            stuck = context.em & ~ready[:, None]
-            if passing.any():
-                context.wait(following, passing)
-            context.blocked[following] = context.blocked[following] | stuck if following in context.blocked else stuck
-            context.em = None
+                self.signalled[self.context.em.any(axis=1)] += 1
+            if wait:
+                return self._wait_for(following)
             self._release()
-            return True
+            return None
 
         return step
+
+    def named_barrier(self, number: Callable[[], Array], arrivals: Callable[[], Array] | None, instruction: Instruction) -> Callable[[], Any]:
+        following = self.here + 1
+
+        def numbers() -> Array:
+            found: Array = np.broadcast_to(number() & np.uint32(NAMED_BARRIERS - 1), (self.threads, 1))[:, 0]
+            return found
+
+        def signal() -> Any:
+            assert arrivals is not None
+            wanted, names = np.broadcast_to(arrivals(), (self.threads, 1))[:, 0], numbers()
+            for row in np.flatnonzero(self.context.em.any(axis=1)):
+                place = (self.groups[row], names[row])
+                self.named_arrivals[place] += 1
+                if self.named_arrivals[place] >= wanted[row]:
+                    self.named_arrivals[place] = 0
+                    self.named_openings[place] += 1
+            self._release()
+
+        if arrivals is not None:
+            return signal
+        rows_of_all = np.arange(self.threads)
+        held: dict[str, Array] = {}
+
+        def opened(rows: Array) -> Array:
+            names = held["names"]
+            result: Array = self.named_openings[self.groups, names] > self.named_waits[rows_of_all, names]
+            return result
+
+        def go_on(rows: Array) -> None:
+            self.named_waits[rows_of_all[rows], held["names"][rows]] += 1
+
+        self.code.arrivals[following], self.code.departures[following] = opened, go_on
+
+        def wait() -> Any:
+            rows = self.context.em.any(axis=1)
+            held["names"] = np.where(rows, numbers(), held.get("names", np.zeros(self.threads, np.uint32)))
+            return self._wait_for(following)
+
+        return wait
+
+    def _wait_for(self, following: int) -> Any:
+        """Let the running threads go on for which the barrier is open, and block the others."""
+        context = self.context
+        rows = context.em.any(axis=1)
+        ready = self.code.arrivals[following](rows) & rows
+        self.code.departures[following](ready)
+        if (ready == rows).all():
+            self._release()
+            return None
+        passing, stuck = context.em & ready[:, None], context.em & ~ready[:, None]
+        if passing.any():
+            context.wait(following, passing)
+        context.blocked[following] = context.blocked[following] | stuck if following in context.blocked else stuck
+        context.em = None
+        self._release()
+        return True
 
     def _arrived(self, rows: Array) -> Array:
         """Threads whose whole group has signalled more often than they have waited."""
@@ -447,13 +509,13 @@ class Execution(NumpyMachine):
         return result
 
     def _release(self) -> None:
-        """Let blocked threads go on whose group is complete now."""
+        """Let blocked threads go on for which their barrier is open now."""
         for context in self.live:
             for pc, lanes in list(context.blocked.items()):
                 rows: Any = lanes.any(axis=1)
-                ready = self._arrived(rows) & rows
+                ready = context.code.arrivals[pc](rows) & rows
                 if ready.any():
-                    self.waited[ready] += 1
+                    context.code.departures[pc](ready)
                     context.wait(pc, lanes & ready[:, None])
                     left = lanes & ~ready[:, None]
                     if left.any():

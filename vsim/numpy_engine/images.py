@@ -81,6 +81,25 @@ def store(image: SurfaceImage, place: list[Array], values: dict[int, Array], mas
         data[where[0], where[1], where[2], c] = texel.astype(data.dtype)
 
 
+def texels(image: SurfaceImage) -> Array:
+    """All bytes of the image."""
+    flat: Array = image.array.reshape(-1).view(np.uint8)
+    return flat
+
+
+def texel_size(image: SurfaceImage) -> int:
+    """Bytes of an element with all its channels."""
+    return int(pixels(image).shape[3] * image.array.itemsize)
+
+
+def places(image: SurfaceImage, place: list[Array]) -> Array:
+    """Number of each element in the image, row by row."""
+    _, height, width, _ = pixels(image).shape
+    x, y, z = (p.astype(np.int64) for p in (*place, *[np.zeros((1, 1), np.int64)] * 2)[:3])
+    numbers: Array = ((z * height + y) * width + x).astype(np.uint64)
+    return numbers
+
+
 def _rows(image: SurfaceImage) -> Array:
     data = pixels(image)
     rows: Array = data[0].reshape(data.shape[1], -1).view(np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import itertools
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immedia
 from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.text.printer import BodyPrinter
 from visa.types import DataType
-from vsim.abi import SAMPLER_HANDLE_SHIFT
+from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
 from vsim.memory import SamplerState, SurfaceImage
 from vsim.numpy_engine import images
 from vsim.numpy_engine import memory as mem
@@ -42,7 +43,10 @@ Kind = np.dtype[Any] | Special
 
 @dataclass
 class Code:
-    """A body prepared for execution: a step for each instruction, the views that they need, the places of labels."""
+    """A body prepared for execution: a step for each instruction, the views that they need, the places of labels.
+
+    For the places behind barriers ``arrivals`` says which threads may go on, and ``departures`` counts those that do.
+    """
 
     body: Body
     layout: Layout
@@ -50,6 +54,8 @@ class Code:
     slot_numbers: dict[tuple[int, Any], int] = field(default_factory=dict)
     steps: list[Callable[[], Any]] = field(default_factory=list)
     labels: dict[int, int] = field(default_factory=dict)
+    arrivals: dict[int, Callable[[Array], Array]] = field(default_factory=dict)
+    departures: dict[int, Callable[[Array], None]] = field(default_factory=dict)
 
     def slot(self, root: int, kind: Kind) -> int:
         """Number of a view; ``root`` is a variable, ``kind`` a dtype or one of the special ones."""
@@ -99,6 +105,7 @@ class NumpyMachine:
         self.slm_space: mem.Rows | None = None
         self.scratch_space: mem.Rows | None = None
         self.locate: Callable[[int, int], str] = lambda row, lane: ""
+        self.pixels: Callable[[], list[Array]] = list
 
     # -- frames --------------------------------------------------------------------------------------------
 
@@ -456,6 +463,13 @@ class NumpyMachine:
             return self.flat_space
         return mem.Surface(self._state(SURFACE, index, 0), self.bound.surfaces if index != BINDLESS else self.bound.images)
 
+    def urb(self) -> mem.Surface:
+        return mem.Surface(np.full((self.threads, 1), URB), self.bound.surfaces)
+
+    def pixel(self, execution: Execution) -> Callable[[], list[Array]]:
+        part = slice(execution.offset, execution.offset + execution.size)
+        return lambda: [axis[:, part] for axis in self.pixels()]
+
     def surface_by_handle(self, kind: str, value: Array) -> Any:
         if kind == "ss":
             return self.scratch_space
@@ -495,6 +509,15 @@ class NumpyMachine:
     def image_store(self, image: SurfaceImage, place: list[Array], values: dict[int, Array], mask: Mask) -> None:
         images.store(image, place, values, mask)
 
+    def image_atomic(
+        self, image: SurfaceImage, op: str, place: list[Array], data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction
+    ) -> Array:
+        size = images.texel_size(image)
+        if size < data_type.size:
+            raise self.fault_at(0, 0, f"'{image.name}' has elements of {size} bytes, the operation is on {data_type.size}", instruction)
+        space = mem.Rows(image.name, images.texels(image), np.zeros((1, 1), np.int64), image.array.nbytes)
+        return self.atomic(space, op, images.places(image, place) * np.uint64(size), data_type, sources, mask, instruction)
+
     def image_fetch_bytes(self, image: SurfaceImage, x: Array, y: Array) -> Array:
         return images.fetch_bytes(image, x, y)
 
@@ -503,7 +526,7 @@ class NumpyMachine:
 
     # -- checked access ------------------------------------------------------------------------------------
 
-    def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction) -> mem.Access:
+    def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction | None) -> mem.Access:
         def fault(row: int, lane: int, name: str, offset: int, limit: int) -> Exception:
             what = f"'{name}', which has {limit} bytes, at offset {offset}" if name else f"address {offset:#x}, where there is no buffer"
             return self.fault_at(row, lane, f"access of {size} bytes outside {what}", instruction)
@@ -527,6 +550,19 @@ class NumpyMachine:
 
     def store(self, space: Any, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
         mem.store(self._access(space, address, mask, value.dtype.itemsize, instruction), value)
+
+    def mapped(self, space: Any, address: Array, size: int, mask: Mask) -> Array:
+        bits = np.broadcast_to(True if mask is True else mask, np.broadcast_shapes(address.shape, (self.threads, 1)))
+        found = np.zeros(bits.shape, bool)
+        for row, lane in zip(*np.nonzero(bits), strict=True):
+            one = np.zeros(bits.shape, bool)
+            one[row, lane] = True
+            with contextlib.suppress(SimulationError):
+                self._access(space, np.broadcast_to(address, bits.shape), one, size, None).parts()
+                found[row, lane] = True
+        weights = np.uint32(1) << np.arange(bits.shape[1], dtype=np.uint32)
+        result: Array = (found * weights).sum(axis=1, keepdims=True, dtype=np.uint32)
+        return result
 
     def atomic(self, space: Any, op: str, address: Array, data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction) -> Array:
         return mem.atomic(self._access(space, address, mask, data_type.size, instruction), op, DTYPES[data_type], sources)

@@ -1,6 +1,6 @@
 """What instructions do, written once over the lane algebra; a module for each chapter of the manual."""
 
-from vsim.semantics import arithmetic, flow, logic, mathematics, memory, move, sampler, systolic
-from vsim.semantics.core import SEMANTICS
+from vsim.semantics import arithmetic, flow, logic, mathematics, memory, messages, move, sampler, systolic
+from vsim.semantics.core import FREEDOM, SEMANTICS
 
-__all__ = ["SEMANTICS", "arithmetic", "flow", "logic", "mathematics", "memory", "move", "sampler", "systolic"]
+__all__ = ["FREEDOM", "SEMANTICS", "arithmetic", "flow", "logic", "mathematics", "memory", "messages", "move", "sampler", "systolic"]

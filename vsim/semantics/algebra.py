@@ -154,6 +154,12 @@ class Machine(Protocol):
     def surface(self, index: int) -> Space:
         """The surface that a surface variable names when the instruction executes."""
 
+    def urb(self) -> Space:
+        """The buffer that the launch names ``%urb``."""
+
+    def pixel(self, execution: Execution) -> Callable[[], list[Lanes]]:
+        """x and y of each lane's work-item, type D."""
+
     def surface_by_handle(self, kind: str, value: Lanes) -> Space:
         """The surface behind an LSC surface operand (bti, ss, bss)."""
 
@@ -169,6 +175,9 @@ class Machine(Protocol):
 
     def atomic(self, space: Space, op: str, address: Lanes, data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
         """Atomic operations in lane order; gives the old values."""
+
+    def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Lanes:
+        """One UD lane whose bit i says that lane i of the mask could read ``size`` bytes at its address."""
 
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
@@ -192,6 +201,9 @@ class Machine(Protocol):
 
     def image_store(self, image: Any, place: list[Lanes], values: dict[int, Lanes], mask: Mask) -> None:
         """Write channels, given as bits, in the image's format."""
+
+    def image_atomic(self, image: Any, op: str, place: list[Lanes], data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
+        """Atomic operations on elements of an image in lane order; the old values, 0 outside the mask."""
 
     def image_fetch_bytes(self, image: Any, x: Lanes, y: Lanes) -> Lanes:
         """Bytes of a row, the rim repeated."""
@@ -222,4 +234,8 @@ class Machine(Protocol):
     def leave(self, lanes: Callable[[], Mask]) -> Step:
         """These lanes return from the subroutine or function, or end in the kernel."""
 
-    def barrier(self, signal: bool, wait: bool, instruction: Instruction, group: Callable[[], Any] | None = None) -> Step: ...
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
+        """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
+
+    def named_barrier(self, number: Read, arrivals: Read | None, instruction: Instruction) -> Step:
+        """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait until it opens once more than this thread has waited."""

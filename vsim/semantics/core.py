@@ -13,17 +13,25 @@ from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 Prepare = Callable[[Machine, Instruction], Step]
 SEMANTICS: dict[str, Prepare] = {}
 """Semantics by the name in the instruction table."""
+FREEDOM: dict[str, str] = {}
+"""Which freedom of the manual an instruction uses; those without an entry are exact."""
 
 
-def semantics(*names: str) -> Callable[[Prepare], Prepare]:
-    """Register what instructions do."""
+def semantics(*names: str, within: str = "") -> Callable[[Prepare], Prepare]:
+    """Register what instructions do; ``within`` says what is chosen where the manual leaves a choice."""
 
     def register(prepare: Prepare) -> Prepare:
         for name in names:
-            SEMANTICS[name] = prepare
+            _register(name, prepare, within)
         return prepare
 
     return register
+
+
+def _register(name: str, prepare: Prepare, within: str) -> None:
+    SEMANTICS[name] = prepare
+    if within:
+        FREEDOM[name] = within
 
 
 # -- conversion ------------------------------------------------------------------------------------------------
@@ -233,7 +241,7 @@ def real_type(found: list[DataType], dst: DataType, instruction: Instruction) ->
 # -- the common shape ------------------------------------------------------------------------------------------
 
 
-def alu(rule: TypeRule, *names: str, rounded: bool = False) -> Callable[[Callable[..., Lanes]], Callable[..., Lanes]]:
+def alu(rule: TypeRule, *names: str, rounded: bool = False, within: str = "") -> Callable[[Callable[..., Lanes]], Callable[..., Lanes]]:
     """Register an instruction that computes lane by lane: ``function(algebra, type, *sources)`` in the rule's execution type.
 
     ``rounded``: the function rounds its result itself, so %cr0 does not apply.
@@ -258,7 +266,7 @@ def alu(rule: TypeRule, *names: str, rounded: bool = False) -> Callable[[Callabl
             return lambda: write(function(a, et, *[read() for read in reads]), mask())
 
         for name in names:
-            SEMANTICS[name] = prepare
+            _register(name, prepare, within)
         return function
 
     return register

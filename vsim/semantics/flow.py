@@ -77,6 +77,17 @@ def sbarrier_wait(m: Machine, instruction: Instruction) -> Step:
     return m.barrier(False, True, instruction)
 
 
+@semantics("nbarrier.signal")
+def nbarrier_signal(m: Machine, instruction: Instruction) -> Step:
+    args = instruction.args
+    return m.named_barrier(source(m, args["barrier_id"], 1, types.UD), source(m, args["thread_count"], 1, types.UD), instruction)
+
+
+@semantics("nbarrier.wait")
+def nbarrier_wait(m: Machine, instruction: Instruction) -> Step:
+    return m.named_barrier(source(m, instruction.args["barrier_id"], 1, types.UD), None, instruction)
+
+
 for _name in (
     ".label", ".function", ".file", ".loc", "lifetime", "yield", "fence_global", "fence_local", "fence_sw", "lsc_fence", "sampler_cache_flush", "wait",
 ):  # fmt: skip

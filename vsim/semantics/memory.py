@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from visa import types
 from visa.isa.enums import ATOMICS, COUNTS, LSC_ADDRESS_TYPES, LSC_ELEMENTS, OWORDS
@@ -14,10 +15,10 @@ from visa.operands import Immediate, Raw
 from visa.program import Instruction
 from visa.types import UB, UQ, UW, DataType, Q
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Space, Step
-from vsim.semantics.core import SEMANTICS, mask_of, semantics, source
+from vsim.semantics.core import SEMANTICS, mask_of, nothing, semantics, source
 
 _UNSIGNED = {1: UB, 2: UW, 4: types.UD, 8: UQ}
-_ATOMIC_NAMES = {v: k for k, v in ATOMICS.items()}
+ATOMIC_NAMES = {v: k for k, v in ATOMICS.items()}
 _COUNT_OF = {v: int(k) for k, v in COUNTS.items()}
 _OWORDS_OF = {v: k for k, v in OWORDS.items()}
 _ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
@@ -210,26 +211,32 @@ def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
 
 # -- atomics ---------------------------------------------------------------------------------------------------
 
-_ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
-_LSC_ATOMICS = {
+ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
+LSC_ATOMICS = {
     "iinc": "inc", "idec": "dec", "load": "load", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "minsint", "smax": "maxsint", "umin": "min",
     "umax": "max", "icas": "cmpxchg", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr", "and": "and", "or": "or",
     "xor": "xor",
 }  # fmt: skip
 
 
+ATOMIC_TYPES = (types.UD, UW, UQ)
+"""What an atomic of the data port works on, by its width."""
+ANY_ORDER = "Lanes of one message in ascending order; threads in any."
+
+
+def data_port_order(op: str, args: dict[str, Any]) -> list[Raw]:
+    """Destination and sources of an atomic of the data port; its compare-and-swap has the new value first, LSC's has it last."""
+    sources = [args["src0"], args["src1"]][: ATOMIC_SOURCES.get(op, 1)]
+    return [args["dst"], *reversed(sources)]
+
+
 def _atomic(
-    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, op: str, memory: DataType, register: DataType, raws: tuple[Raw, Raw, Raw]
+    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, op: str, memory: DataType, register: DataType, raws: list[Raw]
 ) -> Step:
     """Old value to dst, the first of ``raws``; operands from the others."""
     a, count = m.algebra, instruction.args["exec"].size
     dst, *operands = raws
-    reads = []
-    operands = operands[: _ATOMIC_SOURCES.get(op, 1)]
-    if not instruction.form.mnemonic.startswith("lsc_"):
-        operands.reverse()  # the data port's compare-and-swap has the new value first, LSC has it last
-    for raw in operands:
-        reads.append(_read_as(m, m.raw_reader(raw, 0, count, register), memory, register))
+    reads = [_read_as(m, m.raw_reader(raw, 0, count, register), memory, register) for raw in operands[: ATOMIC_SOURCES.get(op, 1)]]
     write = m.raw_writer(dst, 0, count, register)
     mask = mask_of(m, instruction)
     wanted = dst.var != 0
@@ -243,27 +250,60 @@ def _atomic(
     return step
 
 
-@semantics("svm_atomic")
-def svm_atomic(m: Machine, instruction: Instruction) -> Step:
+def _data_port_atomic(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read) -> Step:
     args = instruction.args
-    memory = (types.UD, UW, UQ)[args["width"]]
-    address = m.raw_reader(args["addresses"], 0, args["exec"].size, UQ)
-    sources = (args["src0"], args["src1"])
-    return _atomic(m, instruction, m.flat, address, _ATOMIC_NAMES[args["op"]], memory, types.UD if memory is UW else memory, (args["dst"], *sources))
+    op, memory = ATOMIC_NAMES[args["op"]], ATOMIC_TYPES[args["width"]]
+    return _atomic(m, instruction, space, address, op, memory, types.UD if memory is UW else memory, data_port_order(op, args))
 
 
-@semantics("dword_atomic")
+@semantics("svm_atomic", within=ANY_ORDER)
+def svm_atomic(m: Machine, instruction: Instruction) -> Step:
+    return _data_port_atomic(m, instruction, m.flat, m.raw_reader(instruction.args["addresses"], 0, instruction.args["exec"].size, UQ))
+
+
+@semantics("dword_atomic", within=ANY_ORDER)
 def dword_atomic(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
-    memory = (types.UD, UW, UQ)[args["width"]]
     offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD)
-    return _atomic(m, instruction, lambda: m.surface(args["surface"]), lambda: a.cast(offsets(), UQ), _ATOMIC_NAMES[args["op"]], memory,
-                   types.UD if memory is UW else memory, (args["dst"], args["src0"], args["src1"]))  # fmt: skip
+    return _data_port_atomic(m, instruction, lambda: m.surface(args["surface"]), lambda: a.cast(offsets(), UQ))
+
+
+# -- URB -------------------------------------------------------------------------------------------------------
+
+
+@semantics("urb_write_3d", within="Handles and offsets count owords from the beginning of the buffer that the launch names %urb.")
+def urb_write(m: Machine, instruction: Instruction) -> Step:
+    """Output k of a lane goes to dword k behind its handle and offsets, if its channel mask (bits 16 and up) has it."""
+    args, a = instruction.args, m.algebra
+    count, step_bytes = args["exec"].size, stride(m, args["exec"].size, 4)
+    handle, offset = (m.raw_reader(args[n], 0, count, types.UD) for n in ("handle", "per_slot_offset"))
+    enabled = m.raw_reader(args["channel_mask"], 0, count, types.UD) if args["channel_mask"].var else None
+    values = [m.raw_reader(args["data"], k * step_bytes, count, types.UD) for k in range(args["num_out"])]
+    mask = mask_of(m, instruction)
+
+    def step() -> None:
+        lanes, where = mask(), m.urb()
+        base = a.cast(handle() + offset() + a.const(args["global_offset"], types.UD), UQ) * a.const(16, UQ)
+        for k, value in enumerate(values):
+            chosen = lanes
+            if enabled is not None:
+                bit = ((enabled() >> a.const(16 + k % 8, types.UD)) & a.const(1, types.UD)) != a.const(0, types.UD)
+                chosen = bit if lanes is True else lanes & bit
+            m.store(where, base + a.const(4 * k, UQ), value(), chosen, instruction)
+
+    return step
 
 
 # -- LSC -------------------------------------------------------------------------------------------------------
 
 _LSC_TYPES = {1: (UB, UB), 2: (UW, UW), 3: (types.UD, types.UD), 4: (UQ, UQ), 5: (UB, types.UD), 6: (UW, types.UD), 7: (UW, types.UD)}
+
+
+def lsc_types(data_size: int) -> tuple[DataType, DataType]:
+    """Types of an element in memory and in registers."""
+    return _LSC_TYPES[data_size]
+
+
 _SLM_SFID = 3
 
 
@@ -301,7 +341,7 @@ def lsc_address(m: Machine, instruction: Instruction) -> Read:
 def lsc_load(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     store = "store" in instruction.form.mnemonic
-    memory, register = _LSC_TYPES[args["data_size"]]
+    memory, register = lsc_types(args["data_size"])
     raw = args["src1"] if store else args["dst"]
     space, address = lsc_space(m, instruction), lsc_address(m, instruction)
     if "quad" in instruction.form.mnemonic:
@@ -353,7 +393,7 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     count = args["exec"].size
     store = "store" in instruction.form.mnemonic
-    memory, register = _LSC_TYPES[args["data_size"]]
+    memory, register = lsc_types(args["data_size"])
     base, pitch = lsc_address(m, instruction), source(m, args["pitch"], 1, types.UD)
     lanes = a.iota(count, UQ)
     offsets = [memory.size * k for k in range(_ELEMENTS_OF[args["elems"]])]
@@ -361,15 +401,15 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
                      args["src1"] if store else args["dst"], memory, register, mask_of(m, instruction), store=store)  # fmt: skip
 
 
-for _lsc, _plain in _LSC_ATOMICS.items():
+for _lsc, _plain in LSC_ATOMICS.items():
 
     def _register(lsc: str, plain: str) -> None:
-        @semantics(f"lsc_atomic_{lsc}")
+        @semantics(f"lsc_atomic_{lsc}", within=ANY_ORDER)
         def prepare(m: Machine, instruction: Instruction) -> Step:
             args = instruction.args
-            memory, register = _LSC_TYPES[args["data_size"]]
+            memory, register = lsc_types(args["data_size"])
             return _atomic(m, instruction, lsc_space(m, instruction), lsc_address(m, instruction), plain, memory, register,
-                           (args["dst"], args["src1"], args["src2"]))  # fmt: skip
+                           [args["dst"], args["src1"], args["src2"]])  # fmt: skip
 
     _register(_lsc, _plain)
 
@@ -382,7 +422,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     """
     args, a = instruction.args, m.algebra
     store = "store" in instruction.form.mnemonic
-    memory = _LSC_TYPES[args["data_size"]][0]
+    memory = lsc_types(args["data_size"])[0]
     raw = args["src1"] if store else args["dst"]
     width, height = args["width"], args["height"]
     names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
@@ -433,9 +473,15 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-def _no_effect(*names: str) -> None:
-    for name in names:
-        SEMANTICS[name] = lambda m, instruction: lambda: None
+@semantics("lsc_load_status", within="Every address of a buffer counts as mapped; the bits of all lanes stand in the first dword.")
+def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
+    """Bit i of the first dword is 1 if lane i could read its elements."""
+    args = instruction.args
+    memory, _ = lsc_types(args["data_size"])
+    space, address, mask = lsc_space(m, instruction), lsc_address(m, instruction), mask_of(m, instruction)
+    size = memory.size * _ELEMENTS_OF[args["elems"]]
+    write = m.raw_writer(args["dst"], 0, 1, types.UD)
+    return lambda: write(m.mapped(space(), address(), size, mask()), m.thread_mask())
 
 
-_no_effect("lsc_ccs_update")
+SEMANTICS["lsc_ccs_update"] = nothing
