@@ -1,7 +1,7 @@
 # make demo    builds and runs the samples, checks and shows the results
 # make test    tests, linter and type checker
 # make bench   measures against other tools and writes docs/performance.md
-# make docs    writes the instruction pages out of the table
+# make docs    writes docs/instructions and docs/fidelity.md out of the table
 # make fuzz    compares the engines on thousands of generated programs
 PYTHON ?= python3
 VENV = .venv
@@ -32,6 +32,7 @@ fuzz: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate_instructions.py
+	$(BIN)/python docs/generate_fidelity.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -104,11 +104,6 @@ class TestEngine:
             self.program("mul (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 3:ud").launch("copy", 4096, 64, [data, out], engine=engine, threads=threads)
             assert (out == 3 * data).all()
 
-    def test_instructions_without_definition_are_refused(self, engine):
-        middle = "vme_sic T1 X.0 X.0 X.0"
-        with pytest.raises(SimulationError, match=r"vme_sic.*no public functional definition"):
-            self.program(middle).launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine)
-
 
 def test_arguments_are_checked():
     program = Program(build_text(COPY.replace("MIDDLE", "")))

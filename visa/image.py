@@ -72,6 +72,11 @@ class Image:
         bodies = self.module.bodies
         return bodies[index] if not rest and len(self.module.kernels) <= index < len(bodies) else None
 
+    def callee(self, body: Body, name: int) -> Body | None:
+        """The function that a call in a body means by a string; None if the linker left it undefined."""
+        index = dict(body.function_relocations).get(name)
+        return None if index is None else self.module.functions[index]
+
     def ze_info_tree(self) -> dict[str, Any]:
         """``.ze_info`` as a tree.
 

@@ -9,12 +9,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.image import Image
-from visa.program import FIRST_VARIABLE, Body
+from visa.program import FIRST_VARIABLE, Body, Instruction
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
 from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_bytes
+from vsim.refused import may_be_refused
+from vsim.registers import FloatModes, float_modes
 
 PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
@@ -58,6 +61,8 @@ class Bound:
     private_slots: list[int] = field(default_factory=list)
     printf: Buffer | None = None
     by_inputs: bool = False
+    coverage: dict[int, npt.NDArray[np.bool_]] | None = None
+    """By number of a body, which of its instructions executed; None where nobody asked."""
 
     @property
     def grf_size(self) -> int:
@@ -85,6 +90,11 @@ class Bound:
         """Whether the kernel itself waits for the other threads of its group."""
         return any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in self.kernel.instructions)
 
+    @cached_property
+    def float_modes(self) -> FloatModes:
+        """What the kernel and the functions of the image do with %cr0."""
+        return float_modes([self.kernel, *self.image.module.functions])
+
     def allocate_private(self, thread_count: int) -> None:
         """Give so many threads private memory, where the kernel asks for it, and say in the payload where it is."""
         if self.private_slots:
@@ -92,6 +102,16 @@ class Bound:
             private.data[:] = 0
             for at in self.private_slots:
                 self.payload[at : at + 8] = private.address.to_bytes(8, "little")
+
+    def profile(self) -> None:
+        """Ask the engine to note which instructions execute."""
+        self.coverage = {n: np.zeros(len(body.instructions), bool) for n, body in enumerate(self.image.module.bodies)}
+
+    @property
+    def executed(self) -> list[tuple[Body, int, Instruction]]:
+        """Instructions that executed, with body and number; needs :meth:`profile` before the run."""
+        marks = self.coverage or {}
+        return [(body, int(n), body.instructions[n]) for i, body in enumerate(self.image.module.bodies) if i in marks for n in np.flatnonzero(marks[i])]
 
     def timeout(self, seconds: float) -> SimulationError:
         """The error of a launch that took longer than it may."""
@@ -132,12 +152,16 @@ class Interface:
     """What a kernel wants of every launch; made once for a kernel.
 
     Raises:
-        LaunchError: the image has no such kernel.
+        LaunchError: the image has no such kernel, or the kernel can reach an instruction that is refused.
     """
 
     def __init__(self, image: Image, tree: dict[str, Any], wanted: str) -> None:
         self.image = image
         self.kernel = kernel = _find_kernel(image, wanted)
+        if any(may_be_refused(form) for form in {i.form for body in image.module.bodies for i in body.instructions}):
+            from vsim.reachability import check
+
+            check(image, kernel)
         self.name = name = kernel.name
         self.info: dict[str, Any] | None = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == name), None)
         misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == name), {})

@@ -46,7 +46,7 @@ def vsim(given: argparse.Namespace) -> int:
     from vsim.session import Session
 
     program = load(given.image)
-    session = Session(program, given.engine, given.threads, given.out_dir, given.max_seconds)
+    session = Session(program, given.engine, given.threads, given.out_dir, given.max_seconds, given.json)
     if given.global_size or given.arg:
         session.run_one(_command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg), "the command line")
     else:

@@ -53,8 +53,8 @@ class Program:
             found = self.interfaces[kernel] = Interface(self.image, self.tree, kernel)
         return found
 
-    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None) -> Bound:
-        """Run one launch.
+    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False) -> Bound:
+        """Run one launch; with ``profile`` the result knows which instructions executed.
 
         Raises:
             LaunchError: it does not fit the kernel.
@@ -64,6 +64,8 @@ class Program:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         with self.running:
             bound = bind(self.interface(launch.kernel), launch, self.memory, self.buffers)
+            if profile:
+                bound.profile()
             if engine == "llvm" and self._run_native(bound, threads, max_seconds):
                 return bound
             from vsim.numpy_engine.engine import run as run_numpy

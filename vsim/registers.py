@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from visa import types
@@ -12,6 +13,10 @@ from visa.types import DataType
 
 CR0 = 14
 ROUNDING_BITS = 0x30
+DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
+"""The bits of %cr0 that keep the denormals of a type."""
+_ALL_BITS = 0xFFFFFFFF
+_FLOW = (".label", "goto", "jmp", "switchjmp", "call", "fcall", "ifcall", "ret", "fret")
 
 
 @dataclass
@@ -23,7 +28,6 @@ class Layout:
     sizes: dict[int, int] = field(default_factory=dict)
     file_offsets: dict[int, int] = field(default_factory=dict)
     file_size: int = 64
-    changes_rounding: bool = False
 
     def root(self, var: int) -> tuple[int, int]:
         """The variable that holds the bytes of a variable, and the offset in it."""
@@ -75,8 +79,51 @@ def layout_of(body: Body) -> Layout:
             if root >= FIRST_VARIABLE and root not in found.file_offsets:
                 found.file_offsets[root] = found.file_size
                 found.file_size += found.sizes[root]
-        if isinstance(dst, General) and found.root(dst.var)[0] == CR0:
-            changed = [i.args[s] for s in ("src0", "src1") if isinstance(i.args.get(s), Immediate)]
-            if not changed or any(op.bits & ROUNDING_BITS for op in changed if op.type is not types.DF):
-                found.changes_rounding = True
     return found
+
+
+@dataclass(frozen=True)
+class FloatModes:
+    """What a program does with the float controls of %cr0.
+
+    ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is clear; those that are
+    always kept are not in it. A program that never writes %cr0 keeps all denormals.
+    """
+
+    rounding: bool
+    flushed: dict[DataType, int]
+
+
+def float_modes(bodies: Iterable[Body]) -> FloatModes:
+    """The float modes of a kernel and the functions that it may call; the kernel comes first."""
+    rounding, first = False, True
+    kept = cleared = 0
+    for body in bodies:
+        for i in body.instructions:
+            name, dst = i.form.mnemonic, i.args.get("dst")
+            if name in _FLOW:
+                first = False
+            if not isinstance(dst, General) or not _is_control(body, dst.var):
+                continue
+            constants = [op.bits & _ALL_BITS for op in (i.args.get("src0"), i.args.get("src1")) if isinstance(op, Immediate)]
+            known = name in ("or", "xor", "and", "mov") and len(constants) == 1 and i.args.get("pred") is None
+            bits = constants[0] if known else _ALL_BITS
+            rounding |= bool(bits & ROUNDING_BITS) and not (known and name == "and")
+            if first and known and name in ("or", "mov"):
+                kept |= bits
+            cleared |= {"or": 0, "xor": bits}.get(name, ~bits) if known else _ALL_BITS
+            if name == "mov" and first and known:
+                cleared = 0
+            first = first and known and name in ("or", "mov")
+        first = False
+    written = kept or cleared or rounding
+    return FloatModes(rounding, {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if written else {})
+
+
+def _is_control(body: Body, var: int) -> bool:
+    while var >= FIRST_VARIABLE:
+        alias = body.variables[var - FIRST_VARIABLE].alias
+        if alias is None:
+            return False
+        var = alias[0]
+    return var == CR0

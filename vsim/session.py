@@ -20,7 +20,8 @@ from vsim.program import Program
 class Session:
     """Runs launches of a program and remembers what came out."""
 
-    def __init__(self, program: Program, engine: str, threads: int | None, out_dir: str | None, max_seconds: float | None) -> None:
+    def __init__(self, program: Program, engine: str, threads: int | None, out_dir: str | None, max_seconds: float | None, profile: bool) -> None:
+        self.profile = profile
         self.program, self.engine, self.threads, self.out_dir, self.max_seconds = program, engine, threads, out_dir, max_seconds
         self.rows: list[dict[str, Any]] = []
         self.failed = False
@@ -47,8 +48,12 @@ class Session:
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        bound = self.program.run(launch, self.engine, self.threads, self.max_seconds)
+        bound = self.program.run(launch, self.engine, self.threads, self.max_seconds, self.profile)
         row: dict[str, Any] = {"launch": where, "kernel": bound.kernel.name, "seconds": time.perf_counter() - started, "checks": []}
+        if self.profile:
+            from vsim.fidelity import report
+
+            row["fidelity"] = report(bound.executed, bound.grf_size).tree()
         if bound.printf is not None:
             print(printf_output(bound.printf, self.program.memory), end="")
             bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)

@@ -18,6 +18,7 @@ from vsim import threads
 from vsim.abi import Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.coverage import Marks
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
 
@@ -77,7 +78,7 @@ class State:
     """What is kept for a program between launches."""
 
     shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
-    codes: dict[tuple[str, bool, int], Code | Unsupported] = field(default_factory=dict)
+    codes: dict[tuple[str, bool, int, bool], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     table_entries: int = -1
@@ -104,7 +105,7 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    name = (bound.kernel.name, full, row)
+    name = (bound.kernel.name, full, row, bound.coverage is not None)
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -186,7 +187,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     Raises:
         Unsupported: only the reference engine can run this kernel.
     """
-    key = (bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count)
+    key = (bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None)
     found = state.shapes.get(key)
     if found is not None:
         return found
@@ -252,7 +253,12 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     def stop() -> None:
         context[cx.STOP // 8] = 1
 
+    marks = Marks(bound) if bound.coverage is not None else None
+    if marks:
+        context[cx.COVERAGE // 8] = address(marks.words)
     in_time = POOL.run(shape.jobs, stop, max_seconds)
+    if marks:
+        marks.tell(bound, shape.code.bodies)
     if context[cx.FAULT // 8]:
         raise _fault(bound, shape.code, context)
     if not in_time:

@@ -94,7 +94,7 @@ def analyse(body: Body, starts_full: bool) -> Flow:
     uniform_gotos: list[tuple[int, int]] = []
     for n, i in enumerate(instructions):
         name = i.form.mnemonic
-        if name not in _ENDING:
+        if name not in _ENDING and not i.form.fixed.get("eot"):
             continue
         starts.add(n + 1)
         if name in ("goto", "jmp"):
@@ -141,7 +141,7 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
     if not starts_full:
         return
     main_end = min(called, default=len(flow.body.instructions))
-    ends = {n for n, i in enumerate(flow.body.instructions) if i.form.mnemonic in ("ret", "fret")}
+    ends = {n for n, i in enumerate(flow.body.instructions) if i.form.mnemonic in ("ret", "fret") or i.form.fixed.get("eot")}
     together: set[int] = set()
     while True:
         block_of: dict[int, int] = {}

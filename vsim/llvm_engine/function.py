@@ -14,11 +14,12 @@ from vsim import threads
 from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
+from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Flow, analyse, dominators, is_uniform
 from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.memory import SLM_ADDRESS_MASK
-from vsim.registers import layout_of, operand_type
+from vsim.registers import CR0, layout_of, operand_type
 from vsim.semantics import SEMANTICS
 
 _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VARIABLES]
@@ -62,6 +63,8 @@ class Function:
         self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.keys: dict[Key, int] = {}
         self.here = 0
+        bodies = unit.bound.image.module.bodies
+        self.coverage = Coverage(bodies, bodies.index(body), self.flow.starts) if unit.bound.coverage is not None else None
 
     # -- emission ------------------------------------------------------------------------------------------
 
@@ -188,6 +191,8 @@ class Function:
         head += [f"  %wait{j} = alloca {em}, align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
         for region in self.flow.regions:
             head.append(f"  %held{region} = alloca {em}, align 8\n  %site{region} = alloca i32, align 4")
+        if self.coverage:
+            head += self.coverage.declaration()
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
         attributes = "#0"
@@ -384,6 +389,8 @@ class Function:
     def _epilogue(self) -> None:
         b = self.builder
         b.label("exit")
+        if self.coverage:
+            self.coverage.publish(b)
         if self.coroutine:
             b.emit("%last = call i8 @llvm.coro.suspend(token none, i1 true)")
             b.emit("switch i8 %last, label %suspend [ i8 0, label %never i8 1, label %cleanup ]")
@@ -455,15 +462,14 @@ class Function:
             self.uses[start] = self.registers.begin_block(self.live[start] - self.unstored, self.dominators[start])
         self.together = start in self.flow.together
         self.em = self._everybody() if self.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+        if self.coverage:
+            self.coverage.mark(b, start)
         self.ended = False
         self.running_lanes: dict[tuple[int, int], Value] = {}
         for n in range(start, end):
             self.here = n
             i = self.body.instructions[n]
-            prepare = SEMANTICS.get(i.form.semantics)
-            if prepare is None:
-                raise Unsupported(f"{i.form.mnemonic}")
-            prepare(self, i)()
+            SEMANTICS[i.form.semantics](self, i)()
             if self.ended:
                 break
         if not self.ended:
@@ -681,8 +687,7 @@ class Function:
     # -- calls ---------------------------------------------------------------------------------------------
 
     def call_function(self, name: int, lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
-        functions = dict(self.body.function_relocations)
-        target = self.bound.image.module.functions[functions[name]] if name in functions else None
+        target = self.bound.image.callee(self.body, name)
 
         def step() -> None:
             taken = self._taken(lanes, instruction)
@@ -1046,12 +1051,24 @@ class Function:
             raise Unsupported(f"faddr of the undefined name '{self.body.strings[string]}'")
         return int(address)
 
+    def cannot(self, text: str) -> Unsupported:
+        return Unsupported(text)
+
     def rounding(self) -> Value | None:
-        if not self.layout.changes_rounding:
+        if not self.bound.float_modes.rounding:
             return None
         b = self.builder
-        control = self.registers.read(("V", 14), 0, 1, types.UD)
-        return (control >> b.const(4, types.UD)) & b.const(3, types.UD)
+        return (self._control() >> b.const(4, types.UD)) & b.const(3, types.UD)
+
+    def denormals(self, data_type: DataType) -> Value | None:
+        bit = self.bound.float_modes.flushed.get(data_type)
+        if bit is None:
+            return None
+        b = self.builder
+        return (self._control() & b.const(bit, types.UD)) == b.const(0, types.UD)
+
+    def _control(self) -> Value:
+        return self.registers.read(("V", CR0), 0, 1, types.UD)
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.diagnostics import SimulationError
 from visa.program import Body, Instruction
 from vsim.numpy_engine.machine import Code, Frame, Mask, NumpyMachine
 from vsim.registers import layout_of
@@ -88,7 +88,6 @@ class Execution(NumpyMachine):
         self.named_arrivals, self.named_openings = (np.zeros((group_count, NAMED_BARRIERS), np.int64) for _ in range(2))
         self.named_waits = np.zeros((threads, NAMED_BARRIERS), np.int64)
         self.deadline: Callable[[], None] | None = None
-        self.by_name: dict[str, Body] = {b.name: b for b in bound.image.module.functions}
 
     def reset(self) -> None:
         """Memory and registers as they are before a thread starts; the prepared code stays."""
@@ -114,6 +113,8 @@ class Execution(NumpyMachine):
         if key in self.codes:
             return self.codes[key]
         code = Code(body, layout_of(body))
+        if self.bound.coverage is not None:
+            code.executed = self.bound.coverage[self.bound.image.module.bodies.index(body)]
         self.codes[key] = code
         saved = getattr(self, "code", None), getattr(self, "body", None)
         self.code, self.body = code, body
@@ -122,11 +123,7 @@ class Execution(NumpyMachine):
                 code.labels[i.args["label"]] = n
         for n, i in enumerate(body.instructions):
             self.here = n
-            prepare = SEMANTICS.get(i.form.semantics)
-            if prepare is None:
-                span = Span(body.file or self.bound.image.file, i.line)
-                raise SimulationError(Diagnostic("S022", f"{i.form.mnemonic} (instruction {n} of '{body.name}') has no public functional definition", span))
-            code.steps.append(prepare(self, i))
+            code.steps.append(SEMANTICS[i.form.semantics](self, i))
         if saved[0] is not None:
             self.code, self.body = saved[0], saved[1]  # type: ignore[assignment]
         return code
@@ -171,13 +168,15 @@ class Execution(NumpyMachine):
             if pc == stop and stop in context.pending:
                 context.set(context.em | context.pending.pop(stop))
                 stop = min(context.pending, default=end)
-            moved = False
+            moved, first = False, pc
             while pc < stop:
                 self.here = pc
                 moved = bool(steps[pc]())
                 pc += 1
                 if moved:
                     break
+            if context.code.executed is not None:
+                context.code.executed[first:pc] = True
             if moved:
                 if self.context is not context:
                     return
@@ -278,9 +277,10 @@ class Execution(NumpyMachine):
         return step
 
     def _is_simple_loop(self, target: int, following: int) -> bool:
-        """Whether a loop does nothing that needs the other threads: no barrier, no call, no end, no change of rounding."""
+        """Whether a loop does nothing that needs the other threads: no barrier, no call, no end, no look at %cr0."""
         names = {i.form.mnemonic for i in self.body.instructions[target:following]}
-        return not names & _NEEDS_ALL and not self.code.layout.changes_rounding
+        modes = self.bound.float_modes
+        return not names & _NEEDS_ALL and not modes.rounding and not modes.flushed
 
     def _run_narrow(self, context: Context, target: int, following: int, lanes: Array, index: Array) -> None:
         """Run a loop for the few threads that are still in it, on a copy of their registers."""
@@ -366,8 +366,7 @@ class Execution(NumpyMachine):
     def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
         following, body = self.here + 1, self.body
         active = self._lanes_at(lanes, self._place_of(instruction))
-        functions = dict(body.function_relocations)
-        target = self.bound.image.module.functions[functions[name]] if name in functions else self.by_name.get(body.strings[name])
+        target = self.bound.image.callee(body, name)
 
         def step() -> Any:
             taken = active(self.context)

@@ -23,7 +23,7 @@ from vsim.memory import SamplerState, SurfaceImage
 from vsim.numpy_engine import images
 from vsim.numpy_engine import memory as mem
 from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra
-from vsim.registers import Layout, operand_type
+from vsim.registers import CR0, Layout, operand_type
 
 Array = npt.NDArray[Any]
 Mask = Any
@@ -56,6 +56,7 @@ class Code:
     labels: dict[int, int] = field(default_factory=dict)
     arrivals: dict[int, Callable[[Array], Array]] = field(default_factory=dict)
     departures: dict[int, Callable[[Array], None]] = field(default_factory=dict)
+    executed: Array | None = None
 
     def slot(self, root: int, kind: Kind) -> int:
         """Number of a view; ``root`` is a variable, ``kind`` a dtype or one of the special ones."""
@@ -101,6 +102,7 @@ class NumpyMachine:
         self.code: Code
         self.body: Body
         self.context: Any = None
+        self.here = 0
         self.flat_space = mem.Flat(bound.memory)
         self.slm_space: mem.Rows | None = None
         self.scratch_space: mem.Rows | None = None
@@ -149,14 +151,16 @@ class NumpyMachine:
     def type_of(self, op: VectorOperand) -> DataType:
         return operand_type(self.body, op)
 
-    def _bad_operand(self, text: str) -> SimulationError:
-        return SimulationError(Diagnostic("S020", f"{text} in '{self.body.name}'", Span(self.body.file or self.bound.image.file, 0)))
+    def cannot(self, text: str) -> SimulationError:
+        i, body = self.body.instructions[self.here], self.body
+        span = Span(self.bound.image.lines.get(body.name, (body.file or self.bound.image.file, []))[0], i.line)
+        return SimulationError(Diagnostic("S020", f"{text} in '{BodyPrinter(body).instruction(i)}' (instruction {self.here} of '{body.name}')", span))
 
     def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
         """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""
         root, start = self.code.layout.root(var)
         if root >= FIRST_VARIABLE and start + last > self.code.layout.sizes[root]:
-            raise self._bad_operand(f"{what} reaches byte {last} of '{self.body.variable_name(var)}', which has fewer")
+            raise self.cannot(f"{what} reaches byte {last} of '{self.body.variable_name(var)}', which has fewer")
         return root, start + offset
 
     def _elements(self, op: General, count: int) -> tuple[int, list[int], DataType]:
@@ -244,7 +248,7 @@ class NumpyMachine:
             return lambda: self.views[slot][:, columns]
         if isinstance(op, Indirect):
             return self._indirect_reader(op, count)
-        raise self._bad_operand(f"an operand of class {type(op).__name__} cannot be read here")
+        raise self.cannot(f"an operand of class {type(op).__name__} cannot be read here")
 
     def _immediate(self, op: Immediate, count: int) -> Array:
         t, bits = op.type, op.bits
@@ -332,7 +336,7 @@ class NumpyMachine:
                     file[rows, at[rows, columns_] + k] = data[rows, columns_, k]
 
             return write_indirect
-        raise self._bad_operand(f"an operand of class {type(op).__name__} cannot be written here")
+        raise self.cannot(f"an operand of class {type(op).__name__} cannot be written here")
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Array]:
         dtype = DTYPES[data_type]
@@ -354,7 +358,7 @@ class NumpyMachine:
     def address_of(self, op: General) -> Callable[[], Array]:
         root, start = self.code.layout.root(op.var)
         if root not in self.code.layout.file_offsets:
-            raise self._bad_operand(f"the address of '{self.body.variable_name(op.var)}' cannot be taken")
+            raise self.cannot(f"the address of '{self.body.variable_name(op.var)}' cannot be taken")
         at = self.code.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
         value = self.algebra.const(at, types.UD)
         return lambda: value
@@ -436,15 +440,21 @@ class NumpyMachine:
         name = self.body.strings[string]
         address = image.address_of(name)
         if address is None:
-            raise self._bad_operand(f"faddr of '{name}', which is not defined,")
+            raise self.cannot(f"'{name}' is not defined")
         return int(address)
 
     def rounding(self) -> Array | None:
-        if not self.code.layout.changes_rounding:
+        if not self.bound.float_modes.rounding:
             return None
-        control = self.shared_register(14).view(np.uint32)[:, :1]
         # Bits 4 and 5: 0 nearest even, 1 up, 2 down, 3 towards zero.
-        return (control >> np.uint32(4)) & np.uint32(3)
+        return (self._control() >> np.uint32(4)) & np.uint32(3)
+
+    def denormals(self, data_type: DataType) -> Array | None:
+        bit = self.bound.float_modes.flushed.get(data_type)
+        return None if bit is None else (self._control() & np.uint32(bit)) == 0
+
+    def _control(self) -> Array:
+        return self.shared_register(CR0).view(np.uint32)[:, :1]
 
     # -- memory --------------------------------------------------------------------------------------------
 

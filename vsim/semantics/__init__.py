@@ -1,6 +1,10 @@
 """What instructions do, written once over the lane algebra; a module for each chapter of the manual."""
 
+from vsim.refused import REFUSED
 from vsim.semantics import arithmetic, flow, logic, mathematics, memory, messages, move, sampler, systolic
-from vsim.semantics.core import FREEDOM, SEMANTICS
+from vsim.semantics.core import FREEDOM, SEMANTICS, nothing
 
 __all__ = ["FREEDOM", "SEMANTICS", "arithmetic", "flow", "logic", "mathematics", "memory", "messages", "move", "sampler", "systolic"]
+
+# They stand in kernels that cannot reach them; others are refused when they are loaded.
+SEMANTICS |= dict.fromkeys(REFUSED, nothing)

@@ -144,6 +144,12 @@ class Machine(Protocol):
     def rounding(self) -> Lanes | None:
         """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the body never changes it."""
 
+    def denormals(self, data_type: DataType) -> Mask | None:
+        """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
+
+    def cannot(self, text: str) -> Exception:
+        """The error that the instruction which is being prepared cannot be executed."""
+
     # -- memory --------------------------------------------------------------------------------------------
 
     def flat(self) -> Space:

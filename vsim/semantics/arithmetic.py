@@ -6,13 +6,15 @@ from visa import types
 from visa.operands import SAT, General
 from visa.program import Instruction
 from visa.types import DF, UQ, DataType, F, Q
-from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.core import (
     alu,
     arithmetic_type,
     convert,
     destination,
+    flush,
     mask_of,
+    operand,
     own_type,
     real_type,
     semantics,
@@ -40,8 +42,11 @@ def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
     if m.rounding() is None or not all(m.type_of(args[s]) is F for s in names) or m.type_of(args["dst"]) is not F or args["dst"].modifier == SAT:
         return None
     count = args["exec"].size
-    reads = [source(m, args[s], count, DF) for s in names]
-    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+    reads = [operand(m, args[s], count, DF) for s in names]
+    store, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+    def write(value: Lanes, lanes: Mask) -> None:
+        store(flush(a, value, F, m.denormals(F)), lanes)
 
     def step() -> None:
         x, y, *z = (read() for read in reads)
@@ -100,12 +105,15 @@ def quotient(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]
     return a.select(by_zero, end, sq), a.select(by_zero, a.const(-1, t), sr)
 
 
-@alu(arithmetic_type, "div")
+_BY_ZERO = "Integers: division by zero gives all ones (signed: the end of the range, remainder -1). Floats: correctly rounded."
+
+
+@alu(arithmetic_type, "div", within=_BY_ZERO)
 def div(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.fdiv(x, y) if t.is_float else quotient(a, t, x, y)[0]
 
 
-@alu(arithmetic_type, "mod")
+@alu(arithmetic_type, "mod", within=_BY_ZERO)
 def mod(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return quotient(a, t, x, y)[1]
 
@@ -115,13 +123,18 @@ def divm(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.fdiv(x, y)
 
 
-@alu(real_type, "sqrtm", "sqrt")
-def sqrtm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+_CORRECT = "Correctly rounded; the manual allows some units in the last place."
+
+
+@alu(real_type, "sqrtm")
+@alu(real_type, "sqrt", within=_CORRECT)
+def sqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.sqrt(x)
 
 
-@alu(real_type, "invm", "inv")
-def invm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+@alu(real_type, "invm")
+@alu(real_type, "inv", within=_CORRECT)
+def inv(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.fdiv(a.const(1.0, t), x)
 
 
@@ -150,7 +163,7 @@ def rndz(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.trunc(x)
 
 
-@alu(real_type, "lrp")
+@alu(real_type, "lrp", within="(1 - x) * z is rounded, then added to x * y with one rounding; the manual leaves the intermediate precision open.")
 def lrp(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     return a.fma(x, y, (a.const(1.0, t) - x) * z)
 
@@ -164,13 +177,16 @@ def _dot(a: Algebra, x: Lanes, y: Lanes, terms: int, count: int, extra: bool = F
     return total
 
 
+_IN_ORDER = "Products and sums are rounded one after the other; the manual leaves the intermediate precision open."
+
+
 def _dot_product(name: str, terms: int, extra: bool = False) -> None:
-    @semantics(name)
+    @semantics(name, within=_IN_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
         t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
-        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+        x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
         return lambda: write(_dot(a, x(), y(), terms, count, extra), mask())
 
@@ -181,20 +197,22 @@ _dot_product("dp4", 4)
 _dot_product("dph", 3, True)
 
 
-@semantics("line", "plane")
+@semantics("line", "plane", within=_IN_ORDER)
 def line(m: Machine, instruction: Instruction) -> Step:
     """line: p*x + q with p and q in elements 0 and 3; plane: p*u + q*v + r with r in element 3 and v one register behind u."""
     args, _a = instruction.args, m.algebra
     count = args["exec"].size
     op = args["src0"]
     if not isinstance(op, General):
-        raise NotImplementedError
+        raise m.cannot("the first source must be a register")
     first = [m.reader(General(op.var, op.row, op.col + k, (0, 1, 0)), count) for k in range(4)]
-    u = source(m, args["src1"], count, F)
+    u = operand(m, args["src1"], count, F)
     write, mask = destination(m, args["dst"], count, F), mask_of(m, instruction)
     if instruction.form.mnemonic == "line":
         return lambda: write(first[0]() * u() + first[3](), mask())
     y = args["src1"]
+    if not isinstance(y, General):
+        raise m.cannot("the second source must be a register")
     v = m.reader(General(y.var, y.row + 1, y.col, y.region), count)
     return lambda: write(first[0]() * u() + first[1]() * v() + first[3](), mask())
 

@@ -8,6 +8,7 @@ from visa import types
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
 from visa.program import Instruction
 from visa.types import BF, DF, HF, UQ, UV, UW, VF, D, DataType, F, Q, V
+from vsim.registers import DENORMAL_BITS
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 
 Prepare = Callable[[Machine, Instruction], Step]
@@ -160,17 +161,46 @@ def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = 
     return lambda: modify(a, convert(a, read(), own, target), target, modifier)
 
 
+def flush(a: Algebra, x: Lanes, data_type: DataType, where: Mask | None) -> Lanes:
+    """Zeros of the same sign instead of denormals where the mask holds."""
+    if where is None:
+        return x
+    word, tiny = {DF: (UQ, 2.0**-1022), F: (types.UD, 2.0**-126), HF: (UW, 2.0**-14)}[data_type]
+    zero = a.bitcast(a.bitcast(x, word) & a.const(1 << (word.bits - 1), word), data_type)
+    return a.select(where & (a.absolute(x) < a.const(tiny, data_type)), zero, x)
+
+
+def operand(m: Machine, op: VectorOperand, count: int, wanted: DataType) -> Read:
+    """A source of a computation: as :func:`source`, without denormals where %cr0 asks for that."""
+    read, own = source(m, op, count, wanted), type_of_source(m, op)
+    if not wanted.is_float or not own.is_float or m.denormals(own) is None:
+        return read
+    exact, a = source(m, op, count), m.algebra
+    return lambda: convert(a, flush(a, exact(), own, m.denormals(own)), own, wanted)
+
+
 def type_of_source(m: Machine, op: VectorOperand) -> DataType:
     """Type of a source lane by lane; bf counts as f."""
     own = element_type(m.type_of(op))
     return F if own is BF else own
 
 
-def destination(m: Machine, op: VectorOperand, count: int, produced: DataType, rounded: bool = False) -> Callable[[Lanes, Mask], None]:
-    """Stores results of a type into a destination, with its conversion and saturation."""
+def destination(m: Machine, op: VectorOperand, count: int, produced: DataType, rounded: bool = False, moved: bool = False) -> Callable[[Lanes, Mask], None]:
+    """Stores results of a type into a destination, with its conversion and saturation.
+
+    ``rounded``: the value was rounded as %cr0 asks or needs no rounding; ``moved``: it was copied, so that denormals of its type stay.
+    """
     a, target = m.algebra, m.type_of(op)
     write = m.writer(op, count)
     saturate = op.modifier == SAT
+    if target is produced and moved and not saturate:
+        return write
+    if target in DENORMAL_BITS and produced.is_float and m.denormals(target) is not None:
+        plain = write
+
+        def write(value: Lanes, mask: Mask) -> None:
+            plain(flush(a, value, target, m.denormals(target)), mask)
+
     if target is produced and not saturate:
         return write
     if rounded or not target.is_float:
@@ -254,7 +284,7 @@ def alu(rule: TypeRule, *names: str, rounded: bool = False, within: str = "") ->
             names_ = sources_of(instruction)
             dst_type = m.type_of(args["dst"])
             et = rule([type_of_source(m, args[s]) for s in names_], dst_type, instruction)
-            reads = [source(m, args[s], count, et) for s in names_]
+            reads = [operand(m, args[s], count, et) for s in names_]
             write = destination(m, args["dst"], count, et, rounded)
             mask = mask_of(m, instruction)
             if len(reads) == 1:

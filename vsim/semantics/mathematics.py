@@ -79,6 +79,9 @@ def _sin_cos(a: Algebra, x: Lanes, shift: int) -> Lanes:
     return a.select(a.absolute(x) < a.const(math.inf, DF), value, a.const(math.nan, DF))
 
 
+_ONCE = "Computed in double precision and rounded once; the manual allows some units in the last place."
+
+
 def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, DF)
 
@@ -87,27 +90,27 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, t)
 
 
-@alu(real_type, "exp", rounded=True)
+@alu(real_type, "exp", rounded=True, within=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return _back(a, t, exp2(a, _in_double(a, t, x)))
 
 
-@alu(real_type, "log", rounded=True)
+@alu(real_type, "log", rounded=True, within=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return _back(a, t, log2(a, _in_double(a, t, x)))
 
 
-@alu(real_type, "sin", rounded=True)
+@alu(real_type, "sin", rounded=True, within=_ONCE)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.select(x == a.const(0.0, t), x, _back(a, t, _sin_cos(a, _in_double(a, t, x), 0)))
 
 
-@alu(real_type, "cos", rounded=True)
+@alu(real_type, "cos", rounded=True, within=_ONCE)
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return _back(a, t, _sin_cos(a, _in_double(a, t, x), 1))
 
 
-@alu(real_type, "pow", rounded=True)
+@alu(real_type, "pow", rounded=True, within=_ONCE)
 def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x**y as 2**(y * log2 x): a negative x gives NaN, and x**0 is 1."""
     wide_y = _in_double(a, t, y)
@@ -115,7 +118,7 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 
 
-@alu(real_type, "rsqrt", "rsqtm", rounded=True)
+@alu(real_type, "rsqrt", "rsqtm", rounded=True, within="The rounded reciprocal of the rounded root; the manual allows some units in the last place.")
 def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Two correctly rounded steps: within one unit in the last place, as the manual allows."""
     return a.fdiv(a.const(1.0, t), a.sqrt(x))

@@ -473,7 +473,10 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-@semantics("lsc_load_status", within="Every address of a buffer counts as mapped; the bits of all lanes stand in the first dword.")
+ALL_MAPPED = "Every address of a buffer and every element of an image counts as mapped; the bits of all lanes stand in the first dword."
+
+
+@semantics("lsc_load_status", within=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i could read its elements."""
     args = instruction.args

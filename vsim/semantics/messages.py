@@ -14,6 +14,7 @@ from visa.isa import instruction_set
 from visa.isa.enums import LSC_ADDRESS_SIZES, LSC_ADDRESS_TYPES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
 from visa.operands import NULL, Execution, Immediate, Raw
 from visa.program import Instruction
+from vsim.refused import RAW_MESSAGES
 from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
 
@@ -191,10 +192,13 @@ def twin(instruction: Instruction, grf_size: int) -> Instruction | None:
     return Instruction(form, args | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
 
 
-@semantics("raw_send", "raw_sends")
+@semantics(*RAW_MESSAGES)
 def raw_send(m: Machine, instruction: Instruction) -> Step:
     """As its twin does; a thread's last message ends all its lanes besides."""
-    found = twin(instruction, m.grf_size)
+    try:
+        found = twin(instruction, m.grf_size)
+    except NoTwin:
+        return nothing(m, instruction)  # A kernel that could reach it was refused.
     send = nothing(m, instruction) if found is None else SEMANTICS[found.form.semantics](m, found)
     if not instruction.form.fixed.get("eot"):
         return send

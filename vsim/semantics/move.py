@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import NEG, NEG_ABS, SCALAR, Address, General, Immediate, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SCALAR, Address, General, Immediate, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
@@ -15,6 +15,7 @@ from vsim.semantics.core import (
     float_type,
     integer_of,
     mask_of,
+    operand,
     semantics,
     source,
     type_of_source,
@@ -37,7 +38,9 @@ def mov(m: Machine, instruction: Instruction) -> Step:
     own = type_of_source(m, src)
     if src.modifier in (NEG, NEG_ABS) and own.is_integer and m.type_of(dst).size > own.size:
         own = integer_of(m.type_of(dst).size, True)
-    read, write, mask = source(m, src, count, own), destination(m, dst, count, own), mask_of(m, instruction)
+    moved = src.modifier not in (ABS, NEG, NEG_ABS)
+    read = source(m, src, count, own) if moved else operand(m, src, count, own)
+    write, mask = destination(m, dst, count, own, moved=moved), mask_of(m, instruction)
     return lambda: write(read(), mask())
 
 
@@ -83,7 +86,7 @@ def sel(m: Machine, instruction: Instruction) -> Step:
     t = types_[0] if types_[0] is types_[1] and types_[0] is not types.BF else arithmetic_type([type_of_source(m, args[s]) for s in ("src0", "src1")],
                                                                                               m.type_of(args["dst"]), instruction)  # fmt: skip
     x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
-    write, mask = destination(m, args["dst"], count, t), m.mask(args["exec"], None)
+    write, mask = destination(m, args["dst"], count, t, moved=True), m.mask(args["exec"], None)
     if args["pred"] is None:
         return lambda: write(x(), mask())
     choose = m.predicate_bits(args["pred"], args["exec"])
@@ -107,7 +110,7 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
     execution, dst = args["exec"], args["dst"]
     count = execution.size
     t = _widest(m, instruction)
-    x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+    x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
     relation = _RELATION_NAMES.get(args["rel_op"], "eq")
     mask = m.mask(execution, None)
     if isinstance(dst, Predicate):
@@ -131,7 +134,7 @@ def _extreme(name: str) -> None:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
         t = _widest(m, instruction)
-        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+        x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
         write, mask = destination(m, args["dst"], count, t), m.mask(args["exec"], None)
 
         def step() -> None:
@@ -256,7 +259,7 @@ def _store_half(a: Algebra, value: Lanes, to_type: DataType, write: object, mask
     write(value if to_type is HF else a.cast(value, to_type), mask)  # type: ignore[operator]
 
 
-@semantics("srnd")
+@semantics("srnd", within="The random bits are added right below the last place that is kept; the manual leaves their use open.")
 def srnd(m: Machine, instruction: Instruction) -> Step:
     """Add the random bits below the result's last place, then cut."""
     args, a = instruction.args, m.algebra

@@ -18,7 +18,7 @@ from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import SEMANTICS, mask_of, nothing, semantics, source
-from vsim.semantics.memory import ANY_ORDER, ATOMIC_NAMES, ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, channels, data_port_order, lsc_types, stride
+from vsim.semantics.memory import ALL_MAPPED, ANY_ORDER, ATOMIC_NAMES, ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, channels, data_port_order, lsc_types, stride
 
 _MIRRORS = ("mirror", "mirrored_repeat")
 _BORDERS = ("clamp", "clamp_border")
@@ -384,6 +384,26 @@ for _lsc, _plain in LSC_ATOMICS.items():
     _register(_lsc, _plain)
 
 SEMANTICS["typed_lsc_ccs_update"] = nothing
+
+
+@semantics("typed_lsc_load_status", within=ALL_MAPPED)
+def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
+    """Bit i of the first dword is 1 if lane i's element lies in the image."""
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
+    reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
+    write = m.raw_writer(args["dst"], 0, 1, types.UD)
+
+    def step() -> None:
+        _, lanes = _inside(m, image(), [r() for r in reads], mask())
+        bits = a.select(lanes, a.const(1, types.UD) << a.iota(count, types.UD), a.const(0, types.UD))
+        total = a.lanes(bits, [0])
+        for k in range(1, count):
+            total = total | a.lanes(bits, [k])
+        write(total, m.thread_mask())
+
+    return step
 
 
 # -- the graphics pipeline -------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
     return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), types.D)
 
 
-@semantics("dpas", "dpasw")
+@semantics("dpas", "dpasw", within="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. Integers: exact.")
 def dpas(m: Machine, instruction: Instruction) -> Step:
     """dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
 

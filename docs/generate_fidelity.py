@@ -1,0 +1,62 @@
+"""Writes ``docs/fidelity.md`` out of the instruction table and the semantics (``make docs``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from visa.isa import FORMS
+from vsim.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
+from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.semantics import FREEDOM
+
+PATH = Path(__file__).resolve().parent / "fidelity.md"
+HEAD = """# What the simulator executes, and how exactly
+
+Generated from the instruction table and the semantics by `make docs`.
+
+Every instruction belongs to one of three classes. They are about results; time is not modelled.
+
+* **exact**: the result is the one that the manual defines, to the bit;
+* **within freedom**: the manual leaves something open, and the table says what the simulator does there. Both engines do the same;
+* **refused**: there is no public functional definition. A kernel that can reach such an instruction is refused when it is loaded (S022), with the
+  instruction, its line and the reason. A kernel in which it stands but cannot be reached runs.
+
+A raw message (`raw_send`, `raw_sends` and their kin) is what the instruction with the same descriptor is; one that no instruction says is refused.
+
+`vsim --json` reports for each launch which instructions executed in which class, and whether a result within the manual's freedom may have reached an
+address or a branch. That last part follows values through registers, predicates and memory without regard to order: a yes may be a false alarm, a no is
+certain.
+
+## Rules for all instructions
+
+* Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of `%cr0` (conversions to f and
+  hf; `add`, `mul` and `mad` of f).
+* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400); computations, comparisons and conversions
+  take those of the other types as zeros of the same sign, plain copies keep them. A program that never writes `%cr0` keeps all.
+* Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
+* Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
+* Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.
+* Images have one level. Reads outside give the border colour, typed writes and atomics there do nothing.
+"""
+
+
+def text() -> str:
+    """The page."""
+    by_class: dict[str, dict[str, str]] = {EXACT: {}, WITHIN: {}, REFUSED_CLASS: {}}
+    for form in FORMS:
+        if form.mnemonic.startswith("."):
+            continue
+        name = form.mnemonic if form.semantics == form.mnemonic or form.semantics in RAW_MESSAGES else f"{form.mnemonic} ({form.semantics.split('_')[0]})"
+        by_class[class_of(form)][name] = REFUSED.get(form.semantics) or FREEDOM.get(form.semantics, "")
+    out = [HEAD, f"## Exact: {len(by_class[EXACT])}", "", ", ".join(f"`{name}`" for name in sorted(by_class[EXACT])), ""]
+    for title, rows in (("Within freedom", by_class[WITHIN]), ("Refused", by_class[REFUSED_CLASS])):
+        by_reason: dict[str, list[str]] = {}
+        for name, why in rows.items():
+            by_reason.setdefault(why, []).append(name)
+        out += [f"## {title}: {len(rows)}", "", "| instructions | |", "|---|---|"]
+        out += [f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |" for why, names in by_reason.items()] + [""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(text())

@@ -1,0 +1,168 @@
+"""How exact a run was: the class of every instruction that executed, and where results of inexact ones went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from visa.isa.enums import LSC_SFIDS
+from visa.isa.record import Form
+from visa.operands import Address, General, Immediate, Indirect, Predicate, State
+from visa.program import FIRST_VARIABLE, SLM, Body, Instruction
+from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.registers import layout_of
+from vsim.semantics import FREEDOM
+from vsim.semantics.messages import twin
+
+EXACT, WITHIN, REFUSED_CLASS = "exact", "within freedom", "refused"
+_MESSAGES = ("memory", "lsc", "sampler")
+_DATA = ("src", "src0", "src1", "src2", "data", "outputs")
+"""Fields of messages that carry data; all others say where."""
+_LOCAL_UNIT = LSC_SFIDS["slm"]
+
+
+def class_of(form: Form) -> str:
+    """``exact``, ``within freedom`` or ``refused``. A raw message is what its twin is."""
+    return REFUSED_CLASS if form.semantics in REFUSED else WITHIN if form.semantics in FREEDOM else EXACT
+
+
+@dataclass
+class Report:
+    """Mnemonics that executed, by class, and whether a result within the manual's freedom may have reached an address or a branch."""
+
+    exact: list[str]
+    within: list[str]
+    address: bool
+    branch: bool
+
+    def tree(self) -> dict[str, Any]:
+        """For a report as JSON."""
+        return {"exact": self.exact, "within_freedom": self.within, "inexact_reached": {"address": self.address, "branch": self.branch}}
+
+
+Cell = tuple[Any, ...]
+
+
+@dataclass
+class _Effect:
+    """What an instruction reads and writes, by cell; ``address`` and ``branch`` are the cells that decide where it goes."""
+
+    reads: list[Cell]
+    writes: list[Cell]
+    address: list[Cell]
+    branch: list[Cell]
+    inexact: bool
+
+
+class _Cells:
+    """Names for what holds values: variables (all of a kind in one body), address variables, predicates, and memory by surface."""
+
+    def __init__(self, body: Body) -> None:
+        self.body, self.layout = body, layout_of(body)
+
+    def variable(self, var: int) -> Cell:
+        root, _ = self.layout.root(var)
+        # Registers whose addresses are taken are one file.
+        where = "file" if root in self.layout.file_offsets else root
+        return ("V", 0 if root < FIRST_VARIABLE else id(self.body), where)
+
+    def operand(self, value: Any) -> list[Cell]:
+        if isinstance(value, General):
+            return [self.variable(value.var)] if value.var else []
+        if isinstance(value, Indirect):
+            return [("A", id(self.body), value.var), ("V", id(self.body), "file")]
+        if isinstance(value, Address):
+            return [("A", id(self.body), value.var)]
+        if isinstance(value, Predicate):
+            return [("P", id(self.body), value.var)]
+        if isinstance(value, State):
+            return [("S", id(self.body), value.kind, value.var)]
+        if isinstance(value, (list, tuple)):
+            return [self.variable(raw.var) for raw in value if raw.var]
+        return [self.variable(value.var)] if getattr(value, "var", 0) else []
+
+
+def _memory(instruction: Instruction) -> Cell:
+    """The memory that a message accesses: a numbered surface, local memory, or the rest."""
+    args = instruction.args
+    number = args.get("surface")
+    if number == SLM or args.get("sfid") == _LOCAL_UNIT:
+        return ("M", "local")
+    if isinstance(number, int):
+        return ("M", number)
+    return ("M", int(number.bits)) if isinstance(number, Immediate) and number.bits else ("M", "flat")
+
+
+def _effect(cells: _Cells, instruction: Instruction, grf_size: int) -> _Effect:
+    if instruction.form.semantics in RAW_MESSAGES:
+        instruction = twin(instruction, grf_size) or instruction
+    form, args = instruction.form, instruction.args
+    reads: list[Cell] = []
+    writes: list[Cell] = []
+    address: list[Cell] = []
+    branch: list[Cell] = []
+    message = form.category in _MESSAGES
+    for f in form.fields:
+        value = args.get(f.name)
+        if value is None or f.kind not in ("d", "s", "r", "w", "r*", "r!"):
+            continue
+        found = cells.operand(value)
+        if isinstance(value, Indirect):
+            address += found[:1]
+        if f.kind in ("d", "w"):
+            writes += found[-1:]
+        elif form.category in ("flow", "sync"):
+            branch += found
+        elif message and f.name not in _DATA:
+            address += found
+        else:
+            reads += found
+    if args.get("pred") is not None:
+        pred = [("P", id(cells.body), args["pred"].var)]
+        if form.mnemonic == "add3.o":
+            writes += pred
+        else:
+            branch += pred if form.category == "flow" else []
+            reads += pred
+    if message:
+        memory = _memory(instruction)
+        reads += [memory]
+        writes += [memory] if "atomic" in form.mnemonic or not any(f.kind == "w" for f in form.fields) else []
+    return _Effect(reads + address, writes, address, branch, class_of(form) == WITHIN)
+
+
+def report(executed: Iterable[tuple[Body, int, Instruction]], grf_size: int) -> Report:
+    """Classes of the instructions that executed, and whether inexact results may have decided where memory was accessed or control went.
+
+    The second part follows values through registers, predicates and memory without regard to order, so it says yes too often rather than
+    too seldom.
+    """
+    exact: set[str] = set()
+    within: set[str] = set()
+    cells: dict[int, _Cells] = {}
+    effects: list[_Effect] = []
+    for body, _, instruction in executed:
+        if instruction.form.mnemonic.startswith("."):
+            continue
+        effect = _effect(cells.setdefault(id(body), _Cells(body)), instruction, grf_size)
+        effects.append(effect)
+        (within if effect.inexact else exact).add(instruction.form.mnemonic)
+    inexact = set(_spread(effects))
+    return Report(sorted(exact), sorted(within), any(inexact.intersection(e.address) for e in effects), any(inexact.intersection(e.branch) for e in effects))
+
+
+def _spread(effects: list[_Effect]) -> Iterator[Cell]:
+    """The cells that inexact results reach."""
+    readers: dict[Cell, list[_Effect]] = {}
+    for e in effects:
+        for cell in e.reads:
+            readers.setdefault(cell, []).append(e)
+    seen: set[Cell] = set()
+    todo = [cell for e in effects if e.inexact for cell in e.writes]
+    while todo:
+        cell = todo.pop()
+        if cell not in seen:
+            seen.add(cell)
+            yield cell
+            todo += [w for e in readers.get(cell, ()) for w in e.writes]
