@@ -18,6 +18,7 @@ from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, Sampler
 from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_bytes
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
+from vsim.schedule import Schedule, depends_on_order
 
 PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
@@ -61,6 +62,7 @@ class Bound:
     private_slots: list[int] = field(default_factory=list)
     printf: Buffer | None = None
     by_inputs: bool = False
+    schedule: Schedule | None = None
     coverage: dict[int, npt.NDArray[np.bool_]] | None = None
     """By number of a body, which of its instructions executed; None where nobody asked."""
 
@@ -89,6 +91,12 @@ class Bound:
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in self.kernel.instructions)
+
+    @cached_property
+    def needs_order(self) -> bool:
+        """Whether the groups must run one after the other so that results are the same every time."""
+        bodies = [self.kernel, *self.image.module.functions]
+        return depends_on_order((i for body in bodies for i in body.instructions), self.grf_size)
 
     @cached_property
     def float_modes(self) -> FloatModes:

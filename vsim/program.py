@@ -15,6 +15,7 @@ from visa.image import Image, read_image
 from vsim.abi import Bound, Interface, bind
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg
 from vsim.memory import AddressSpace, Buffer
+from vsim.schedule import Schedule, parse_schedule
 
 ENGINES = ("llvm", "numpy")
 _LLVM_MISSING = False
@@ -53,8 +54,9 @@ class Program:
             found = self.interfaces[kernel] = Interface(self.image, self.tree, kernel)
         return found
 
-    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False) -> Bound:
-        """Run one launch; with ``profile`` the result knows which instructions executed.
+    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False,
+            schedule: Schedule | None = None) -> Bound:  # fmt: skip
+        """Run one launch; with ``profile`` the result knows which instructions executed. The schedule is the order of groups and threads.
 
         Raises:
             LaunchError: it does not fit the kernel.
@@ -64,6 +66,7 @@ class Program:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         with self.running:
             bound = bind(self.interface(launch.kernel), launch, self.memory, self.buffers)
+            bound.schedule = schedule
             if profile:
                 bound.profile()
             if engine == "llvm" and self._run_native(bound, threads, max_seconds):
@@ -95,19 +98,22 @@ class Program:
     def launch(
         self, kernel: str, global_size: Sequence[int] | int, local_size: Sequence[int] | int | None = None, args: Sequence[Any] = (), *,
         global_offset: Sequence[int] = (0, 0, 0), engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None,
+        schedule: str = "",
     ) -> Bound:  # fmt: skip
         """Run a kernel over an ND-range.
 
         Args:
             kernel: its name; empty if the image has one.
             global_size, local_size: work-items in one to three dimensions.
+            schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and threads.
             args: in the order of the kernel's arguments. A numpy array is a buffer, written in place; Python and numpy scalars, and
                 arrays of shape () with a structured dtype, are passed by value; an int where the kernel wants local memory is its size.
         """
         values = [self._argument(kernel, n, a) for n, a in enumerate(args)]
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
-        return self.run(Launch(kernel, shape, local, tuple(global_offset), values), engine, threads, max_seconds)
+        return self.run(Launch(kernel, shape, local, tuple(global_offset), values), engine, threads, max_seconds,
+                        schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
 
     def _argument(self, kernel: str, index: int, value: Any) -> Argument:
         if isinstance(value, (BufferArg, ScalarArg, LocalArg, ImageArg, SamplerArg)):

@@ -20,9 +20,9 @@ from vsim.program import Program
 class Session:
     """Runs launches of a program and remembers what came out."""
 
-    def __init__(self, program: Program, engine: str, threads: int | None, out_dir: str | None, max_seconds: float | None, profile: bool) -> None:
-        self.profile = profile
-        self.program, self.engine, self.threads, self.out_dir, self.max_seconds = program, engine, threads, out_dir, max_seconds
+    def __init__(self, program: Program, out_dir: str | None, **options: Any) -> None:
+        """``options`` are those of :meth:`Program.run`."""
+        self.program, self.out_dir, self.options = program, out_dir, options
         self.rows: list[dict[str, Any]] = []
         self.failed = False
 
@@ -48,9 +48,9 @@ class Session:
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        bound = self.program.run(launch, self.engine, self.threads, self.max_seconds, self.profile)
+        bound = self.program.run(launch, **self.options)
         row: dict[str, Any] = {"launch": where, "kernel": bound.kernel.name, "seconds": time.perf_counter() - started, "checks": []}
-        if self.profile:
+        if bound.coverage is not None:
             from vsim.fidelity import report
 
             row["fidelity"] = report(bound.executed, bound.grf_size).tree()
@@ -80,7 +80,10 @@ class Session:
         """Write the report to standard output."""
         if as_json:
             print(
-                json.dumps({"image": self.program.image.file, "platform": self.program.image.platform, "engine": self.engine, "launches": self.rows}, indent=1)
+                json.dumps(
+                    {"image": self.program.image.file, "platform": self.program.image.platform, "engine": self.options["engine"], "launches": self.rows},
+                    indent=1,
+                )
             )
             return
         for row in self.rows:

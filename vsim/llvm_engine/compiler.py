@@ -53,9 +53,19 @@ def _field(name: str, base: str, offset: int, ty: str = "i64") -> list[str]:
     return [f"  %{name}.p = getelementptr i8, ptr {base}, i64 {offset}", f"  %{name} = load {ty}, ptr %{name}.p, align 8"]
 
 
+def _element(name: str, base: str, index: str) -> list[str]:
+    return [f"  %{name}.p = getelementptr i64, ptr {base}, i64 {index}", f"  %{name} = load i64, ptr %{name}.p, align 8"]
+
+
 def _driver(bound: Any, unit: Unit) -> str:
     """``run(context, worker)``: takes work-groups from the common counter until there are none."""
     simd, em = bound.simd, ir_type(MASK, bound.simd)
+    # With a schedule the counters count places in an order, and the order has the numbers of groups and threads.
+    first_group, thread, group_number, thread_number = "%g0", "%t", [], []
+    if bound.schedule:
+        first_group, thread = "%gn", "%tn"
+        group_number = [*_field("group_order", "%ctx", cx.GROUP_ORDER, "ptr"), *_element("gn", "%group_order", "%g0")]
+        thread_number = [*_field("thread_order", "%variant", cx.VARIANT_ORDER, "ptr"), *_element("tn", "%thread_order", "%t")]
     unit.intrinsics.setdefault("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     lines = ["define void @run(ptr noalias %ctx, ptr %worker) #0 {", "entry:"]
     for name, offset in (("count", cx.GROUP_COUNT), ("nx", cx.COUNTS), ("ny", cx.COUNTS + 8), ("nz", cx.COUNTS + 16), ("px", cx.PARTIAL),
@@ -69,7 +79,7 @@ def _driver(bound: Any, unit: Unit) -> str:
         "  %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic", "  %ge = add i64 %g0, %chunk", "  %gbig = icmp ugt i64 %ge, %count",
         "  %gend = select i1 %gbig, i64 %count, i64 %ge", "  %nothing = icmp uge i64 %g0, %count", "  br i1 %nothing, label %done, label %begin", "begin:",
         # Divisions once for a chunk of groups; from group to group the ids count up like the digits of a clock.
-        "  %gx0 = urem i64 %g0, %nx", "  %gr0 = udiv i64 %g0, %nx", "  %gy0 = urem i64 %gr0, %ny", "  %gz0 = udiv i64 %gr0, %ny", "  br label %group",
+        *group_number, f"  %gx0 = urem i64 {first_group}, %nx", f"  %gr0 = udiv i64 {first_group}, %nx", "  %gy0 = urem i64 %gr0, %ny", "  %gz0 = udiv i64 %gr0, %ny", "  br label %group",
         "next:", "  %g1 = add i64 %g, 1", "  %over = icmp uge i64 %g1, %gend", "  %gx1 = add i64 %gx, 1", "  %wrapx = icmp eq i64 %gx1, %nx",
         "  %gx2 = select i1 %wrapx, i64 0, i64 %gx1", "  %carryx = zext i1 %wrapx to i64", "  %gy1 = add i64 %gy, %carryx", "  %wrapy = icmp eq i64 %gy1, %ny",
         "  %gy2 = select i1 %wrapy, i64 0, i64 %gy1", "  %carryy = zext i1 %wrapy to i64", "  %gz2 = add i64 %gz, %carryy",
@@ -82,12 +92,13 @@ def _driver(bound: Any, unit: Unit) -> str:
         *_field("items", "%variant", cx.VARIANT_ITEMS), *_field("threads", "%variant", cx.VARIANT_THREADS),
         "  %noslm = icmp eq i64 %slm_size, 0", "  br i1 %noslm, label %ready, label %clear", "clear:",
         "  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)", "  br label %ready", "ready:", "  br label %thread", "thread:",
-        "  %t = phi i64 [ 0, %ready ], [ %t1, %after ]", "  %used = phi i64 [ 0, %ready ], [ %used1, %after ]", f"  %first = mul i64 %t, {simd}",
+        "  %t = phi i64 [ 0, %ready ], [ %t1, %after ]", "  %used = phi i64 [ 0, %ready ], [ %used1, %after ]", *thread_number,
+        f"  %first = mul i64 {thread}, {simd}",
         "  %left = sub i64 %items, %first", f"  %short = icmp ult i64 %left, {simd}", f"  %lanes = select i1 %short, i64 %left, i64 {simd}",
         f"  %gone = sub i64 {simd}, %lanes", f"  %bits64 = lshr i64 {(1 << simd) - 1}, %gone", f"  %bits = trunc i64 %bits64 to i{simd}",
         f"  %mask = bitcast i{simd} %bits to {em}" if simd > 1 else "  %mask = icmp ne i64 %lanes, 0", "  %t1 = add i64 %t, 1",
     ]  # fmt: skip
-    arguments = f"ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %t, {em} %mask"
+    arguments = f"ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 {thread}, {em} %mask"
     if not bound.has_barrier:
         lines += [f"  call void @kernel({arguments}, ptr null)", "  %used1 = add i64 %used, 0", "  br label %after", "after:",
                   "  %more = icmp ult i64 %t1, %threads", "  br i1 %more, label %thread, label %finished", "finished:", "  br label %next", "done:", "  ret void", "}"]  # fmt: skip

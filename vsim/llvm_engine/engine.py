@@ -78,7 +78,7 @@ class State:
     """What is kept for a program between launches."""
 
     shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
-    codes: dict[tuple[str, bool, int, bool], Code | Unsupported] = field(default_factory=dict)
+    codes: dict[tuple[str, bool, int, bool, bool], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     table_entries: int = -1
@@ -105,7 +105,7 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    name = (bound.kernel.name, full, row, bound.coverage is not None)
+    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None)
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -187,7 +187,9 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     Raises:
         Unsupported: only the reference engine can run this kernel.
     """
-    key = (bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None)
+    key = (
+        bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None, bound.schedule,
+    )  # fmt: skip
     found = state.shapes.get(key)
     if found is not None:
         return found
@@ -199,7 +201,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     full = items % bound.simd == 0 and not any(partial_flags)
     code = _code(state, bound, full, row_of(bound))
     per_group = bound.threads_of(whole)
-    count = min(thread_count or default_threads(), groups)
+    count = 1 if bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
     surfaces = np.zeros(2 * cx.SURFACE_LIMIT, np.uint64)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
@@ -211,11 +213,17 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
         payload, ids = np.zeros(len(bound.payload) + 64, np.uint8), _ids(state, bound, group)
         payloads.append((group, payload))
         keep.append(ids)
-        variants[4 * index : 4 * index + 4] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group))
+        order = bound.schedule.order(bound.threads_of(group)) if bound.schedule else ids
+        keep.append(order)
+        first = index * cx.VARIANT_SIZE // 8
+        variants[first : first + 5] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group), address(order))
     fields = {
         cx.GROUP_COUNT: groups, cx.SURFACES: address(surfaces), cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size,
-        cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: max(1, min(64, groups // (count * 16))),
+        cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: 1 if bound.schedule else max(1, min(64, groups // (count * 16))),
     }  # fmt: skip
+    if bound.schedule:
+        keep.append(bound.schedule.order(groups))
+        fields[cx.GROUP_ORDER] = address(keep[-1])
     for d in range(3):
         fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],
                    cx.LOCAL_SIZE + 8 * d: bound.local_size[d]}  # fmt: skip
@@ -236,6 +244,8 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
         Unsupported: only the reference engine can run this kernel.
         SimulationError: the program did something without a defined result, or took too long.
     """
+    if bound.schedule and bound.schedule.kind == "round-robin":
+        raise Unsupported("one instruction of every thread in turn")
     shape = _shape(state, bound, thread_count)
     bound.allocate_private(shape.thread_slots)
     _slot_table(state, bound.memory)

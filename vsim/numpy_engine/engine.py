@@ -36,8 +36,9 @@ def run(bound: Bound, max_seconds: float | None = None) -> None:
 
     batch: _Batch | None = None
     payloads: dict[tuple[int, int, int], Any] = {}
+    order = bound.schedule.order(bound.group_count) if bound.schedule else range(bound.group_count)
     for first in range(0, bound.group_count, groups_at_once):
-        groups = [bound.group(i) for i in range(first, min(first + groups_at_once, bound.group_count))]
+        groups = [bound.group(int(i)) for i in order[first : first + groups_at_once]]
         if batch is None or batch.shape != [g.size for g in groups]:
             batch = _Batch(bound, groups, payloads)
         batch.run(groups, deadline if max_seconds is not None else None)
@@ -50,7 +51,9 @@ class _Batch:
     def __init__(self, bound: Bound, groups: list[Group], payloads: dict[tuple[int, int, int], Any]) -> None:
         self.bound, self.payloads = bound, payloads
         self.shape = [g.size for g in groups]
-        self.members = [(n, t) for n, g in enumerate(groups) for t in range(bound.threads_of(g))]
+        counts = [bound.threads_of(g) for g in groups]
+        orders = {c: bound.schedule.order(c) if bound.schedule else np.arange(c) for c in set(counts)}
+        self.members = [(n, int(t)) for n, c in enumerate(counts) for t in orders[c]]
         count = len(self.members)
         self.group_numbers = np.array([n for n, _ in self.members])
         self.thread_numbers = np.array([t for _, t in self.members])
@@ -67,7 +70,7 @@ class _Batch:
         for g in groups:
             if g.size not in payloads:
                 payloads[g.size] = threads.group_payload(bound, g)
-        self.matrix = np.concatenate([payloads[g.size] for g in groups])
+        self.matrix = np.concatenate([payloads[g.size][orders[c]] for g, c in zip(groups, counts, strict=True)])
 
     def run(self, groups: list[Group], deadline: Any) -> None:
         """Run these groups to their end."""
