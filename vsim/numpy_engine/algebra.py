@@ -26,7 +26,8 @@ def _exact_fma(x: float, y: float, z: float) -> float:
         total = Fraction(x) * Fraction(y) + Fraction(z)
         return float(total) if total else x * y + z
     except (ValueError, OverflowError):
-        return x * y + z
+        # A product that is finite but beyond the range of doubles does not count against an infinite addend.
+        return z if np.isinf(z) and np.isfinite(x) and np.isfinite(y) else x * y + z
 
 
 _slow_fma = np.frompyfunc(_exact_fma, 3, 1)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from visa import types
 from visa.operands import SAT, General
 from visa.program import Instruction
 from visa.types import DF, UQ, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.core import (
+    SEMANTICS,
+    Prepare,
     alu,
     arithmetic_type,
     convert,
     destination,
     flush,
+    integer_of,
     mask_of,
     operand,
     own_type,
     real_type,
     semantics,
     source,
+    sources_of,
 )  # fmt: skip
 
 
@@ -76,7 +82,14 @@ def add3(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     return x + y + z
 
 
-@alu(arithmetic_type, "avg")
+def exact_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
+    """As :func:`arithmetic_type`, but wide enough for both sources where one is signed and the other is not."""
+    t = arithmetic_type(found, dst, instruction)
+    mixed = t.is_integer and any(x.is_signed for x in found) and any(not x.is_signed for x in found)
+    return integer_of(8, True) if mixed else t
+
+
+@alu(exact_type, "avg")
 def avg(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     # Half the sum without its overflow: both halves, and the bit that either lost.
     one = a.const(1, t)
@@ -108,12 +121,12 @@ def quotient(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]
 _BY_ZERO = "Integers: division by zero gives all ones (signed: the end of the range, remainder -1). Floats: correctly rounded."
 
 
-@alu(arithmetic_type, "div", within=_BY_ZERO)
+@alu(exact_type, "div", within=_BY_ZERO)
 def div(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.fdiv(x, y) if t.is_float else quotient(a, t, x, y)[0]
 
 
-@alu(arithmetic_type, "mod", within=_BY_ZERO)
+@alu(exact_type, "mod", within=_BY_ZERO)
 def mod(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return quotient(a, t, x, y)[1]
 
@@ -344,12 +357,76 @@ def sad2(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-for _name in ("add", "mul", "mad"):
+# -- what the common shape does not cover ----------------------------------------------------------------------
 
-    def _with_rounding(name: str) -> None:
-        from vsim.semantics.core import SEMANTICS
 
-        plain = SEMANTICS[name]
-        SEMANTICS[name] = lambda m, instruction: _directed_float(m, instruction) or plain(m, instruction)
+Wide = tuple[Lanes, Lanes]
+"""128-bit integers: low and high halves, both UQ."""
 
-    _with_rounding(_name)
+
+def _widen(a: Algebra, x: Lanes, t: DataType) -> Wide:
+    return a.bitcast(x, UQ), a.bitcast(x >> a.const(63, t), UQ) if t.is_signed else a.const(0, UQ)
+
+
+def _wide_sum(a: Algebra, x: Wide, y: Wide) -> Wide:
+    low = x[0] + y[0]
+    return low, x[1] + y[1] + a.mask_to_int(low < x[0], UQ)
+
+
+def _wide_product(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
+    (ux, sx), (uy, sy) = _widen(a, x, t), _widen(a, y, t)
+    half, low_half = a.const(32, UQ), a.const(0xFFFFFFFF, UQ)
+    xl, xh, yl, yh = ux & low_half, ux >> half, uy & low_half, uy >> half
+    middle = xh * yl + ((xl * yl) >> half)
+    other = xl * yh + (middle & low_half)
+    high = xh * yh + (middle >> half) + (other >> half)
+    # A negative factor counts as itself plus 2**64.
+    return ux * uy, high - (sx & uy) - (sy & ux)
+
+
+def _wide_clamp(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
+    """The nearest number of a type to a 128-bit number, which is signed as ``t`` is."""
+    low, high = x
+    negative = a.bitcast(high, Q) < a.const(0, Q) if t.is_signed else low < low
+    minimum, maximum = a.const(target.minimum, target), a.const(target.maximum, target)
+    top = a.const(target.maximum, UQ)
+    above = (high != a.const(0, UQ)) | (low > top)
+    below = (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ)) if target.is_signed else high == high
+    inside = a.cast(low, target)
+    return a.select(negative, a.select(below, minimum, inside), a.select(above, maximum, inside))
+
+
+def _saturated(m: Machine, instruction: Instruction) -> Step | None:
+    """add, add3, mul and mad of 64-bit integers with saturation; None for others, of which 64 bits hold the whole result."""
+    args, a, name = instruction.args, m.algebra, instruction.form.mnemonic
+    found = [m.type_of(args[s]) for s in sources_of(instruction)]
+    target = m.type_of(args["dst"])
+    if args["dst"].modifier != SAT or not target.is_integer or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:
+        return None
+    t = arithmetic_type(found, target, instruction)
+    count = args["exec"].size
+    reads = [source(m, args[s], count, t) for s in sources_of(instruction)]
+    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+    def step() -> None:
+        x, y, *rest = (read() for read in reads)
+        total = _wide_product(a, x, y, t) if name in ("mul", "mad") else _wide_sum(a, _widen(a, x, t), _widen(a, y, t))
+        for z in rest:
+            total = _wide_sum(a, total, _widen(a, z, t))
+        write(_wide_clamp(a, total, t, target), mask())
+
+    return step
+
+
+def _unless(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
+    """Let these instructions do something special where it applies."""
+    for name in names:
+
+        def prepare(m: Machine, instruction: Instruction, plain: Prepare = SEMANTICS[name]) -> Step:
+            return special(m, instruction) or plain(m, instruction)
+
+        SEMANTICS[name] = prepare
+
+
+_unless(_directed_float, "add", "mul", "mad")
+_unless(_saturated, "add", "mul", "mad", "add3")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from visa import types
 from visa.operands import Predicate
 from visa.program import Instruction
@@ -121,34 +123,22 @@ _rotate("rol", True)
 _rotate("ror", False)
 
 
-@alu(bits_type, "cbit")
-def cbit(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return a.popcount(x)
+def _count_in_source(name: str, narrowest: int, function: Callable[[Algebra, Lanes], Lanes]) -> None:
+    """An instruction that counts bits of the source's own type, which ``narrowest`` bytes are the least of, whatever the destination's."""
 
-
-def _narrow_counts(name: str) -> None:
-    """cbit of a signed narrow type counts the bits of that type, not of its extension."""
-    plain = SEMANTICS[name]
-
+    @semantics(name)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
-        own = type_of_source(m, args["src0"])
-        if own.size >= 4:
-            return plain(m, instruction)
-        count, narrow = args["exec"].size, types.UB if own.size == 1 else types.UW
-        x = source(m, args["src0"], count, narrow)
-        write, mask = destination(m, args["dst"], count, types.UD), mask_of(m, instruction)
-        return lambda: write(a.popcount(a.cast(x(), types.UD)), mask())
-
-    SEMANTICS[name] = prepare
+        count, own = args["exec"].size, type_of_source(m, args["src0"])
+        t = {1: types.UB, 2: types.UW, 4: types.UD, 8: UQ}[max(narrowest, own.size)]
+        x, mask = source(m, args["src0"], count, t), mask_of(m, instruction)
+        work = t if t.size >= 4 else types.UD
+        write = destination(m, args["dst"], count, work)
+        return lambda: write(function(a, convert(a, x(), t, work)), mask())
 
 
-_narrow_counts("cbit")
-
-
-@alu(bits_type, "lzd")
-def lzd(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return a.leading_zeros(x)
+_count_in_source("cbit", 1, lambda a, x: a.popcount(x))
+_count_in_source("lzd", 4, lambda a, x: a.leading_zeros(x))
 
 
 @alu(bits_type, "fbl")

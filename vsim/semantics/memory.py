@@ -319,11 +319,11 @@ def lsc_space(m: Machine, instruction: Instruction) -> Callable[[], Space]:
     return lambda: m.surface_by_handle(kind, surface())
 
 
-def lsc_address(m: Machine, instruction: Instruction) -> Read:
-    """scale * address + offset, in the width of the address."""
+def lsc_address(m: Machine, instruction: Instruction, count: int | None = None) -> Read:
+    """scale * address + offset, in the width of the address; of ``count`` lanes, else of all."""
     args, a = instruction.args, m.algebra
     t = {1: UW, 2: types.UD, 3: UQ}[args["addr_size"]]
-    read = m.raw_reader(args["addr"], 0, args["exec"].size, t)
+    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t)
     scale, offset = args["imm_scale"], args["imm_offset"]
     wide = types.UD if t is UW else t
 
@@ -343,10 +343,11 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
     store = "store" in instruction.form.mnemonic
     memory, register = lsc_types(args["data_size"])
     raw = args["src1"] if store else args["dst"]
-    space, address = lsc_space(m, instruction), lsc_address(m, instruction)
+    transposed = args["order"] == 2 and "quad" not in instruction.form.mnemonic
+    space, address = lsc_space(m, instruction), lsc_address(m, instruction, 1 if transposed else None)
     if "quad" in instruction.form.mnemonic:
         offsets = [memory.size * c for c in channels(args["elems"])]
-    elif args["order"] == 2:
+    elif transposed:
         return _lsc_block(m, instruction, space, address, raw, memory, store)
     else:
         offsets = [memory.size * k for k in range(_ELEMENTS_OF[args["elems"]])]
@@ -366,12 +367,9 @@ def _lsc_block(m: Machine, instruction: Instruction, space: Callable[[], Space],
     def first() -> Mask:
         return mask()
 
-    def address_zero() -> Lanes:
-        return a.lanes(address(), [0])
-
     if store:
-        return lambda: m.store(space(), address_zero() + places, read(), first(), instruction)
-    return lambda: write(m.load(space(), address_zero() + places, memory, first(), instruction), first())
+        return lambda: m.store(space(), address() + places, read(), first(), instruction)
+    return lambda: write(m.load(space(), address() + places, memory, first(), instruction), first())
 
 
 def _high_half(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, store: bool) -> Step:
@@ -394,10 +392,10 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
     count = args["exec"].size
     store = "store" in instruction.form.mnemonic
     memory, register = lsc_types(args["data_size"])
-    base, pitch = lsc_address(m, instruction), source(m, args["pitch"], 1, types.UD)
+    base, pitch = lsc_address(m, instruction, 1), source(m, args["pitch"], 1, types.UD)
     lanes = a.iota(count, UQ)
     offsets = [memory.size * k for k in range(_ELEMENTS_OF[args["elems"]])]
-    return _transfer(m, instruction, lsc_space(m, instruction), lambda: a.lanes(base(), [0]) + lanes * a.cast(pitch(), UQ), offsets,
+    return _transfer(m, instruction, lsc_space(m, instruction), lambda: base() + lanes * a.cast(pitch(), UQ), offsets,
                      args["src1"] if store else args["dst"], memory, register, mask_of(m, instruction), store=store)  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SCALAR, Address, General, Immediate, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Immediate, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
@@ -36,8 +36,8 @@ def mov(m: Machine, instruction: Instruction) -> Step:
     if isinstance(dst, Address):
         return _to_address(m, instruction)
     own = type_of_source(m, src)
-    if src.modifier in (NEG, NEG_ABS) and own.is_integer and m.type_of(dst).size > own.size:
-        own = integer_of(m.type_of(dst).size, True)
+    if src.modifier in (ABS, NEG, NEG_ABS) and own.is_integer and (dst.modifier == SAT or m.type_of(dst).size > own.size):
+        own = integer_of(8 if own.size >= 4 else max(4, m.type_of(dst).size), True)
     moved = src.modifier not in (ABS, NEG, NEG_ABS)
     read = source(m, src, count, own) if moved else operand(m, src, count, own)
     write, mask = destination(m, dst, count, own, moved=moved), mask_of(m, instruction)

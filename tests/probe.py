@@ -1,0 +1,90 @@
+"""Runs a few lines on one hardware thread: registers filled before, read afterwards."""
+
+import numpy as np
+from conftest import build_text
+from scalar import DTYPES
+
+from vsim.program import Program
+
+LANES = 16
+
+
+class Probe:
+    """A kernel of one thread under construction.
+
+    Variables are declared with their contents; :meth:`run` executes the lines and gives the contents of all variables afterwards.
+    """
+
+    def __init__(self, platform="xehp", lanes=LANES, running=None):
+        """``running``: the lanes that run the lines, as bits; all by default."""
+        self.platform, self.lanes, self.running = platform, lanes, running
+        self.variables, self.predicates, self.declarations, self.lines = {}, {}, [], []
+        self.buffers, self.arguments, self.attributes = {}, [], []
+
+    def variable(self, name, t, values):
+        """Declare a variable of a type; ``values`` are its bytes or elements, padded to whole registers."""
+        data = np.frombuffer(values if isinstance(values, bytes) else np.asarray(values, DTYPES[t]).tobytes(), np.uint8)
+        data = np.concatenate([data, np.zeros(-data.size % 64, np.uint8)])
+        self.variables[name] = (t, data)
+        return name
+
+    def buffer(self, name, contents):
+        """A buffer of bytes: a pointer of this name, and the surface T8 for the first, T9 for the second, ..."""
+        self.buffers[name] = np.frombuffer(bytes(contents), np.uint8).copy()
+        self.declarations += [f".decl {name} v_type=G type=uq num_elts=1", f".decl T{len(self.buffers) + 7} v_type=T num_elts=1"]
+
+    def image(self, argument):
+        """An image behind the buffers: the next surface."""
+        self.arguments.append(argument)
+        self.declarations.append(f".decl T{len(self.buffers) + len(self.arguments) + 7} v_type=T num_elts=1")
+
+    def predicate(self, name, bits):
+        self.predicates[name] = bits
+
+    def _text(self):
+        out = [".version 4.1", '.kernel "k"', *(f".decl {n} v_type=G type=uq num_elts=1" for n in ("IN", "OUT", "AT"))]
+        for name, (t, data) in self.variables.items():
+            out.append(f".decl {name} v_type=G type={t} num_elts={data.size // np.dtype(DTYPES[t]).itemsize} align=GRF")
+        out += [f".decl {name} v_type=P num_elts={self.lanes}" for name in self.predicates]
+        out += [".decl RUNNING v_type=P num_elts=32", ".decl BITS v_type=G type=ud num_elts=1", ".decl T6 v_type=T num_elts=1"]
+        out += [".decl T7 v_type=T num_elts=1", *self.declarations]
+        out += [f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(["IN", "OUT", *self.buffers])]
+        out += [f".kernel_attr SimdSize={self.lanes}", *self.attributes]
+        out += ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *self._moves("svm_block_ld", "IN")]
+        out += [f"setp (M1_NM, {self.lanes}) {name} {bits:#x}:ud" for name, bits in self.predicates.items()]
+        if self.running is not None:
+            out += [f"setp (M1_NM, {self.lanes}) RUNNING {self.running:#x}:ud", f"(!RUNNING) goto (M1, {self.lanes}) behind"]
+        out += [*self.lines, "behind:", *self._moves("svm_block_st", "OUT")]
+        at = self.size
+        for name in self.predicates:
+            out += [f"mov (M1_NM, 1) BITS(0,0)<1> {name}", f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud", "svm_block_st (1) AT(0,0)<0;1,0> BITS.0"]
+            at += 16
+        return "\n".join([*out, "ret (M1, 1)"]) + "\n"
+
+    @property
+    def size(self):
+        return sum(data.size for _, data in self.variables.values())
+
+    def _moves(self, op, pointer):
+        out, at = [], 0
+        for name, (_, data) in self.variables.items():
+            for start in range(0, data.size, 64):
+                out += [f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud", f"{op} (4) AT(0,0)<0;1,0> {name}.{start}"]
+            at += data.size
+        return out
+
+    def run(self, engine):
+        """Contents of the variables, as arrays of their types, of the predicates, as bits, and of the buffers, as bytes."""
+        data = np.concatenate([d for _, d in self.variables.values()] or [np.zeros(64, np.uint8)])
+        out = np.zeros(self.size + 16 * len(self.predicates) + 64, np.uint8)
+        buffers = {name: contents.copy() for name, contents in self.buffers.items()}
+        arguments = [data, out, *buffers.values(), *self.arguments]
+        Program(build_text(self._text(), self.platform)).launch("k", self.lanes, self.lanes, arguments, engine=engine)
+        found, at = dict(buffers), 0
+        for name, (t, d) in self.variables.items():
+            found[name] = out[at : at + d.size].view(DTYPES[t])
+            at += d.size
+        for name in self.predicates:
+            found[name] = int(out[at : at + 4].view("u4")[0])
+            at += 16
+        return found

@@ -1,0 +1,290 @@
+"""What one lane gets, in Python integers and fractions: written for the tests from the manual, without the simulator's code.
+
+Integers are Python integers, floats of every width are Python floats (which hold hf, bf, f and df exactly).
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+INTEGERS = {"ub": (8, False), "b": (8, True), "uw": (16, False), "w": (16, True), "ud": (32, False), "d": (32, True), "uq": (64, False), "q": (64, True)}
+FLOATS = {"hf": (11, -14, 15), "bf": (8, -126, 127), "f": (24, -126, 127), "df": (53, -1022, 1023)}
+NARROW = {"e5m2": (3, -14, 15), "e4m3": (4, -6, 8), "tf32": (11, -126, 127)}
+"""Precision, smallest and largest exponent."""
+DTYPES = {"ub": "u1", "b": "i1", "uw": "u2", "w": "i2", "ud": "u4", "d": "i4", "uq": "u8", "q": "i8", "hf": "f2", "f": "f4", "df": "f8", "bf": "u2"}
+SIZES = {t: np.dtype(d).itemsize for t, d in DTYPES.items()}
+
+
+def wrap(x, t):
+    """The low bits of an integer as a type."""
+    bits, signed = INTEGERS[t]
+    x &= (1 << bits) - 1
+    return x - (1 << bits) if signed and x >> (bits - 1) else x
+
+
+def clamp(x, t):
+    bits, signed = INTEGERS[t]
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return max(low, min(high, x))
+
+
+def bits_of(x, width):
+    return x & ((1 << width) - 1)
+
+
+def round_to(x, t, sign=1.0):
+    """A fraction rounded to nearest even as a float type; ``sign`` is that of a zero."""
+    precision, smallest, largest = FLOATS.get(t) or NARROW[t]
+    if x == 0:
+        return math.copysign(0.0, sign)
+    size = abs(x)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    quantum = Fraction(2) ** (max(exponent, smallest) - precision + 1)
+    rounded = round(size / quantum) * quantum
+    if rounded >= Fraction(2) ** (largest + 1):
+        return math.inf if x > 0 else -math.inf
+    return math.copysign(float(rounded), 1 if x > 0 else -1)
+
+
+def narrow(x, t):
+    """A Python float as a float type."""
+    return round_to(Fraction(x), t, x) if math.isfinite(x) else x
+
+
+def add(x, y, t):
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x + y
+    exact = Fraction(x) + Fraction(y)
+    return round_to(exact, t, x + y) if exact else x + y
+
+
+def mul(x, y, t):
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x * y
+    return round_to(Fraction(x) * Fraction(y), t, math.copysign(1, x) * math.copysign(1, y))
+
+
+def fma(x, y, z, t):
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x * y + z
+    if not math.isfinite(z):
+        return z
+    product = Fraction(x) * Fraction(y)
+    exact = product + Fraction(z)
+    sign = math.copysign(1, x) * math.copysign(1, y)
+    return round_to(exact, t) if exact else (math.copysign(0.0, sign) + z if not product else 0.0)
+
+
+def div(x, y, t):
+    if math.isnan(x) or math.isnan(y):
+        return math.nan
+    if y == 0:
+        return math.nan if x == 0 else math.copysign(math.inf, math.copysign(1, x) * math.copysign(1, y))
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x / y
+    return round_to(Fraction(x) / Fraction(y), t, math.copysign(1, x) * math.copysign(1, y))
+
+
+def sqrt(x, t):
+    if x != x or x < 0:
+        return math.nan
+    if x == 0 or x == math.inf:
+        return x
+    scaled = Fraction(x) * 4**1200
+    root = math.isqrt(scaled.numerator // scaled.denominator)
+    sticky = Fraction(1, 4) if root * root != scaled else 0
+    return round_to((root + sticky) / Fraction(2**1200), t)
+
+
+def convert(x, source, target, saturate=False):
+    """As ``mov`` converts."""
+    if target in INTEGERS:
+        if source in INTEGERS:
+            return clamp(x, target) if saturate else wrap(x, target)
+        return 0 if x != x else clamp(math.trunc(x) if math.isfinite(x) else (1 if x > 0 else -1) << 70, target)
+    if saturate:
+        x = 0.0 if x != x or x <= 0 else min(x, 1.0)
+    if source in INTEGERS:
+        return round_to(Fraction(x), target)
+    return narrow(x, target)
+
+
+def decode(array, t):
+    """Numbers of an array of a type."""
+    if t == "bf":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return [float(v) for v in array] if t in FLOATS else [int(v) for v in array]
+
+
+def encode(x, t):
+    """The bytes of a number."""
+    if t == "bf":
+        return (np.array([x], np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    with np.errstate(over="ignore"):
+        return np.array([x], DTYPES[t]).tobytes()
+
+
+def agree(a, b, t, ulps=0):
+    """Whether two numbers of a type are the same, NaNs being equal, or some units in the last place apart."""
+    if t in INTEGERS:
+        return a == b
+    if a != a or b != b:
+        return a != a and b != b
+    if a == b:
+        return math.copysign(1, a) == math.copysign(1, b) or ulps > 0
+    if not ulps or not (math.isfinite(a) and math.isfinite(b)):
+        return False
+    precision, smallest, _ = FLOATS[t]
+    unit = 2.0 ** (max(math.frexp(b)[1] - 1, smallest) - precision + 1)
+    return abs(a - b) <= ulps * unit
+
+
+# -- one instruction -------------------------------------------------------------------------------------------
+# Each function takes the execution type and the sources as exact numbers, and gives the exact or rounded result.
+
+
+def execution_type(sources, dst):
+    """Floats: the widest; integers: 32 bits, or 64 if anything has them, signed if a source is."""
+    floats = [t for t in sources if t in FLOATS]
+    if floats:
+        return "df" if "df" in floats else "hf" if set(floats) == {"hf"} and dst not in ("f", "df") else "f"
+    wide = any(SIZES[t] == 8 for t in (*sources, dst) if t in INTEGERS)
+    signed = any(INTEGERS[t][1] for t in sources)
+    return ("q" if signed else "uq") if wide else ("d" if signed else "ud")
+
+
+def _divide(t, x, y):
+    if y == 0:
+        bits, signed = INTEGERS[t]
+        return ((-(1 << (bits - 1)) if x < 0 else (1 << (bits - 1)) - 1), -1) if signed else ((1 << bits) - 1, (1 << bits) - 1)
+    q = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    return q, x - q * y
+
+
+def _extreme(t, x, y, pick):
+    if t in FLOATS and (x != x or y != y):
+        return y if x != x else x
+    # Of equal numbers (zeros) the second source stays.
+    return x if x != y and pick(x, y) == x else y
+
+
+def _leading(x, width):
+    return width - bits_of(x, width).bit_length()
+
+
+def _bfe(width, offset, x, signed):
+    width, offset = width & 31, offset & 31
+    up = (32 - width) & 31
+    if not width:
+        return 0
+    if signed:
+        return wrap(wrap(x, "d") >> offset << up, "d") >> up
+    return bits_of(bits_of(x, 32) >> offset << up, 32) >> up
+
+
+def _bfi(width, offset, x, base):
+    field = bits_of((1 << (width & 31)) - 1 << (offset & 31), 32)
+    return bits_of(x << (offset & 31), 32) & field | bits_of(base, 32) & ~field
+
+
+def boolean(table, *sources):
+    out = 0
+    for bit in range(32):
+        x, y, z = (s >> bit & 1 for s in sources)
+        out |= (table >> (4 * z + 2 * y + x) & 1) << bit
+    return out
+
+
+def _rounded(function):
+    def apply(t, x):
+        return math.copysign(float(function(x)), x) if math.isfinite(x) else x
+
+    return apply
+
+
+def _real(function, at_zero=None):
+    """A transcendental function in double precision; results outside its domain are NaN."""
+
+    def apply(t, *values):
+        try:
+            return narrow(function(*values), t)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan if at_zero is None or values[0] != 0 else at_zero
+
+    return apply
+
+
+def _pow(x, y):
+    if y == 0 or x == 1:
+        return 1.0
+    if x != x or y != y or x < 0:
+        return math.nan
+    if x == 0:
+        return 0.0 if y > 0 else math.inf
+    if y in (math.inf, -math.inf):
+        return math.inf if (x > 1) == (y > 0) else 0.0
+    return math.pow(x, y)
+
+
+LANEWISE = {
+    "add": lambda t, x, y: add(x, y, t) if t in FLOATS else x + y,
+    "mul": lambda t, x, y: mul(x, y, t) if t in FLOATS else x * y,
+    "mad": lambda t, x, y, z: fma(x, y, z, t) if t in FLOATS else x * y + z,
+    "add3": lambda t, x, y, z: x + y + z,
+    "avg": lambda t, x, y: (x + y + 1) >> 1,
+    "div": lambda t, x, y: div(x, y, t) if t in FLOATS else _divide(t, x, y)[0],
+    "mod": lambda t, x, y: _divide(t, x, y)[1],
+    "divm": lambda t, x, y: div(x, y, t),
+    "inv": lambda t, x: div(1.0, x, t),
+    "invm": lambda t, x: div(1.0, x, t),
+    "sqrt": lambda t, x: sqrt(x, t),
+    "sqrtm": lambda t, x: sqrt(x, t),
+    "rsqrt": lambda t, x: div(1.0, sqrt(x, t), t),
+    "rsqtm": lambda t, x: div(1.0, sqrt(x, t), t),
+    "lrp": lambda t, x, y, z: fma(x, y, mul(add(1.0, -x, t), z, t), t),
+    "frc": lambda t, x: add(x, -math.floor(x), t) if math.isfinite(x) else math.nan,
+    "rndd": _rounded(math.floor),
+    "rndu": _rounded(math.ceil),
+    "rnde": _rounded(round),
+    "rndz": _rounded(math.trunc),
+    "exp": _real(lambda x: math.inf if x > 1100 else 0.0 if x < -1100 else 2.0**x),
+    "log": _real(math.log2, -math.inf),
+    "sin": _real(math.sin),
+    "cos": _real(math.cos),
+    "pow": _real(_pow),
+    "mulh": lambda t, x, y: (x * y) >> 32,
+    "and": lambda t, x, y: x & y,
+    "or": lambda t, x, y: x | y,
+    "xor": lambda t, x, y: x ^ y,
+    "not": lambda t, x: ~x,
+    "min": lambda t, x, y: _extreme(t, x, y, min),
+    "max": lambda t, x, y: _extreme(t, x, y, max),
+    "bfe": lambda t, width, offset, x: _bfe(width, offset, x, INTEGERS[t][1]),
+    "bfi": lambda t, width, offset, x, base: _bfi(width, offset, x, base),
+    "bfrev": lambda t, x: int(f"{bits_of(x, 32):032b}"[::-1], 2),
+    "fbl": lambda t, x: (1 << 32) - 1 if not x else (x & -x).bit_length() - 1,
+    "fbh": lambda t, x: (lambda v: (1 << 32) - 1 if not v else _leading(v, 32))(~x if INTEGERS[t][1] and x < 0 else x),
+}
+"""Instructions whose lanes do not see each other and whose sources are converted to the execution type first."""
+
+
+def shift(name, source, dst, x, y):
+    """Shifts and rotations: the width is that of the first source, for ``shl`` also that of the destination."""
+    own = 8 * SIZES[source]
+    if name in ("rol", "ror"):
+        width = max(16, own)
+        n = y & (width - 1)
+        n = n if name == "rol" else (width - n) % width
+        x = bits_of(x, width)
+        return bits_of(x << n | x >> (width - n), width)
+    width = 64 if own == 64 or (name != "shr" and SIZES[dst] == 8) else 32
+    n = y & (width - 1)
+    return x << n if name == "shl" else bits_of(x, own) >> n if name == "shr" else x >> n
+
+
+def count_bits(source, x):
+    return bits_of(x, 8 * SIZES[source]).bit_count()

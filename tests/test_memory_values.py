@@ -1,0 +1,439 @@
+"""Messages to memory on both engines against models over Python bytes: gathers, scatters, blocks, matrices, atomics."""
+
+import struct
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import pytest
+import scalar
+from hypothesis import given
+from hypothesis import strategies as st
+from probe import Probe
+from test_values import CHECKED, ENGINES, RUNNING, numbers
+
+SPACE = 4096
+GRF = {"xehp": 32, "dg2": 32, "pvc": 64, "bmg": 64}
+
+
+@dataclass
+class Gather:
+    """A load of each lane and the store of the same shape.
+
+    ``where``: a surface with offsets, addresses, or a base with offsets. ``parts`` are the byte offsets of the elements of a lane.
+    """
+
+    load: str
+    store: str
+    memory: int
+    register: int
+    parts: list
+    where: str
+    platform: str = "xehp"
+    lanes: int = 16
+    unit: int = 1
+
+    def __str__(self):
+        return f"{self.load}-{self.platform}"
+
+
+def _parts(name):
+    return [4 * "RGBA".index(c) for c in name]
+
+
+GATHERS = [
+    *(Gather(f"gather_scaled.{n}", f"scatter_scaled.{n}", n, 4, [0], "surface") for n in (1, 2, 4)),
+    *(Gather(f"gather4_scaled.{c}", f"scatter4_scaled.{c}", 4, 4, _parts(c), "surface") for c in ("RGBA", "RG", "GA", "B")),
+    *(Gather(f"gather.{n}", f"scatter.{n}", n, 4, [0], "surface", unit=n) for n in (1, 2, 4)),
+    *(Gather(f"qw_gather.{n}", f"qw_scatter.{n}", 8, 8, [8 * k for k in range(n)], "offsets") for n in (1, 2)),
+    *(Gather(f"svm_gather.1.{n}", f"svm_scatter.1.{n}", n, 4, [0], "flat") for n in (1, 2, 4)),
+    *(Gather(f"svm_gather.4.{n}", f"svm_scatter.4.{n}", 4, 4, [4 * k for k in range(n)], "flat") for n in (1, 2, 4, 8)),
+    *(Gather(f"svm_gather.8.{n}", f"svm_scatter.8.{n}", 8, 8, [8 * k for k in range(n)], "flat") for n in (1, 2, 4)),
+    *(Gather(f"svm_gather4scaled.{c}", f"svm_scatter4scaled.{c}", 4, 4, _parts(c), "base") for c in ("RGBA", "RB")),
+]
+LSC_SIZES = {"d8": (1, 1), "d16": (2, 2), "d32": (4, 4), "d64": (8, 8), "d8c32": (1, 4), "d16c32": (2, 4)}
+for _platform in ("dg2", "pvc"):
+    for _size, (_m, _r) in LSC_SIZES.items():
+        for _count in (1, 2, 3, 4, 8) if _size in ("d32", "d64") else (1,):
+            for _where in ("lsc flat", "lsc surface") if _count == 1 or _platform == "dg2" else ("lsc flat",):
+                _x = f"{_size}x{_count}" if _count > 1 else _size
+                _n = 16 if _platform == "dg2" or _count > 2 else 32
+                GATHERS.append(Gather(f"lsc_load:{_x}", f"lsc_store:{_x}", _m, _r, [_m * k for k in range(_count)], _where, _platform, _n))
+GATHERS += [Gather(f"lsc_load_quad:d32.{c}", f"lsc_store_quad:d32.{c}", 4, 4, [4 * "xyzw".index(k) for k in c], "lsc flat", "dg2") for c in ("xyzw", "xz", "w")]
+GATHERS += [Gather("lsc_load:d32", "lsc_store_uncompressed:d32", 4, 4, [0], "lsc flat", "dg2")]
+
+
+def message(g, op, offset, immediate):
+    """The line, and those that make its addresses."""
+    mask = f"(M1, {g.lanes})"
+    if g.where == "surface":
+        return [], f"{op} {mask} T8 {offset}:ud OFFSETS.0 DATA.0"
+    if g.where == "offsets":
+        return [], f"{op} {mask} T8 OFFSETS.0 DATA.0"
+    if g.where == "base":
+        return [], f"{op} {mask} MEM(0,0)<0;1,0> WIDE.0 DATA.0"
+    half = g.lanes // 2
+    wide = [f"add (M{1 + k * half // 4}_NM, {half}) ADDRESSES(0,{0})<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>" if not k else
+            f"add (M{1 + half // 4}_NM, {half}) ADDRESSES({half * 8 // GRF[g.platform]},0)<1> WIDE({half * 8 // GRF[g.platform]},0)<1;1,0> MEM(0,0)<0;1,0>"
+            for k in range(2)]  # fmt: skip
+    if g.where == "flat":
+        return wide, f"{op} {mask} ADDRESSES.0 DATA.0"
+    name, _, data = op.partition(":")
+    place = f"bti(0x2)[OFFSETS+{immediate:#x}]:a32" if "surface" in g.where else f"flat[ADDRESSES+{immediate:#x}]:a64"
+    return wide, f"{name}.ugm {mask} DATA:{data} {place}" if "load" in name else f"{name}.ugm {mask} {place} DATA:{data}"
+
+
+@pytest.mark.parametrize("g", GATHERS, ids=str)
+@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@CHECKED
+@given(st.data())
+def test_gathers_and_scatters(g, store, data):
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    span = g.parts[-1] + g.memory
+    slots = (SPACE - 256) // span
+    # Lanes may load from one address; what two of them store to one is tested below.
+    places = [random.randrange(slots) for _ in range(g.lanes)] if not store else random.sample(range(slots), g.lanes)
+    shift = data.draw(st.sampled_from([0, 16, 64]))
+    offsets = [p * (span if g.unit == 1 else 1) for p in places]
+    step = -(-g.lanes * g.register // GRF[g.platform]) * GRF[g.platform]
+    payload, memory = random.randbytes(step * len(g.parts)), random.randbytes(SPACE)
+    running = data.draw(st.integers(0, (1 << g.lanes) - 1)) | 1
+    probe = Probe(g.platform, g.lanes, running)
+    probe.buffer("MEM", memory)
+    probe.variable("OFFSETS", "ud", offsets)
+    probe.variable("WIDE", "uq", offsets)
+    probe.variable("ADDRESSES", "uq", [0] * g.lanes)
+    probe.variable("DATA", "ud", payload)
+    before, line = message(g, g.store if store else g.load, shift, shift)
+    probe.lines += [*before, line]
+    registers, space = bytearray(payload), bytearray(memory)
+    shift = shift * g.unit if g.where in ("surface",) or g.where.startswith("lsc") else 0
+    for k, part in enumerate(g.parts):
+        for i in range(g.lanes):
+            at, register = offsets[i] * g.unit + shift + part, step * k + g.register * i
+            if running >> i & 1 and store:
+                space[at : at + g.memory] = registers[register : register + g.memory]
+            elif running >> i & 1:
+                registers[register : register + g.register] = space[at : at + g.memory].ljust(g.register, b"\0")
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert bytes(found["DATA"].view(np.uint8)[: len(registers)]) == registers, f"{engine}: {line}"
+        assert bytes(found["MEM"]) == space, f"{engine}: {line}"
+
+
+@CHECKED
+@given(st.data())
+def test_of_lanes_that_store_to_one_address_the_highest_wins(data):
+    places = data.draw(st.lists(st.integers(0, 3), min_size=16, max_size=16))
+    running = data.draw(RUNNING)
+    probe = Probe(running=running)
+    probe.buffer("MEM", bytes(64))
+    probe.variable("OFFSETS", "ud", [4 * p for p in places])
+    probe.variable("DATA", "ud", range(1, 17))
+    probe.lines.append("scatter_scaled.4 (M1, 16) T8 0:ud OFFSETS.0 DATA.0")
+    wanted = [0] * 16
+    for i, p in enumerate(places):
+        if running >> i & 1:
+            wanted[p] = i + 1
+    assert all(probe.run(engine)["MEM"].view("u4").tolist() == wanted for engine in ENGINES)
+
+
+@CHECKED
+@given(st.data())
+def test_local_memory(data):
+    """Stores to local memory and loads from it, as data port and as LSC messages, with addresses of two and four bytes."""
+    to, back = data.draw(st.permutations(range(16))), data.draw(st.lists(st.integers(0, 15), min_size=16, max_size=16))
+    values = data.draw(numbers("ud", 16))
+    space = [0] * 16
+    for place, value in zip(to, values, strict=True):
+        space[place] = value
+    wanted = [space[p] for p in back]
+    messages = {
+        "xehp": ("scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 DATA.0", "gather_scaled.4 (M1, 16) %slm 0:ud BACK.0 FOUND.0"),
+        "dg2": ("lsc_store.slm (M1, 16) flat[TO]:a32 DATA:d32", "lsc_load.slm (M1, 16) FOUND:d32 flat[BACK]:a32"),
+        "pvc": ("lsc_store.slm (M1, 16) flat[TO]:a32 DATA:d32", "lsc_load.slm (M1, 16) FOUND:d32 flat[SHORT]:a16"),
+    }
+    for platform, lines in messages.items():
+        probe = Probe(platform)
+        probe.attributes.append(".kernel_attr SLMSize=1")
+        for name, t, v in (
+            ("TO", "ud", [4 * x for x in to]),
+            ("BACK", "ud", [4 * x for x in back]),
+            ("SHORT", "uw", [4 * x for x in back]),
+            ("DATA", "ud", values),
+            ("FOUND", "ud", [7] * 16),
+        ):
+            probe.variable(name, t, v)
+        probe.lines += lines
+        assert all(probe.run(engine)["FOUND"].tolist() == wanted for engine in ENGINES), platform
+
+
+BLOCKS = [
+    *((f"oword_ld ({n})", f"oword_st ({n})", 16 * n, 16, "surface", "xehp") for n in (1, 2, 4, 8)),
+    *((f"oword_ld_unaligned ({n})", "", 16 * n, 1, "surface", "xehp") for n in (1, 2, 4, 8)),
+    *((f"svm_block_ld ({n})", f"svm_block_st ({n})", 16 * n, 1, "flat", "xehp") for n in (1, 2, 4, 8)),
+    *((f"lsc_load:d32x{n}t", f"lsc_store:d32x{n}t", 4 * n, 1, "lsc", "dg2") for n in (1, 2, 4, 8, 16, 32, 64)),
+    *((f"lsc_load:d64x{n}t", f"lsc_store:d64x{n}t", 8 * n, 1, "lsc", "pvc") for n in (1, 4, 16, 64)),
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: b[0])
+@CHECKED
+@given(st.data())
+def test_blocks(block, data):
+    load, store, size, unit, where, platform = block
+    for op in (load, store) if store else (load,):
+        random = Random(data.draw(st.integers(0, 1 << 32)))
+        at = random.randrange((SPACE - size) // 16) * (16 // unit)
+        memory, payload = random.randbytes(SPACE), random.randbytes(size)
+        probe = Probe(platform)
+        probe.buffer("MEM", memory)
+        probe.variable("PLACE", "uq", [0])
+        probe.variable("DATA", "ud", payload + bytes(-size % 4))
+        name, _, shape = op.partition(":")
+        if where == "surface":
+            line = f"{op} T8 {at}:ud DATA.0"
+        else:
+            probe.lines.append(f"add (M1_NM, 1) PLACE(0,0)<1> MEM(0,0)<0;1,0> {at}:ud")
+            place = "flat[PLACE]:a64"
+            line = (
+                f"{op} PLACE(0,0)<0;1,0> DATA.0"
+                if where == "flat"
+                else f"{name}.ugm (M1_NM, 1) {f'DATA:{shape} {place}' if 'load' in name else f'{place} DATA:{shape}'}"
+            )
+        probe.lines.append(line)
+        first = at * unit
+        for engine in ENGINES:
+            found = probe.run(engine)
+            if op == load:
+                assert bytes(found["DATA"].view(np.uint8)[:size]) == memory[first : first + size], f"{engine}: {line}"
+            else:
+                assert bytes(found["MEM"]) == memory[:first] + payload + memory[first + size :], f"{engine}: {line}"
+
+
+@CHECKED
+@given(st.data())
+def test_strided(data):
+    """Lane i accesses base + i * pitch."""
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    base, pitch, running = 4 * random.randrange(64), 4 * random.randrange(1, 20), data.draw(RUNNING)
+    memory, payload = random.randbytes(SPACE), data.draw(numbers("ud", 16))
+    probe = Probe("dg2", running=running)
+    probe.buffer("MEM", memory)
+    probe.buffer("COPY", memory)
+    for name, t, v in (("FIRST", "uq", [0]), ("SECOND", "uq", [0]), ("DATA", "ud", payload), ("FOUND", "ud", [7] * 16)):
+        probe.variable(name, t, v)
+    probe.lines += [f"add (M1_NM, 1) FIRST(0,0)<1> MEM(0,0)<0;1,0> {base}:ud", f"add (M1_NM, 1) SECOND(0,0)<1> COPY(0,0)<0;1,0> {base}:ud",
+                    f"lsc_load_strided.ugm (M1, 16) FOUND:d32 flat[FIRST,{pitch}]:a64", f"lsc_store_strided.ugm (M1, 16) flat[SECOND,{pitch}]:a64 DATA:d32"]  # fmt: skip
+    words, wanted = list(struct.unpack(f"<{SPACE // 4}I", memory)), [7] * 16
+    stored = list(words)
+    for i in range(16):
+        if running >> i & 1:
+            wanted[i], stored[(base + i * pitch) // 4] = words[(base + i * pitch) // 4], payload[i]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert found["FOUND"].tolist() == wanted and found["COPY"].view("u4").tolist() == stored, engine
+
+
+@CHECKED
+@given(st.data(), st.sampled_from([("d32", 4, 16, 8, 1, ""), ("d16", 2, 16, 16, 1, ""), ("d8", 1, 32, 8, 1, ""), ("d16", 2, 16, 8, 2, ""), ("d32", 4, 8, 8, 1, "t"),
+                                   ("d16", 2, 16, 16, 1, "v"), ("d8", 1, 16, 16, 1, "v"), ("d32", 4, 5, 3, 1, "")]))  # fmt: skip
+def test_matrices(data, shape):
+    """Blocks of a matrix, also across its rim."""
+    name, size, width, height, blocks, how = shape
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    columns, rows, pitch = 64 // size, 12, 80
+    x, y = random.randrange(-4, 12), random.randrange(-4, 10)
+    memory = random.randbytes(2048)
+    order = "t" if how == "t" else "n"
+    vnni = "t" if how == "v" else "n"
+    text = f"{name}.{f'{blocks}x' if blocks > 1 else ''}{width}x{height}{order}{vnni}"
+    across = height if order == "t" else width
+    padded = 1 << (across - 1).bit_length()
+    group = 4 // size if how == "v" else 1
+    down = width if order == "t" else -(-height // group) * group
+    each = -(-down * padded * size // 64) * 64
+    payload = random.randbytes(each * blocks)
+    probe = Probe("pvc")
+    probe.buffer("MEM", memory)
+    probe.variable("PLACE", "uq", [0])
+    probe.variable("WHERE", "d", [x, y])
+    probe.variable("DATA", "ud", payload)
+    probe.variable("FOUND", "ud", payload)
+    probe.lines.append("mov (M1_NM, 1) PLACE(0,0)<1> MEM(0,0)<0;1,0>")
+    matrix = f"flat[PLACE,{columns * size - 1:#x},{rows - 1:#x},{pitch - 1:#x},WHERE(0,0),WHERE(0,1)]"
+    probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
+    stores = blocks == 1 and not how
+    if stores:
+        probe.lines.append(f"lsc_store_block2d.ugm (M1_NM, 1) {matrix} DATA:{text}")
+    wanted, space = bytearray(payload), bytearray(memory)
+    for b in range(blocks):
+        for r in range(height):
+            for c in range(width):
+                element = c * padded + r if order == "t" else r // group * padded * group + c * group + r % group
+                register = b * each + element * size
+                row, column = y + r, x + b * width + c
+                at = row * pitch + column * size
+                inside = 0 <= row < rows and 0 <= column < columns
+                wanted[register : register + size] = memory[at : at + size] if inside else bytes(size)
+                if inside and stores:
+                    space[at : at + size] = payload[register : register + size]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert bytes(found["FOUND"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {text}"
+        assert bytes(found["MEM"]) == space, f"{engine}: {text}"
+
+
+@CHECKED
+@given(st.data())
+def test_load_status(data):
+    """Bit i says that lane i's address lies in a buffer."""
+    offsets = data.draw(st.lists(st.sampled_from([0, 4, 60, 1 << 20, 64, 61]), min_size=16, max_size=16))
+    probe = Probe("dg2")
+    probe.buffer("MEM", bytes(64))
+    for name, t, v in (("WIDE", "uq", offsets), ("PLACES", "uq", [0] * 16), ("FOUND", "ud", [7] * 16)):
+        probe.variable(name, t, v)
+    probe.lines += ["add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>",
+                    "lsc_load_status.ugm (M1, 16) FOUND:d32 flat[PLACES]:a64"]  # fmt: skip
+    wanted = sum(1 << i for i, o in enumerate(offsets) if o + 4 <= 64)
+    assert all(probe.run(engine)["FOUND"][0] == wanted for engine in ENGINES)
+
+
+def test_messages_without_effect():
+    """Fences and compression hints leave registers and memory as they are."""
+    probe = Probe("dg2")
+    probe.buffer("MEM", bytes(range(64)))
+    probe.variable("OFFSETS", "ud", range(0, 64, 4))
+    probe.variable("DATA", "ud", range(16))
+    probe.lines += ["lsc_ccs_update.ugm (M1, 16) bti(0x2)[OFFSETS]:a32 DATA:d32", "lsc_fence.ugm.evict.gpu", "fence_global", "fence_local", "fence_sw", "yield",
+                    "sampler_cache_flush", "wait 0x0:ud", "lifetime.start DATA", "lifetime.end DATA"]  # fmt: skip
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert found["DATA"].tolist() == list(range(16)) and bytes(found["MEM"]) == bytes(range(64))
+
+
+# -- atomics ---------------------------------------------------------------------------------------------------
+
+
+def _wrap(x, bits):
+    return x & ((1 << bits) - 1)
+
+
+def _signed(x, bits):
+    return x - (1 << bits) if x >> (bits - 1) else x
+
+
+INTEGER_ATOMICS = {
+    "add": lambda old, a, b, n: old + a, "sub": lambda old, a, b, n: old - a, "inc": lambda old, a, b, n: old + 1, "dec": lambda old, a, b, n: old - 1,
+    "min": lambda old, a, b, n: min(old, a), "max": lambda old, a, b, n: max(old, a), "xchg": lambda old, a, b, n: a,
+    "cmpxchg": lambda old, a, b, n: b if old == a else old, "and": lambda old, a, b, n: old & a, "or": lambda old, a, b, n: old | a,
+    "xor": lambda old, a, b, n: old ^ a, "minsint": lambda old, a, b, n: min(_signed(old, n), _signed(a, n)),
+    "maxsint": lambda old, a, b, n: max(_signed(old, n), _signed(a, n)), "load": lambda old, a, b, n: old,
+}  # fmt: skip
+"""New contents from the old and the operands; of a compare-and-swap ``a`` is what is compared, ``b`` what is written."""
+FLOAT_ATOMICS = {
+    "fadd": lambda old, a, b, t: scalar.add(old, a, t), "fsub": lambda old, a, b, t: scalar.add(old, -a, t), "fmin": lambda old, a, b, t: min(old, a),
+    "fmax": lambda old, a, b, t: max(old, a), "fcmpwr": lambda old, a, b, t: b if old == a else old,
+}  # fmt: skip
+LSC_NAMES = {
+    "iadd": "add", "isub": "sub", "iinc": "inc", "idec": "dec", "umin": "min", "umax": "max", "store": "xchg", "icas": "cmpxchg", "and": "and", "or": "or",
+    "xor": "xor", "smin": "minsint", "smax": "maxsint", "load": "load", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr",
+}  # fmt: skip
+PORT_OPS = [o for o in (*INTEGER_ATOMICS, *FLOAT_ATOMICS) if o != "load"]
+
+
+def model_atomics(op, memory, size, offsets, first, second, running):
+    """Memory afterwards and old values by lane, lanes in ascending order."""
+    space, old_values = bytearray(memory), {}
+    floats = {2: ("<e", "hf"), 4: ("<f", "f"), 8: ("<d", "df")}
+    for i, offset in enumerate(offsets):
+        if not running >> i & 1:
+            continue
+        raw = bytes(space[offset : offset + size])
+        old_values[i] = int.from_bytes(raw, "little")
+        if op in FLOAT_ATOMICS:
+            code, t = floats[size]
+            old, a, b = (struct.unpack(code, r)[0] for r in (raw, first[i], second[i]))
+            new = struct.pack(code, FLOAT_ATOMICS[op](old, a, b, t))
+        else:
+            a, b = (int.from_bytes(r, "little") for r in (first[i], second[i]))
+            new = _wrap(INTEGER_ATOMICS[op](old_values[i], a, b, 8 * size), 8 * size).to_bytes(size, "little")
+        space[offset : offset + size] = new
+    return space, old_values
+
+
+def atomic_values(random, op, size, count):
+    """Elements as bytes: small whole numbers, so that sums of floats are exact often, never NaN or a negative zero."""
+    code = {2: "<e", 4: "<f", 8: "<d"}[size]
+    if op in FLOAT_ATOMICS:
+        return [struct.pack(code, random.choice([1.0, 2.0, 0.5, -3.25, 100.0, random.uniform(-5, 5)])) for _ in range(count)]
+    return [random.choice([random.randbytes(size), (3).to_bytes(size, "little"), b"\xff" * size]) for _ in range(count)]
+
+
+ATOMIC_FORMS = [
+    *((f"dword_atomic.{o}", o, 4, "xehp") for o in PORT_OPS), *((f"svm_atomic.{o}", o, 4, "xehp") for o in PORT_OPS),
+    *((f"svm_atomic.{o}.64", o, 8, "xehp") for o in INTEGER_ATOMICS if o != "load"),
+    *((f"lsc_atomic_{n}:d32", o, 4, "dg2") for n, o in LSC_NAMES.items()),
+    *((f"lsc_atomic_{n}:d64", o, 8, "pvc") for n, o in LSC_NAMES.items()),
+    *((f"lsc_atomic_{n}:d16c32", o, 2, "pvc") for n, o in LSC_NAMES.items()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ATOMIC_FORMS, ids=lambda f: f[0])
+@CHECKED
+@given(st.data())
+def test_atomics(form, data):
+    """All lanes of a message one after the other, several of them at one address."""
+    name, op, size, platform = form
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    lanes = 16
+    register = max(4, size)
+    offsets = [register * random.randrange(6) for _ in range(lanes)]
+    memory = b"".join(v.ljust(register, b"\0") for v in atomic_values(random, op, size, 16))
+    first, second = (atomic_values(random, op, size, lanes) for _ in range(2))
+    if op in ("cmpxchg", "fcmpwr"):
+        first = [memory[o : o + size] if random.random() < 0.7 else v for o, v in zip(offsets, first, strict=True)]
+    running = data.draw(RUNNING) | 1
+    probe = Probe(platform, lanes, running)
+    probe.buffer("MEM", memory)
+    padding = random.randbytes(register * lanes)
+    for variable, t, v in (("OFFSETS", "ud", offsets), ("WIDE", "uq", offsets), ("PLACES", "uq", [0] * lanes), ("OLD", "ud", padding),
+                           ("X", "ud", b"".join(v.ljust(register, b"\0") for v in first)), ("Y", "ud", b"".join(v.ljust(register, b"\0") for v in second))):  # fmt: skip
+        probe.variable(variable, t, v)
+    rows = 64 // GRF[platform]
+    probe.lines += [
+        "add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
+        f"add (M1_NM, 8) PLACES({rows},0)<1> WIDE({rows},0)<1;1,0> MEM(0,0)<0;1,0>",
+    ]
+    swap = op in ("cmpxchg", "fcmpwr")
+    # The data port's compare-and-swap has the new value first, LSC's has it last.
+    x, y = ("Y", "X") if swap else ("X", "%null")
+    if op in ("inc", "dec", "load"):
+        x = "%null"
+    wants = data.draw(st.booleans())
+    old = "OLD" if wants else "%null"
+    if name.startswith("dword"):
+        line = f"{name} (M1, 16) T8 OFFSETS.0 {x}.0 {y}.0 {old}.0"
+    elif name.startswith("svm"):
+        line = f"{name} (M1, 16) PLACES.0 {old}.0 {x}.0 {y}.0"
+    else:
+        mnemonic, _, shape = name.partition(":")
+        place = "bti(0x2)[OFFSETS]:a32" if data.draw(st.booleans()) else "flat[PLACES]:a64"
+        a, b = ("X", "Y") if swap else (x, "%null")
+        line = f"{mnemonic}.ugm (M1, 16) {old}:{shape} {place} {a} {b}"
+    probe.lines.append(line)
+    space, old_values = model_atomics(op, memory, size, offsets, first, second, running)
+    wanted = bytearray(padding)
+    for i, value in old_values.items() if wants else ():
+        wanted[register * i : register * (i + 1)] = value.to_bytes(register, "little")
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert bytes(found["MEM"]) == space, f"{engine}: {line}"
+        assert bytes(found["OLD"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {line}"
+
+
+COVERED = {
+    *(name.partition(":")[0].partition(".")[0] for g in GATHERS for name in (g.load, g.store)), *(b[k].partition(":")[0].partition(" ")[0] for b in BLOCKS for k in (0, 1)),
+    "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d", "lsc_load_status", "lsc_ccs_update", "lsc_fence", "fence_global", "fence_local",
+    "fence_sw", "yield", "sampler_cache_flush", "wait", "lifetime.start", "lifetime.end", *(f[0].partition(".")[0].partition(":")[0] for f in ATOMIC_FORMS),
+}  # fmt: skip

@@ -1,0 +1,663 @@
+"""Arithmetic, logic, moves and comparisons on both engines against the scalar model of scalar.py."""
+
+import math
+import os
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+import scalar
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from probe import Probe
+from scalar import FLOATS, INTEGERS, LANEWISE, SIZES
+
+from visa.isa import instruction_set
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40")) // 10
+CHECKED = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES <= 10, phases=[Phase.explicit, Phase.generate],
+    report_multiple_bugs=False,
+)  # fmt: skip
+ENGINES = ("llvm", "numpy")
+REGIONS = {"<1;1,0>": lambda i: i, "<0;1,0>": lambda i: 0, "<2;1,0>": lambda i: 2 * i, "<8;4,2>": lambda i: i // 4 * 8 + i % 4 * 2, "<4;4,1>": lambda i: i}
+SPECIAL_FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, float("inf"), float("-inf"), float("nan"), 65504.0, 65520.0, 1e-7, 6e-8, 3.4e38, 1e-40, 2147483647.0]
+SPECIAL_FLOATS += [-2147483648.5, 255.5, -0.25, 1e300, 4e-324, 1e-310]
+SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
+APPROXIMATE = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "pow": 1}
+"""Units in the last place; of df in PRECISE."""
+PRECISE = {"exp": 4, "log": 4, "sin": 4, "cos": 4, "pow": 4096}
+SHIFTS = ("shl", "shr", "asr", "rol", "ror")
+NO_MODIFIERS = {*SHIFTS, "bfe", "bfi", "bfrev", "lzd", "fbl", "fbh", "cbit", "bfn", "div", "mod", "mulh", "avg"}
+BITWISE = ("and", "or", "xor", "not")
+
+
+def number(random, t):
+    """A number of a type: special, small, or any bits."""
+    kind = random.randrange(3)
+    if t in FLOATS:
+        bits = random.getrandbits(8 * SIZES[t]).to_bytes(SIZES[t], "little")
+        x = (
+            random.choice(SPECIAL_FLOATS)
+            if kind == 0
+            else random.uniform(-100, 100)
+            if kind == 1
+            else scalar.decode(np.frombuffer(bits, scalar.DTYPES[t]), t)[0]
+        )
+        return scalar.narrow(x, t)
+    bits, signed = INTEGERS[t]
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return random.choice([0, 1, low, high, high - 1, high // 2]) if kind == 0 else random.randint(max(low, -9), 40) if kind == 1 else random.randint(low, high)
+
+
+@st.composite
+def numbers(draw, t, count):
+    """Elements of a type."""
+    random = Random(draw(st.integers(0, 1 << 32)))
+    return [number(random, t) for _ in range(count)]
+
+
+@dataclass(repr=False)
+class Source:
+    """An operand: its lanes as exact numbers, and how it is written."""
+
+    type: str
+    text: str
+    elements: list
+    index: object
+    modifier: str = ""
+    declared: bool = True
+
+    def lane(self, i):
+        x = self.elements[self.index(i)]
+        if self.modifier == "(~)":
+            return ~x
+        if "abs" in self.modifier:
+            x = abs(x)
+        x = -x if "-" in self.modifier else x
+        return scalar.wrap(x, "q") if self.type == "q" else x
+
+
+@st.composite
+def sources(draw, name, types, size, modifiers=("",), immediates=True):
+    t = draw(st.sampled_from(sorted(types)))
+    modifier = draw(st.sampled_from(modifiers)) if t not in ("ub", "uw", "ud", "uq", "bf") or modifiers == BITWISE_MODIFIERS else ""
+    if immediates and t not in ("ub", "b", "bf") and draw(st.integers(0, 5)) == 0:
+        (x,) = draw(numbers(t, 1))
+        bits = int.from_bytes(scalar.encode(x, t), "little")
+        return Source(t, f"{bits:#x}:{t}", [x], lambda i: 0, "", False)
+    regions = ["<1;1,0>", "<0;1,0>"] + (["<2;1,0>"] if size > 1 else []) + (["<8;4,2>", "<4;4,1>"] if size >= 4 else [])
+    region = draw(st.sampled_from(regions))
+    # The region of one row has the stride of that row.
+    region = {"<8;4,2>": "<2;1,0>", "<4;4,1>": "<1;1,0>"}.get(region, region) if size == 4 else region
+    return Source(t, f"{modifier}{name}(0,0){region}", draw(numbers(t, 32)), REGIONS[region], modifier)
+
+
+ARITHMETIC_MODIFIERS, BITWISE_MODIFIERS = ("", "", "(-)", "(abs)", "(-abs)"), ("", "", "(~)")
+
+
+@dataclass(repr=False)
+class Case:
+    """One instruction with its surroundings."""
+
+    name: str
+    number: int
+    size: int
+    dst: str
+    stride: int
+    mask: str
+    sources: list
+    predicate: tuple
+    saturate: bool
+    before: list = field(default_factory=list)
+    extra: object = None
+
+    @property
+    def text(self):
+        form, _, rest = self.name.partition(".")
+        inverse, mode, bits = self.predicate or (False, "", None)
+        head = f"({'!' if inverse else ''}P{self.number}{mode}) " if bits is not None else ""
+        rest = f".{rest}" if rest else ""
+        dst = f"D{self.number}(0,0)<{self.stride}>"
+        return f"{head}{form}{rest}{'.sat' if self.saturate else ''} ({self.mask}, {self.size}) {dst} {' '.join(s.text for s in self.sources)}"
+
+    @property
+    def offset(self):
+        return 4 * (int(self.mask[1]) - 1)
+
+    def chosen(self, i):
+        """The predicate of lane i."""
+        if not self.predicate or self.predicate[2] is None:
+            return True
+        inverse, mode, bits = self.predicate
+        part = bits >> self.offset & ((1 << self.size) - 1)
+        bit = part != 0 if mode == ".any" else part == (1 << self.size) - 1 if mode == ".all" else bool(part >> i & 1)
+        return bit != inverse
+
+    def runs(self, i, running):
+        # A thread none of whose lanes run jumps over everything.
+        return (running != 0 and "_NM" in self.mask) or bool(running >> (self.offset + i) & 1)
+
+    def declare(self, probe):
+        for s in self.sources:
+            if s.declared:
+                name = s.text.lstrip("(-abs~)").partition("(")[0]
+                probe.variable(name, s.type, b"".join(scalar.encode(x, s.type) for x in s.elements))
+        probe.variable(f"D{self.number}", self.dst, b"".join(scalar.encode(x, self.dst) for x in self.before))
+        if self.predicate and self.predicate[2] is not None:
+            probe.predicate(f"P{self.number}", self.predicate[2])
+        probe.lines.append(self.text)
+
+
+@st.composite
+def surroundings(draw, name, number, dst, operands, size, saturate=False):
+    masks = {16: ["M1"], 8: ["M1", "M3"], 4: ["M1", "M2", "M3", "M4"]}.get(size, ["M1"])
+    mask = draw(st.sampled_from(masks)) + draw(st.sampled_from(["", "", "_NM"]))
+    predicated = instruction_set().by_mnemonic[name.partition(".")[0]][0].has_predicate and draw(st.booleans())
+    predicate = (draw(st.booleans()), draw(st.sampled_from(["", "", ".any", ".all"])), draw(st.integers(0, 65535))) if predicated else ()
+    stride = draw(st.sampled_from([1, 1, 2])) if size > 1 else 1
+    return Case(name, number, size, dst, stride, mask, operands, predicate, saturate, draw(numbers(dst, 32)))
+
+
+def legal(name):
+    return {t for form in instruction_set().by_mnemonic[name] for t in form.types if t in SIZES and t != "bf"}
+
+
+@st.composite
+def lanewise(draw, name, number):
+    types = legal(name)
+    floats = sorted(types & set(FLOATS))
+    integers = sorted(types & set(INTEGERS))
+    if floats and (not integers or draw(st.booleans())):
+        family = {draw(st.sampled_from(floats))} if name not in ("add", "mul") else set(draw(st.sampled_from([("f",), ("hf",), ("df",), ("f", "hf")])))
+        results = sorted(set(floats) & {"f", "hf"} if family <= {"f", "hf"} else family)
+    elif name in SAME_SIGN or name in SIGNED_ONLY:
+        signed = name in SIGNED_ONLY or draw(st.booleans())
+        family = {t for t in integers if INTEGERS[t][1] == signed}
+        results = sorted(family)
+    else:
+        # What a signed source beside an unsigned one of 64 bits means is open.
+        family = {t for t in integers if not INTEGERS[t][1]} if draw(st.integers(0, 3)) == 0 else set(integers) - {"uq"}
+        results = integers
+    size = draw(st.sampled_from([1, 4, 8, 16]))
+    modifiers = BITWISE_MODIFIERS if name in BITWISE else ("",) if name in NO_MODIFIERS else ARITHMETIC_MODIFIERS
+    count = sum(1 for f in instruction_set().by_mnemonic[name][0].fields if f.kind == "s")
+    periodic = name in ("sin", "cos")
+    operands = [draw(sources(f"S{number}_{k}", family, size, modifiers, not periodic)) for k in range(count)]
+    for s in operands if periodic else ():
+        s.elements = [scalar.narrow(math.fmod(x, 30000.0), s.type) if math.isfinite(x) else x for x in s.elements]
+    form = instruction_set().by_mnemonic[name][0]
+    saturate = form.category == "arithmetic" and draw(st.integers(0, 3)) == 0
+    suffix = f".x{draw(st.integers(0, 255)):x}" if name == "bfn" else ""
+    return draw(surroundings(name + suffix, number, draw(st.sampled_from(results)), operands, size, saturate))
+
+
+def result(case, i):
+    """The number that lane i of the destination gets, in the type of the destination."""
+    name, _, suffix = case.name.partition(".")
+    values, types = [s.lane(i) for s in case.sources], [s.type for s in case.sources]
+    if name == "mov":
+        return scalar.convert(values[0], types[0], case.dst, case.saturate)
+    t = scalar.execution_type(types, case.dst)
+    if t in FLOATS:
+        values = [scalar.narrow(v, t) for v in values]
+    if name in SHIFTS:
+        return scalar.convert(scalar.shift(name, types[0], case.dst, *values), "q", case.dst, case.saturate)
+    if name == "cbit":
+        exact = scalar.count_bits(types[0], values[0])
+    elif name == "lzd":
+        width = max(32, 8 * SIZES[types[0]])
+        exact = width - scalar.bits_of(values[0], width).bit_length()
+    elif name == "bfn":
+        exact = scalar.boolean(int(suffix[1:], 16), *values)
+    else:
+        exact = LANEWISE[name](t, *values)
+    return scalar.convert(exact, t, case.dst, case.saturate)
+
+
+def check(cases, running, expected=result):
+    """Run the cases on both engines and compare every element of every destination."""
+    probe = Probe(running=running)
+    for case in cases:
+        case.declare(probe)
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for case in cases:
+            wanted = list(case.before)
+            for i in range(case.size):
+                if case.runs(i, running) and (case.chosen(i) or case.name == "sel"):
+                    wanted[i * case.stride] = expected(case, i)
+            got = scalar.decode(found[f"D{case.number}"], case.dst)
+            for at, (a, b) in enumerate(zip(got, wanted, strict=False)):
+                ulps = (PRECISE if case.dst == "df" else APPROXIMATE).get(case.name, 0)
+                lane = at // case.stride
+                inputs = [s.lane(lane) for s in case.sources] if lane < case.size else []
+                assert scalar.agree(a, b, case.dst, ulps), f"{engine}: {case.text}: element {at} is {a!r}, expected {b!r} of {inputs}, running {running:#x}"
+
+
+NAMES = [*LANEWISE, *SHIFTS, "cbit", "lzd", "bfn"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@CHECKED
+@given(st.data())
+def test_lanewise(name, data):
+    check([data.draw(lanewise(name, n)) for n in range(10)], data.draw(RUNNING))
+
+
+RUNNING = st.integers(0, 65535) | st.just(65535)
+
+
+# -- moves, selection, comparison ------------------------------------------------------------------------------
+
+ANY = sorted(SIZES)
+PACKED = {"v": ("w", lambda b, i: scalar.wrap((b >> 4 * (i % 8) & 15) - 16 * (b >> 4 * (i % 8) >> 3 & 1), "w")),
+          "uv": ("uw", lambda b, i: b >> 4 * (i % 8) & 15), "vf": ("f", lambda b, i: small_float(b >> 8 * (i % 4) & 255))}  # fmt: skip
+
+
+def small_float(bits):
+    """The packed 8-bit float: sign, three exponent bits with bias 3, four fraction bits; no denormals but zero."""
+    magnitude = 0.0 if not bits & 0x7F else (1 + (bits & 15) / 16) * 2.0 ** ((bits >> 4 & 7) - 3)
+    return -magnitude if bits >> 7 else magnitude
+
+
+@st.composite
+def move(draw, name, number):
+    size = draw(st.sampled_from([1, 4, 8, 16]))
+    modifiers = ARITHMETIC_MODIFIERS if name == "mov" else ("",)
+    kind = draw(st.sampled_from(["", "", "", *(PACKED if name == "mov" and size > 1 else ())]))
+    if kind:
+        bits, (t, pick) = draw(st.integers(0, (1 << 32) - 1)), PACKED[kind]
+        operands = [Source(t, f"{bits:#x}:{kind}", [pick(bits, i) for i in range(16)], lambda i: i, "", False)]
+    elif name == "sel":
+        family = draw(st.sampled_from([("d", "w", "b"), ("ud", "uw", "ub"), ("f",), ("hf",), ("df",), ("q", "d"), ("uq",), ("bf",)]))
+        operands = [draw(sources(f"S{number}_{k}", family, size)) for k in range(2)]
+    else:
+        operands = [draw(sources(f"S{number}_0", ANY, size, modifiers))]
+    dst = draw(st.sampled_from(ANY if name == "mov" else [t for t in ANY if (t in FLOATS) == (operands[0].type in FLOATS)]))
+    saturate = name == "mov" and "bf" not in (dst, operands[0].type) and draw(st.integers(0, 3)) == 0
+    case = draw(surroundings(name, number, dst, operands, size, saturate))
+    if name == "sel" and not case.predicate:
+        case.predicate = (False, "", draw(st.integers(0, 65535)))
+    return case
+
+
+def moved(case, i):
+    if case.name == "sel":
+        chosen = case.sources[0 if case.chosen(i) else 1]
+        t = chosen.type if case.sources[0].type == case.sources[1].type else scalar.execution_type([s.type for s in case.sources], case.dst)
+        return scalar.convert(scalar.convert(chosen.lane(i), chosen.type, t), t, case.dst)
+    (s,) = case.sources
+    return scalar.convert(s.lane(i), s.type, case.dst, case.saturate)
+
+
+@pytest.mark.parametrize("name", ["mov", "sel"])
+@settings(CHECKED, max_examples=3 * EXAMPLES)
+@given(st.data())
+def test_moves(name, data):
+    check([data.draw(move(name, n)) for n in range(10)], data.draw(RUNNING), moved)
+
+
+RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
+             "lt": lambda x, y: x < y, "le": lambda x, y: x <= y}  # fmt: skip
+
+
+@CHECKED
+@given(st.data())
+def test_cmp(data):
+    """Into predicates, and into registers as all ones or zeros."""
+    cases, running = [], data.draw(RUNNING)
+    for n in range(10):
+        family = data.draw(st.sampled_from([("d", "w", "b", "ud", "uw", "ub", "q"), ("uq", "ud"), ("f",), ("hf",), ("df",)]))
+        size = data.draw(st.sampled_from([4, 8, 16]))
+        operands = [data.draw(sources(f"S{n}_{k}", family, size, ARITHMETIC_MODIFIERS)) for k in range(2)]
+        case = data.draw(
+            surroundings(f"cmp.{data.draw(st.sampled_from(sorted(RELATIONS)))}", n, data.draw(st.sampled_from(["uw", "ud", "uq"])), operands, size)
+        )
+        case.stride, case.extra = 1, data.draw(st.none() | st.integers(0, 65535))
+        cases.append(case)
+    probe = Probe(running=running)
+    for case in cases:
+        case.declare(probe)
+        if case.extra is not None:
+            probe.predicate(f"F{case.number}", case.extra)
+            probe.lines[-1] = case.text.replace(f"D{case.number}(0,0)<1>", f"F{case.number}")
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for case in cases:
+            bits, elements = case.extra, list(case.before)
+            for i in range(case.size):
+                if case.runs(i, running):
+                    x, y = (s.lane(i) for s in case.sources)
+                    answer, at = RELATIONS[case.name[4:]](x, y), case.offset + i
+                    elements[i] = (1 << 8 * SIZES[case.dst]) - 1 if answer else 0
+                    bits = None if bits is None else bits & ~(1 << at) | answer << at
+            got = found[f"F{case.number}"] if bits is not None else scalar.decode(found[f"D{case.number}"], case.dst)[:32]
+            assert got == (elements if bits is None else bits), f"{engine}: {case.text}"
+
+
+@CHECKED
+@given(st.data())
+def test_predicates(data):
+    """Logic between predicates, setp, and predicates as integers."""
+    running, a, b, c, d = (data.draw(st.integers(0, 65535)) for _ in range(5))
+    size, mask = data.draw(st.sampled_from([(16, "M1"), (8, "M3"), (16, "M1_NM"), (8, "M1")]))
+    offset = 4 * (int(mask[1]) - 1)
+    lanes = sum(1 << offset + i for i in range(size) if running and ("_NM" in mask or running >> offset + i & 1))
+    wanted = {"AND": a & b, "OR": a | b, "XOR": a ^ b, "NOT": ~a, "SET": c << offset}
+    probe = Probe(running=running)
+    for name, bits in (("A", a), ("B", b)):
+        probe.predicate(name, bits)
+    for name in wanted:
+        probe.predicate(name, d)
+        value = "A" if name == "NOT" else f"{c:#x}:ud" if name == "SET" else "A B"
+        probe.lines.append(f"{name.lower() if name != 'SET' else 'setp'} ({mask}, {size}) {name} {value}")
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for name, bits in wanted.items():
+            assert found[name] == d & ~lanes | bits & lanes, f"{engine}: {name}"
+
+
+# -- instructions whose lanes or operands are special ----------------------------------------------------------
+
+
+def probe_of(running, platform="xehp", **variables):
+    """A probe with variables given as type and values."""
+    probe = Probe(platform, running=running)
+    for name, (t, values) in variables.items():
+        probe.variable(name, t, values if isinstance(values, bytes) else b"".join(scalar.encode(x, t) for x in values))
+    return probe
+
+
+def lanes_of(running, size=16):
+    return [i for i in range(size) if running >> i & 1]
+
+
+def expect(probe, wanted, ulps=0):
+    """Every variable of ``wanted`` holds these numbers on both engines."""
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for name, (t, values) in wanted.items():
+            got = scalar.decode(found[name], t)
+            for at, (a, b) in enumerate(zip(got, values, strict=False)):
+                assert scalar.agree(a, b, t, ulps), f"{engine}: {probe.lines}: element {at} of {name} is {a!r}, expected {b!r}"
+
+
+@CHECKED
+@given(st.data())
+def test_carry_and_borrow(data):
+    x, y = data.draw(numbers("ud", 16)), data.draw(numbers("ud", 16))
+    running = data.draw(RUNNING)
+    names = ("SUM", "CARRY", "DIFFERENCE", "BORROW")
+    probe = probe_of(running, X=("ud", x), Y=("ud", y), **{n: ("ud", [7] * 16) for n in names})
+    probe.lines += ["addc (M1, 16) SUM(0,0)<1> CARRY(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                    "subb (M1, 16) DIFFERENCE(0,0)<1> BORROW(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>"]  # fmt: skip
+    wanted = {n: [7] * 16 for n in names}
+    for i in lanes_of(running):
+        total, difference = x[i] + y[i], x[i] - y[i]
+        wanted["SUM"][i], wanted["CARRY"][i] = total & 0xFFFFFFFF, total >> 32
+        wanted["DIFFERENCE"][i], wanted["BORROW"][i] = difference & 0xFFFFFFFF, int(difference < 0)
+    expect(probe, {n: ("ud", v) for n, v in wanted.items()})
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["d", "ud", "w", "uw"]))
+def test_add3_with_overflow(data, t):
+    x, y, z = (data.draw(numbers(t, 16)) for _ in range(3))
+    running = data.draw(RUNNING)
+    probe = probe_of(running, "pvc", X=(t, x), Y=(t, y), Z=(t, z), R=(t, [7] * 16))
+    probe.predicate("OVER", 0xAAAA)
+    probe.lines.append("(OVER) add3.o (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>")
+    over, result_ = 0xAAAA, [7] * 16
+    for i in lanes_of(running):
+        total = x[i] + y[i] + z[i]
+        result_[i] = scalar.wrap(total, t)
+        over = over & ~(1 << i) | int(result_[i] != total) << i
+    expect(probe, {"R": (t, result_)})
+    assert all(probe.run(engine)["OVER"] == over for engine in ENGINES)
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["d", "ud"]))
+def test_madw(data, t):
+    """The low halves, and the high halves from the next register on."""
+    x, y, z = (data.draw(numbers(t, 16)) for _ in range(3))
+    running = data.draw(RUNNING)
+    probe = probe_of(running, X=(t, x), Y=(t, y), Z=(t, z), R=(t, [7] * 32))
+    probe.lines.append("madw (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>")
+    wanted = [7] * 32
+    for i in lanes_of(running):
+        total = x[i] * y[i] + z[i]
+        wanted[i], wanted[16 + i] = scalar.wrap(total, t), scalar.wrap(total >> 32, t)
+    expect(probe, {"R": (t, wanted)})
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["d", "ud"]), st.sampled_from(["d", "ud"]), st.booleans())
+def test_dp4a(data, first, second, saturate):
+    base, x, y = data.draw(numbers("d", 16)), data.draw(numbers(first, 16)), data.draw(numbers(second, 16))
+    running = data.draw(RUNNING)
+    probe = probe_of(running, B=("d", base), X=(first, x), Y=(second, y), R=("d", [7] * 16))
+    probe.lines.append(f"dp4a{'.sat' if saturate else ''} (M1, 16) R(0,0)<1> B(0,0)<1;1,0> X(0,0)<1;1,0> Y(0,0)<1;1,0>")
+
+    def parts(v, t):
+        return [scalar.wrap(v >> 8 * k, "b" if t == "d" else "ub") for k in range(4)]
+
+    wanted = [7] * 16
+    for i in lanes_of(running):
+        total = base[i] + sum(a * b for a, b in zip(parts(x[i], first), parts(y[i], second), strict=True))
+        wanted[i] = scalar.clamp(total, "d") if saturate else scalar.wrap(total, "d")
+    expect(probe, {"R": ("d", wanted)})
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["ub", "b", "uw", "w"]))
+def test_sums_of_absolute_differences(data, t):
+    x, y = data.draw(numbers(t, 16)), data.draw(numbers(t, 16))
+    z = data.draw(numbers("w" if INTEGERS[t][1] else "uw", 16))
+    dst = "w" if INTEGERS[t][1] else "uw"
+    probe = probe_of(None, X=(t, x), Y=(t, y), Z=(dst, z), R=(dst, [7] * 16), A=(dst, [7] * 16))
+    probe.lines += ["sad2 (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>", "sad2add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>"]
+    sums = [abs(x[i & ~1] - y[i & ~1]) + abs(x[i | 1] - y[i | 1]) for i in range(16)]
+    even = range(0, 16, 2)
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for i in even:
+            assert scalar.decode(found["R"], dst)[i] == scalar.wrap(sums[i], dst), engine
+            assert scalar.decode(found["A"], dst)[i] == scalar.wrap(sums[i] + z[i], dst), engine
+
+
+DOT = {"dp2": (2, False), "dp3": (3, False), "dp4": (4, False), "dph": (3, True)}
+
+
+@pytest.mark.parametrize("name", DOT)
+@CHECKED
+@given(st.data())
+def test_dot_products(name, data):
+    terms, extra = DOT[name]
+    x, y = data.draw(numbers("f", 16)), data.draw(numbers("f", 16))
+    probe = probe_of(None, X=("f", x), Y=("f", y), R=("f", [7.0] * 16))
+    probe.lines.append(f"{name} (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>")
+    wanted = []
+    for group in range(0, 16, 4):
+        total = scalar.mul(x[group], y[group], "f")
+        for k in range(1, terms):
+            total = scalar.add(total, scalar.mul(x[group + k], y[group + k], "f"), "f")
+        wanted += [scalar.add(total, y[group + terms], "f") if extra else total] * 4
+    expect(probe, {"R": ("f", wanted)})
+
+
+@CHECKED
+@given(st.data())
+def test_line_and_plane(data):
+    coefficients, u, v = data.draw(numbers("f", 4)), data.draw(numbers("f", 16)), data.draw(numbers("f", 16))
+    p, q, _, r = coefficients
+    probe = probe_of(None, C=("f", coefficients), U=("f", u[:8] + v[:8]), L=("f", [0.0] * 8), R=("f", [0.0] * 8))
+    probe.lines += ["line (M1, 8) L(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>", "plane (M1, 8) R(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>"]
+    lines = [scalar.add(scalar.mul(p, a, "f"), r, "f") for a in u[:8]]
+    planes = [scalar.add(scalar.add(scalar.mul(p, a, "f"), scalar.mul(q, b, "f"), "f"), r, "f") for a, b in zip(u[:8], v[:8], strict=True)]
+    expect(probe, {"L": ("f", lines), "R": ("f", planes)})
+
+
+@CHECKED
+@given(st.data())
+def test_fcvt(data):
+    """To and from the narrow floats: bf8 as ub, hf8 as b, tf32 as ud."""
+    half, single, byte = data.draw(numbers("hf", 16)), data.draw(numbers("f", 16)), data.draw(numbers("ub", 16))
+    probe = probe_of(None, "pvc", H=("hf", half), F=("f", single), U=("ub", byte), S=("b", [scalar.wrap(x, "b") for x in byte]),
+                     BF8=("ub", [7] * 16), HF8=("b", [7] * 16), TF32=("ud", [7] * 16), FROM_BF8=("hf", [7.0] * 16), FROM_HF8=("hf", [7.0] * 16))  # fmt: skip
+    probe.lines += [f"fcvt (M1, 16) {d}(0,0)<1> {s}(0,0)<1;1,0>" for d, s in (("BF8", "H"), ("HF8", "H"), ("TF32", "F"), ("FROM_BF8", "U"), ("FROM_HF8", "S"))]
+
+    def tf32(x):
+        bits = np.array([x], np.float32).view(np.uint32)[0]
+        return int(np.array([scalar.narrow(x, "tf32")], np.float32).view(np.uint32)[0]) if math.isfinite(x) else int(bits)
+
+    def bf8(x):
+        bits = np.array([scalar.narrow(x, "e5m2")], np.float16).view(np.uint16)[0]
+        return int(bits >> 8)
+
+    def hf8(x):
+        sign = 0x80 if math.copysign(1, x) < 0 else 0
+        near = scalar.narrow(x, "e4m3")
+        if not math.isfinite(near) or abs(near) >= 480:
+            return scalar.wrap(sign | 0x7F, "b")
+        mantissa, exponent = math.frexp(abs(near))
+        exponent += 6
+        code = round(abs(near) * 512) if abs(near) < 2**-6 else exponent << 3 | round((mantissa * 2 - 1) * 8)
+        return scalar.wrap(sign | code, "b")
+
+    def from_hf8(code):
+        magnitude, sign = code & 0x7F, -1.0 if code & 0x80 else 1.0
+        if magnitude == 0x7F:
+            return math.nan
+        return sign * (magnitude / 512 if magnitude < 8 else (1 + (magnitude & 7) / 8) * 2.0 ** ((magnitude >> 3) - 7))
+
+    nan_codes = {i for i, x in enumerate(half) if x != x}
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for i in range(16):
+            if i not in nan_codes:
+                assert found["BF8"][i] == bf8(half[i]) and found["HF8"][i] == hf8(half[i]), (engine, half[i])
+            else:
+                assert found["BF8"][i] & 0x7C == 0x7C and found["BF8"][i] & 3 and found["HF8"][i] & 0x7F == 0x7F
+            assert found["TF32"][i] == tf32(single[i]) or single[i] != single[i], (engine, single[i])
+            assert scalar.agree(float(found["FROM_BF8"][i]), float(np.array([byte[i] << 8], np.uint16).view(np.float16)[0]), "hf")
+            assert scalar.agree(float(found["FROM_HF8"][i]), from_hf8(byte[i]), "hf"), (engine, byte[i])
+
+
+@CHECKED
+@given(st.data())
+def test_srnd(data):
+    """The random bits are added below the last place, then the rest is cut."""
+    single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:16]
+    single += [1.0] * (16 - len(single))
+    noise = data.draw(numbers("ud", 16))
+    probe = probe_of(None, "pvc", F=("f", single), N=("f", np.array(noise, "u4").tobytes()), R=("hf", [7.0] * 16))
+    probe.lines.append("srnd (M1, 16) R(0,0)<1> F(0,0)<1;1,0> N(0,0)<1;1,0>")
+    bits = np.array(single, np.float32).view(np.uint32).astype(np.uint64) + (np.array(noise, np.uint64) & 0x1FFF)
+    wanted = (bits & 0xFFFFE000).astype(np.uint32).view(np.float32)
+    expect(probe, {"R": ("hf", [float(x) for x in wanted])})
+
+
+@CHECKED
+@given(st.data())
+def test_register_addresses(data):
+    """addr_add, addresses in moves, single- and multi-address operands."""
+    x = data.draw(numbers("d", 64))
+    first, places = data.draw(st.integers(0, 40)), data.draw(st.lists(st.integers(0, 63), min_size=8, max_size=8))
+    probe = probe_of(None, X=("d", x), PLACES=("uw", [4 * p for p in places]), ONE=("d", [7] * 8), MANY=("d", [7] * 8), W=("d", [0] * 64))
+    probe.declarations += [".decl A1 v_type=A num_elts=1", ".decl A8 v_type=A num_elts=8"]
+    probe.lines += [f"addr_add (M1, 1) A1(0)<1> &X {4 * first}:uw", "mov (M1, 8) ONE(0,0)<1> r[A1(0),0]<1;1,0>:d",
+                    "addr_add (M1, 8) A8(0)<1> &X PLACES(0,0)<1;1,0>", "mov (M1, 8) MANY(0,0)<1> r[A8(0),0]<1,0>:d",
+                    f"addr_add (M1, 1) A1(0)<1> &W {4 * first}:uw", "mov (M1, 8) r[A1(0),0]<1>:d MANY(0,0)<1;1,0>"]  # fmt: skip
+    many = [x[p] for p in places]
+    expect(probe, {"ONE": ("d", x[first : first + 8]), "MANY": ("d", many), "W": ("d", [0] * first + many)})
+
+
+# -- systolic --------------------------------------------------------------------------------------------------
+
+INTEGER_PRECISIONS = {"s8": (8, True), "u8": (8, False), "s4": (4, True), "u4": (4, False), "s2": (2, True), "u2": (2, False)}
+
+
+def unpack(words, bits, signed):
+    """The elements of dwords, lowest first."""
+    found = []
+    for word in words:
+        for k in range(32 // bits):
+            v = word >> (bits * k) & ((1 << bits) - 1)
+            found.append(v - (1 << bits) if signed and v >> (bits - 1) else v)
+    return found
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(sorted(INTEGER_PRECISIONS)), st.sampled_from(sorted(INTEGER_PRECISIONS)), st.sampled_from([1, 2, 8]))
+def test_dpas_of_integers(data, weight, activation, rows):
+    """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and elements of a dword."""
+    (wb, ws), (ab, as_) = INTEGER_PRECISIONS[weight], INTEGER_PRECISIONS[activation]
+    ops = 32 // max(wb, ab)
+    seed = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    lanes, depth = 8, 8
+    acc = seed.integers(-(1 << 31), 1 << 31, rows * lanes).astype("i4")
+    first = seed.integers(0, 1 << 32, depth * lanes, dtype="u4")
+    second = seed.integers(0, 1 << 32, rows * depth, dtype="u4")
+    probe = probe_of(None, A=("d", acc.tobytes()), W=("ud", first.tobytes()), X=("ud", second.tobytes()), R=("d", [7] * rows * lanes))
+    mnemonic = data.draw(st.sampled_from(["dpas", "dpasw"])) if rows == 8 else "dpas"
+    probe.lines.append(f"{mnemonic}.{weight}.{activation}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
+    # A row of weights has as many bits for each lane as its elements need, one of activations as many for each step of the depth.
+    weights = unpack(first.tolist(), wb, ws)
+    activations = unpack(second.tolist(), ab, as_)
+    wanted = []
+    for r in range(rows):
+        for n in range(lanes):
+            total = int(acc[r * lanes + n])
+            for d in range(depth):
+                for k in range(ops):
+                    total += weights[(d * lanes + n) * ops + k] * activations[(r * depth + d) * ops + k]
+            wanted.append(scalar.wrap(total, "d"))
+    expect(probe, {"R": ("d", wanted)})
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["hf", "bf"]))
+def test_dpas_of_floats(data, precision):
+    seed = Random(data.draw(st.integers(0, 1 << 32)))
+    lanes, depth, rows = 8, 8, 4
+    acc = [scalar.narrow(seed.uniform(-9, 9), "f") for _ in range(rows * lanes)]
+    w = [scalar.narrow(seed.uniform(-9, 9), precision) for _ in range(depth * lanes * 2)]
+    x = [scalar.narrow(seed.uniform(-9, 9), precision) for _ in range(rows * depth * 2)]
+    probe = probe_of(None, A=("f", acc), W=(precision, w), X=(precision, x), R=("f", [7.0] * rows * lanes))
+    probe.lines.append(f"dpas.{precision}.{precision}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
+    wanted = []
+    for r in range(rows):
+        for n in range(lanes):
+            total = acc[r * lanes + n]
+            for d in range(depth):
+                for k in range(2):
+                    total = scalar.fma(w[(d * lanes + n) * 2 + k], x[(r * depth + d) * 2 + k], total, "f")
+            wanted.append(total)
+    expect(probe, {"R": ("f", wanted)})
+
+
+COVERED = {
+    *NAMES,
+    "mov",
+    "sel",
+    "cmp",
+    "setp",
+    "addc",
+    "subb",
+    "add3.o",
+    "madw",
+    "dp4a",
+    "sad2",
+    "sad2add",
+    *DOT,
+    "line",
+    "plane",
+    "fcvt",
+    "srnd",
+    "addr_add",
+    "dpas",
+    "dpasw",
+}
