@@ -21,7 +21,7 @@ _UNSIGNED = {1: UB, 2: UW, 4: types.UD, 8: UQ}
 ATOMIC_NAMES = {v: k for k, v in ATOMICS.items()}
 _COUNT_OF = {v: int(k) for k, v in COUNTS.items()}
 _OWORDS_OF = {v: k for k, v in OWORDS.items()}
-_ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
+ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 _ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
 
 
@@ -350,7 +350,7 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
     elif transposed:
         return _lsc_block(m, instruction, space, address, raw, memory, store)
     else:
-        offsets = [memory.size * k for k in range(_ELEMENTS_OF[args["elems"]])]
+        offsets = [memory.size * k for k in range(ELEMENTS_OF[args["elems"]])]
     if args["data_size"] == 7:
         return _high_half(m, instruction, space, address, raw, store)
     return _transfer(m, instruction, space, address, offsets, raw, memory, register, mask_of(m, instruction), store=store)
@@ -359,7 +359,7 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
 def _lsc_block(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, memory: DataType, store: bool) -> Step:
     """Transposed: consecutive elements at the address of lane 0."""
     a, args = m.algebra, instruction.args
-    count = _ELEMENTS_OF[args["elems"]]
+    count = ELEMENTS_OF[args["elems"]]
     places = a.iota(count, UQ) * a.const(memory.size, UQ)
     read, write = m.raw_reader(raw, 0, count, memory), m.raw_writer(raw, 0, count, memory)
     mask = m.mask(args["exec"], args["pred"])
@@ -394,7 +394,7 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
     memory, register = lsc_types(args["data_size"])
     base, pitch = lsc_address(m, instruction, 1), source(m, args["pitch"], 1, types.UD)
     lanes = a.iota(count, UQ)
-    offsets = [memory.size * k for k in range(_ELEMENTS_OF[args["elems"]])]
+    offsets = [memory.size * k for k in range(ELEMENTS_OF[args["elems"]])]
     return _transfer(m, instruction, lsc_space(m, instruction), lambda: base() + lanes * a.cast(pitch(), UQ), offsets,
                      args["src1"] if store else args["dst"], memory, register, mask_of(m, instruction), store=store)  # fmt: skip
 
@@ -480,7 +480,7 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     memory, _ = lsc_types(args["data_size"])
     space, address, mask = lsc_space(m, instruction), lsc_address(m, instruction), mask_of(m, instruction)
-    size = memory.size * _ELEMENTS_OF[args["elems"]]
+    size = memory.size * ELEMENTS_OF[args["elems"]]
     write = m.raw_writer(args["dst"], 0, 1, types.UD)
     return lambda: write(m.mapped(space(), address(), size, mask()), m.thread_mask())
 

@@ -18,7 +18,19 @@ from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import SEMANTICS, mask_of, nothing, semantics, source
-from vsim.semantics.memory import ALL_MAPPED, ANY_ORDER, ATOMIC_NAMES, ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, channels, data_port_order, lsc_types, stride
+from vsim.semantics.memory import (
+    ALL_MAPPED,
+    ANY_ORDER,
+    ATOMIC_NAMES,
+    ATOMIC_SOURCES,
+    ATOMIC_TYPES,
+    ELEMENTS_OF,
+    LSC_ATOMICS,
+    channels,
+    data_port_order,
+    lsc_types,
+    stride,
+)
 
 _MIRRORS = ("mirror", "mirrored_repeat")
 _BORDERS = ("clamp", "clamp_border")
@@ -343,7 +355,8 @@ def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], Any]:
 def lsc_quad(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     store = "store" in instruction.form.mnemonic
-    return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], args["elems"], store=store)
+    chosen = args["elems"] if "quad" in instruction.form.mnemonic else (1 << ELEMENTS_OF[args["elems"]]) - 1
+    return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], chosen, store=store)
 
 
 def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Any], op: str, memory: types.DataType, raws: list[Raw]) -> Step:

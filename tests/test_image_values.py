@@ -1,0 +1,480 @@
+"""Images and samplers against a model of single texels in Python floats; the graphics messages; raw messages against their twins."""
+
+import itertools
+import math
+from random import Random
+
+import numpy as np
+import pytest
+import scalar
+from hypothesis import given
+from hypothesis import strategies as st
+from probe import Probe
+from test_memory_values import INTEGER_ATOMICS, LSC_NAMES, model_atomics
+from test_values import CHECKED, ENGINES, RUNNING
+
+from vsim.launch import ImageArg, SamplerArg
+
+LANES = 8
+MODES = ["none", "clamp_edge", "clamp_border", "clamp", "repeat", "mirror"]
+RELATIONS = {"le": lambda r, t: r <= t, "lt": lambda r, t: r < t, "ge": lambda r, t: r >= t, "gt": lambda r, t: r > t, "eq": lambda r, t: r == t,
+             "ne": lambda r, t: r != t, "always": lambda r, t: True, "never": lambda r, t: False}  # fmt: skip
+
+
+def f32(x):
+    return float(np.float32(x))
+
+
+def place(i, size, mode):
+    """The texel that a number means by the addressing mode; None is the border."""
+    if mode == "repeat":
+        return i % size
+    if mode == "mirror":
+        i %= 2 * size
+        return min(i, 2 * size - 1 - i)
+    if mode in ("clamp", "clamp_border"):
+        return i if 0 <= i < size else None
+    return max(0, min(size - 1, i))
+
+
+def texel(image, places):
+    """Four channels at x, y(, z); the border is 0."""
+    if any(p is None for p in places):
+        return [0.0] * 4
+    return [float(v) for v in image[tuple(reversed(places))]]
+
+
+def in_texels(x, size, sampler):
+    if not sampler.normalized:
+        return f32(x)
+    if sampler.addressing == "repeat":
+        x = f32(x - math.floor(x))
+    if sampler.addressing == "mirror":
+        x = abs(f32(x - 2.0 * round(f32(x * 0.5))))
+    return f32(x * size)
+
+
+def sampled(image, coordinates, sampler, offsets=(0, 0, 0), reference=None):
+    """What a sampler gives at one place: the nearest texel, or the weighted mean of those around."""
+    sizes = list(reversed(image.shape[:-1]))
+    axes = []
+    for x, size, offset in zip(coordinates, sizes, offsets, strict=False):
+        x = in_texels(x, size, sampler)
+        if sampler.filter == "nearest":
+            axes.append([(place(math.floor(x) + offset, size, sampler.addressing), 1.0)])
+            continue
+        x = f32(x - 0.5)
+        low = math.floor(x)
+        axes.append([(place(low + offset + k, size, sampler.addressing), x - low if k else 1 - (x - low)) for k in (0, 1)])
+    total = [0.0] * 4
+    for picks in itertools.product(*axes):
+        weight = math.prod(w for _, w in picks)
+        values = texel(image, [p for p, _ in picks])
+        if reference is not None:
+            values = [float(RELATIONS[sampler.compare](reference, values[0])), 0.0, 0.0, 1.0]
+        total = [t + weight * v for t, v in zip(total, values, strict=True)]
+    return total
+
+
+def image_of(random, dims):
+    shape = {1: (9,), 2: (5, 7), 3: (3, 5, 6)}[dims]
+    values = np.array([random.uniform(-4, 4) for _ in range(math.prod(shape) * 4)], np.float32)
+    return values.reshape(*shape, 4)
+
+
+def probe_with(image, sampler=None, running=None, format="rgba_f32", lanes=LANES, platform="tgllp"):
+    probe = Probe(platform, lanes, running)
+    probe.image(ImageArg(image, format))
+    if sampler is not None:
+        probe.arguments.append(sampler)
+        probe.declarations.append(".decl S0 v_type=S num_elts=1")
+    return probe
+
+
+def check(probe, wanted, running, channels=4, tolerance=0.0, name="FOUND"):
+    """Channels of the lanes that run; the others keep -7."""
+    for engine in ENGINES:
+        found = probe.run(engine)[name].reshape(-1, LANES)
+        for i in range(LANES):
+            got = [float(found[c][i]) for c in range(channels)]
+            expected = wanted(i) if running is None or running >> i & 1 else [-7.0] * channels
+            assert np.allclose(got, expected, rtol=tolerance, atol=tolerance), f"{engine}: {probe.lines} lane {i}: {got}, expected {expected}"
+
+
+PARAMETERS = {
+    "sample_3d": "u v r", "sample_lz": "u v r", "sample_b": "bias u v r", "sample_l": "lod u v r", "sample_d": "u dudx dudy v dvdx dvdy r drdx drdy",
+    "sample_c": "ref u v r", "sample_c_lz": "ref u v r", "sample_b_c": "ref bias u v r", "sample_l_c": "ref lod u v r",
+    "sample_d_c": "ref u dudx dudy v dvdx dvdy r drdx drdy",
+}  # fmt: skip
+
+
+def coordinates_of(random, image, sampler):
+    """Coordinates for all lanes and axes, in and around the image; of the nearest filter never on an edge."""
+    sizes = list(reversed(image.shape[:-1]))
+    if sampler.normalized:
+        return [[f32(random.uniform(-1.6, 2.6)) for _ in range(LANES)] for _ in sizes]
+    return [[f32(random.uniform(-3, s + 3)) for _ in range(LANES)] for s in sizes]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@CHECKED
+@given(st.data())
+def test_samples(name, data):
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    dims = data.draw(st.sampled_from([2, 2, 3])) if not name.endswith("_c") else 2
+    normalized = data.draw(st.booleans())
+    mode = data.draw(st.sampled_from(MODES if normalized else [m for m in MODES if m not in ("repeat", "mirror")]))
+    sampler = SamplerArg(normalized, mode, data.draw(st.sampled_from(["nearest", "linear"])), data.draw(st.sampled_from(sorted(RELATIONS))))
+    image, running = image_of(random, dims), data.draw(RUNNING) & 255 | 1
+    coordinates = coordinates_of(random, image, sampler)
+    offset = [data.draw(st.integers(-8, 7)) if data.draw(st.booleans()) else 0 for _ in range(dims)] + [0] * (3 - dims)
+    values = dict(zip("uvr", coordinates, strict=False)) | {"ref": [f32(random.uniform(-4, 4)) for _ in range(LANES)]}
+    probe = probe_with(image, sampler, running)
+    names = [p for p in PARAMETERS[name].split() if p in values or (p not in "uvr" and not (dims == 2 and p.startswith("dr")))]
+    for p in names:
+        probe.variable(p.upper() + "_", "f", values.get(p, [0.0] * LANES))
+    probe.variable("FOUND", "f", [-7.0] * LANES * 4)
+    packed = (offset[0] & 15) << 8 | (offset[1] & 15) << 4 | offset[2] & 15
+    probe.lines.append(f"{name}.RGBA (M1, {LANES}) {packed:#x}:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in names)}")
+
+    def wanted(i):
+        return sampled(image, [c[i] for c in coordinates], sampler, offset, values["ref"][i] if "ref" in names else None)
+
+    check(probe, wanted, running, tolerance=2e-4)
+
+
+GATHERS = {"sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", "sample4_po_c": "ref u v ou ov"}
+
+
+@pytest.mark.parametrize("name", GATHERS)
+@CHECKED
+@given(st.data())
+def test_gathers_of_four(name, data):
+    """One channel of the four texels around a place, counter-clockwise from the lower left."""
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    sampler = SamplerArg(True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS))))
+    image, channel = image_of(random, 2), data.draw(st.integers(0, 3)) if name != "sample4_c" else 0
+    (u, v), ref = coordinates_of(random, image, sampler), [f32(random.uniform(-4, 4)) for _ in range(LANES)]
+    ou, ov = ([random.randrange(-8, 8) for _ in range(LANES)] if "po" in name else [0] * LANES for _ in range(2))
+    probe = probe_with(image, sampler)
+    for p, t, values in (("u", "f", u), ("v", "f", v), ("ref", "f", ref), ("ou", "d", ou), ("ov", "d", ov)):
+        if p in GATHERS[name].split():
+            probe.variable(p.upper() + "_", t, values)
+    probe.variable("FOUND", "f", [-7.0] * LANES * 4)
+    probe.lines.append(f"{name}.{'RGBA'[channel]} (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in GATHERS[name].split())}")
+
+    def wanted(i):
+        around = []
+        for axis, (x, size, offset) in enumerate(((u[i], 7, ou[i]), (v[i], 5, ov[i]))):
+            low = math.floor(f32(in_texels(x, size, sampler) - 0.5)) + offset
+            around.append([place(low + k, size, sampler.addressing) for k in (0, 1)])
+            assert axis < 2
+        found = [texel(image, [around[0][a], around[1][b]]) for a, b in ((0, 1), (1, 1), (1, 0), (0, 0))]
+        return [float(RELATIONS[sampler.compare](ref[i], t[0])) for t in found] if "ref" in GATHERS[name] else [t[channel] for t in found]
+
+    check(probe, wanted, None)
+
+
+LOADS = {"load_3d": "u v lod r", "load_lz": "u v r", "load_2dms_w": "sample mcs mcs2 u v r", "load_mcs": "u v r"}
+
+
+@pytest.mark.parametrize("name", LOADS)
+@CHECKED
+@given(st.data())
+def test_loads(name, data):
+    """Texels by number; 0 outside, in other levels and in other samples."""
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    image, running = image_of(random, 3 if name in ("load_3d", "load_lz") else 2), data.draw(RUNNING) & 255 | 1
+    sizes = list(reversed(image.shape[:-1]))
+    numbers = {p: [random.randrange(-1, s + 1) for _ in range(LANES)] for p, s in zip("uvr", sizes, strict=False)}
+    numbers |= {p: [random.choice([0, 0, 1]) for _ in range(LANES)] for p in ("lod", "sample")} | {p: [0] * LANES for p in ("mcs", "mcs2")}
+    names = [p for p in LOADS[name].split() if p != "r" or len(sizes) == 3]
+    probe = probe_with(image, None, running)
+    for p in names:
+        probe.variable(p.upper() + "_", "d", numbers[p])
+    probe.variable("FOUND", "f", [-7.0] * LANES * 4)
+    probe.lines.append(f"{name}.RGBA (M1, {LANES}) 0x0:uw T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in names)}")
+
+    def wanted(i):
+        where = [numbers[p][i] for p in "uvr"[: len(sizes)]]
+        inside = all(0 <= x < s for x, s in zip(where, sizes, strict=True)) and all(numbers[p][i] == 0 for p in ("lod", "sample") if p in names)
+        return texel(image, where) if inside and name != "load_mcs" else [0.0] * 4
+
+    check(probe, wanted, running)
+
+
+@CHECKED
+@given(st.data(), st.sampled_from([8, 16]))
+def test_media_forms(data, pixels):
+    """``sample`` and ``load`` of 8 or 16 pixels, whatever the mask."""
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    sampler = SamplerArg(True, "clamp_edge", data.draw(st.sampled_from(["nearest", "linear"])))
+    image = image_of(random, 2)
+    u, v = ([f32(random.uniform(-0.5, 1.5)) for _ in range(pixels)] for _ in range(2))
+    x, y = [random.randrange(-1, 8) for _ in range(pixels)], [random.randrange(-1, 6) for _ in range(pixels)]
+    probe = probe_with(image, sampler, 1)
+    for n, t, values in (("U", "f", u), ("V", "f", v), ("X", "d", x), ("Y", "d", y), ("SAMPLED", "f", [-7.0] * 64), ("LOADED", "f", [-7.0] * 64)):
+        probe.variable(n, t, values)
+    probe.lines += [f"sample.RGBA ({pixels}) S0 T8 U.0 V.0 %null.0 SAMPLED.0", f"load.RGBA ({pixels}) T8 X.0 Y.0 %null.0 LOADED.0"]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for i in range(pixels):
+            got = [float(found["SAMPLED"].reshape(-1, pixels)[c][i]) for c in range(4)]
+            assert np.allclose(got, sampled(image, (u[i], v[i]), sampler), rtol=2e-4, atol=2e-4)
+            got = [float(found["LOADED"].reshape(-1, pixels)[c][i]) for c in range(4)]
+            assert got == (texel(image, (x[i], y[i])) if 0 <= x[i] < 7 and 0 <= y[i] < 5 else [0.0] * 4)
+
+
+def test_sizes():
+    """Width, height, depth and levels; one sample."""
+    for dims, wanted in ((2, (7, 5, 0, 1)), (3, (6, 5, 3, 1))):
+        probe = probe_with(image_of(Random(0), dims))
+        for name in ("LOD", "SIZES", "SAMPLES"):
+            probe.variable(name, "ud", [0] * LANES * 4)
+        probe.lines += [f"resinfo.RGBA (M1, {LANES}) T8 LOD.0 SIZES.0", f"sampleinfo.RGBA (M1, {LANES}) T8 SAMPLES.0"]
+        for engine in ENGINES:
+            found = probe.run(engine)
+            assert [found["SIZES"][LANES * c] for c in range(4)] == list(wanted) and found["SAMPLES"][0] == 1
+
+
+# -- typed messages --------------------------------------------------------------------------------------------
+
+
+def typed_lines(platform, what):
+    port = platform == "tgllp"
+    if what == "read":
+        return f"gather4_typed.RGBA (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 FOUND.0" if port else f"lsc_load_quad.tgm (M1, {LANES}) FOUND:d32.xyzw bti(0x2)[X,Y]:a32"
+    if what == "write":
+        return f"scatter4_typed.RG (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0" if port else f"lsc_store_quad.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32.xy"
+    return f"lsc_store_uncompressed.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32x2"
+
+
+@pytest.mark.parametrize(("platform", "what"), [("tgllp", "write"), ("dg2", "write"), ("dg2", "uncompressed")])
+@CHECKED
+@given(st.data())
+def test_typed_reads_and_writes(platform, what, data):
+    """What lies outside the image reads as 0 and is not written."""
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    running = data.draw(RUNNING) & 255 | 1
+    places = random.sample([(x, y) for x in range(-1, 8) for y in range(-1, 6)], LANES)
+    values = [[f32(random.uniform(-9, 9)) for _ in range(LANES)] for _ in range(2)]
+    original = image_of(random, 2)
+    for engine in ENGINES:
+        image = original.copy()
+        probe = probe_with(image, None, running, platform=platform)
+        for n, t, v in (("X", "d", [p[0] for p in places]), ("Y", "d", [p[1] for p in places]), ("DATA", "f", values[0] + values[1]), ("FOUND", "f", [-7.0] * LANES * 4)):
+            probe.variable(n, t, v)
+        probe.lines += [typed_lines(platform, "read"), typed_lines(platform, what)]
+        found = probe.run(engine)["FOUND"].reshape(4, LANES)
+        wanted = original.copy()
+        for i, (x, y) in enumerate(places):
+            inside = 0 <= x < 7 and 0 <= y < 5
+            if running >> i & 1:
+                assert [float(v) for v in found[:, i]] == (texel(original, (x, y)) if inside else [0.0] * 4), engine
+                if inside:
+                    # Channels that are not written in a message take 0.
+                    wanted[y, x, :2] = values[0][i], values[1][i]
+            else:
+                assert (found[:, i] == -7).all()
+        assert np.array_equal(image[..., :2], wanted[..., :2]), f"{engine}: {probe.lines}"
+
+
+FORMATS = {"r_u32": ("u4", 1), "rgba_u8": ("u1", 4), "rgba_i16": ("i2", 4), "r_f32": ("f4", 1), "rgba_unorm8": ("u1", 4)}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_formats(format):
+    """Stored elements come out as integers, floats, or fractions of the largest."""
+    dtype, channels = FORMATS[format]
+    random = np.random.default_rng(5)
+    image = random.integers(0, 100, (5, 7, channels)).astype(dtype)
+    image[0, 0, 0] = np.iinfo(dtype).max if dtype != "f4" else -1.5
+    probe = probe_with(image, None, format=format)
+    probe.variable("X", "d", range(LANES))
+    probe.variable("Y", "d", [0] * LANES)
+    kind = "f" if "f32" in format or "norm" in format else "d"
+    probe.variable("FOUND", kind, [0] * LANES * 4)
+    probe.lines.append(typed_lines("tgllp", "read"))
+    for engine in ENGINES:
+        found = probe.run(engine)["FOUND"].reshape(4, LANES)
+        for x in range(7):
+            for c in range(channels):
+                value = int(image[0, x, c]) if kind == "d" else float(image[0, x, c]) / (255.0 if "norm" in format else 1.0)
+                assert abs(float(found[c][x]) - (scalar.wrap(value, "d") if kind == "d" else value)) < 1e-6, (engine, format)
+
+
+TYPED_ATOMICS = [*((f"typed_atomic.{o}", o, "tgllp") for o in INTEGER_ATOMICS if o != "load"), *((f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS)]
+TYPED_ATOMICS += [(f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o not in INTEGER_ATOMICS]
+
+
+@pytest.mark.parametrize("form", TYPED_ATOMICS, ids=lambda f: f"{f[0]}-{f[2]}")
+@CHECKED
+@given(st.data())
+def test_typed_atomics(form, data):
+    """Lanes one after the other; those outside the image do nothing and get 0."""
+    name, op, platform = form
+    random = Random(data.draw(st.integers(0, 1 << 32)))
+    running = data.draw(RUNNING) & 255 | 1
+    whole = op not in INTEGER_ATOMICS
+
+    def value():
+        return np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes() if whole else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
+
+    original = np.frombuffer(b"".join(value() for _ in range(6)), "f4" if whole else "u4").reshape(2, 3, 1)
+    places = [(random.randrange(-1, 4), random.randrange(0, 2)) for _ in range(LANES)]
+    inside = [0 <= x < 3 for x, _ in places]
+    first, second = ([value() for _ in range(LANES)] for _ in range(2))
+    if op in ("cmpxchg", "fcmpwr"):
+        first = [original[y, x].tobytes() if ok else v for (x, y), ok, v in zip(places, inside, first, strict=True)]
+    lanes = sum(1 << i for i in range(LANES) if running >> i & 1 and inside[i])
+    space, old = model_atomics(op, original.tobytes(), 4, [12 * y + 4 * x for x, y in places], first, second, lanes)
+    swap = op in ("cmpxchg", "fcmpwr")
+    for engine in ENGINES:
+        image = original.copy()
+        probe = probe_with(image, None, running, format="r_f32" if whole else "r_u32", platform=platform)
+        for n, t, v in (("X", "d", [p[0] for p in places]), ("Y", "d", [p[1] for p in places]), ("A", "ud", b"".join(first)), ("B", "ud", b"".join(second)), ("OLD", "ud", [7] * LANES)):
+            probe.variable(n, t, v)
+        if platform == "tgllp":
+            a, b = ("B", "A") if swap else ("A", "%null")
+            probe.lines.append(f"{name} (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 {a}.0 {b}.0 OLD.0")
+        else:
+            probe.lines.append(f"{name}.tgm (M1, {LANES}) OLD:d32 bti(0x2)[X,Y]:a32 A {'B' if swap else '%null'}")
+        found = probe.run(engine)["OLD"]
+        assert image.tobytes() == bytes(space), f"{engine}: {probe.lines}"
+        assert found[:LANES].tolist() == [old.get(i, 0) if running >> i & 1 else 7 for i in range(LANES)], engine
+
+
+def test_typed_status():
+    """Bit i says that lane i's element lies in the image."""
+    probe = probe_with(image_of(Random(1), 2), platform="dg2")
+    for n, v in (("X", [0, 6, 7, -1, 3, 3, 3, 3]), ("Y", [0, 4, 0, 0, 5, -1, 2, 4]), ("FOUND", [7] * 8)):
+        probe.variable(n, "d", v)
+    probe.lines.append(f"lsc_load_status.tgm (M1, {LANES}) FOUND:d32 bti(0x2)[X,Y]:a32")
+    assert all(probe.run(engine)["FOUND"][0] == 0b11000011 for engine in ENGINES)
+
+
+# -- blocks and the graphics pipeline --------------------------------------------------------------------------
+
+
+@CHECKED
+@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (4, 8), (16, 2), (3, 3)]))
+def test_media_blocks(x, y, size):
+    """Rows of bytes: reads beyond the rim repeat it, writes there do nothing. Rows are padded to a power of two of at least four."""
+    width, height = size
+    pitch = max(4, 1 << (width - 1).bit_length())
+    original = np.random.default_rng(3).integers(0, 255, (6, 11, 1)).astype("u1")
+    payload = np.arange(pitch * height, dtype="u1")
+    columns, rows = [max(0, min(10, x + c)) for c in range(width)], [max(0, min(5, y + r)) for r in range(height)]
+    for engine in ENGINES:
+        image = original.copy()
+        probe = probe_with(image, None, format="r_u8")
+        probe.variable("FOUND", "ub", np.full(pitch * height, 7))
+        probe.variable("DATA", "ub", payload)
+        probe.lines += [f"{op}.nomod ({width},{height}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud {v}.0" for op, v in (("media_ld", "FOUND"), ("media_st", "DATA"))]
+        found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
+        assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
+        wanted = original.copy()
+        for r, c in itertools.product(range(height), range(width)):
+            if 0 <= y + r < 6 and 0 <= x + c < 11:
+                wanted[y + r, x + c] = payload[r * pitch + c]
+        assert np.array_equal(image, wanted), engine
+
+
+@CHECKED
+@given(st.integers(0, 255))
+def test_render_targets(running):
+    """Each lane's colours go to the pixel of its work-item."""
+    running |= 1
+    colours = np.arange(1, 4 * LANES + 1, dtype="f4").reshape(4, LANES)
+    for engine in ENGINES:
+        image = np.zeros((2, 12, 4), "f4")
+        probe = probe_with(image, None, running)
+        for c in range(4):
+            probe.variable("RGBA"[c] + "_", "f", colours[c])
+        probe.lines.append(f"rt_write_3d (M1, {LANES}) T8 %null.0 R_.0 G_.0 B_.0 A_.0")
+        probe.run(engine)
+        wanted = np.zeros_like(image)
+        for i in range(LANES):
+            if running >> i & 1:
+                wanted[0, i] = colours[:, i]
+        assert np.array_equal(image, wanted), engine
+
+
+def test_urb_writes():
+    """Output k of a lane goes to dword k behind its handle, if its channel mask has it."""
+    from conftest import build_text
+
+    from vsim.launch import BufferArg, Launch
+    from vsim.program import Program
+
+    text = """.version 4.1
+.kernel "k"
+.decl HANDLE v_type=G type=ud num_elts=8 align=GRF
+.decl MASK v_type=G type=ud num_elts=8 align=GRF
+.decl SLOT v_type=G type=ud num_elts=8 align=GRF
+.decl DATA v_type=G type=ud num_elts=32 align=GRF
+.kernel_attr SimdSize=8
+mov (M1, 8) HANDLE(0,0)<1> 0x76543210:uv
+mov (M1, 8) SLOT(0,0)<1> 1:ud
+mov (M1, 8) MASK(0,0)<1> 0xb0000:ud
+mul (M1, 8) DATA(0,0)<1> HANDLE(0,0)<1;1,0> 10:ud
+add (M1, 8) DATA(1,0)<1> DATA(0,0)<1;1,0> 1:ud
+add (M1, 8) DATA(2,0)<1> DATA(0,0)<1;1,0> 2:ud
+add (M1, 8) DATA(3,0)<1> DATA(0,0)<1;1,0> 3:ud
+urb_write_3d (M1, 8) 4 2 MASK.0 HANDLE.0 SLOT.0 DATA.0
+ret (M1, 1)
+"""
+    urb = np.zeros(64, "u4")
+    argument = BufferArg(urb)
+    Program(build_text(text)).run(Launch("k", (8,), (8,), args=[argument], names={"%urb": argument}))
+    wanted = np.zeros(64, "u4")
+    for i, k in itertools.product(range(8), (0, 1, 3)):
+        wanted[4 * (i + 3) + k] = 10 * i + k
+    assert np.array_equal(urb, wanted)
+
+
+# -- raw messages ----------------------------------------------------------------------------------------------
+
+UNTYPED_READ, SVM_SCATTER, UNTYPED_ATOMIC = 0x02000000 | 1 << 14 | 2, 0x02000000 | 0x1A << 14 | 1 << 8 | 255, 0x02000000 | 2 << 14 | 7 << 8 | 1 << 13 | 2
+LSC_LOAD, LSC_STORE = 3 << 7 | 2 << 9, 4 | 3 << 7 | 2 << 9
+"""LSC descriptors: flat, 64-bit addresses, one dword for each lane."""
+RAW = [
+    ("xehp", f"raw_send (M1, 16) 0xc 2 8 {UNTYPED_READ | 1 << 12:#x}:ud OFFSETS.0 FOUND.0", "gather4_scaled.RGBA (M1, 16) T8 0x0:ud OFFSETS.0 FOUND.0"),
+    ("xehp", f"raw_sendc (M1, 16) 0xc 2 8 {UNTYPED_READ | 1 << 12:#x}:ud OFFSETS.0 FOUND.0", "gather4_scaled.RGBA (M1, 16) T8 0x0:ud OFFSETS.0 FOUND.0"),
+    ("xehp", f"raw_sends.12.2.2.2 (M1, 16) 0xc:ud {UNTYPED_ATOMIC:#x}:ud OFFSETS.0 DATA.0 FOUND.0", "dword_atomic.add (M1, 16) T8 OFFSETS.0 DATA.0 %null.0 FOUND.0"),
+    ("xehp", f"raw_sends.12.4.2.0 (M1, 16) 0xc:ud {SVM_SCATTER:#x}:ud PLACES.0 DATA.0 %null.0", "svm_scatter.4.1 (M1, 16) PLACES.0 DATA.0"),
+    ("dg2", f"raw_sends.15.4.0.2 (M1, 16) 0xf:ud {LSC_LOAD:#x}:ud PLACES.0 %null.0 FOUND.0", "lsc_load.ugm (M1, 16) FOUND:d32 flat[PLACES]:a64"),
+    ("dg2", f"raw_sends.15.4.2.0 (M1, 16) 0xf:ud {LSC_STORE:#x}:ud PLACES.0 DATA.0 %null.0", "lsc_store.ugm (M1, 16) flat[PLACES]:a64 DATA:d32"),
+    ("dg2", f"raw_sendsc.4.2.0 (M1, 16) 0xf:ud {LSC_STORE:#x}:ud PLACES.0 DATA.0 %null.0", "lsc_store.ugm (M1, 16) flat[PLACES]:a64 DATA:d32"),
+    ("dg2", f"raw_sends_eot.15.4.2.0 (M1, 16) 0xf:ud {LSC_STORE:#x}:ud PLACES.0 DATA.0 %null.0", "lsc_store.ugm (M1, 16) flat[PLACES]:a64 DATA:d32\nret (M1, 1)"),
+    ("dg2", f"raw_sendsc_eot.4.2.0 (M1, 16) 0xf:ud {LSC_STORE:#x}:ud PLACES.0 DATA.0 %null.0", "lsc_store.ugm (M1, 16) flat[PLACES]:a64 DATA:d32\nret (M1, 1)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RAW, ids=lambda c: c[1].partition(" ")[0])
+@CHECKED
+@given(st.integers(0, 65535), st.permutations(range(16)), st.integers(0, 1 << 32))
+def test_raw_messages_do_what_their_twins_do(case, running, places, seed):
+    platform, raw, twin = case
+    results = []
+    random = Random(seed)
+    memory, payload = random.randbytes(512), random.randbytes(64)
+    for line in (raw, twin):
+        for engine in ENGINES:
+            probe = Probe(platform, 16, running | 1)
+            probe.buffer("MEM", memory)
+            for n, t, v in (("OFFSETS", "ud", [16 * p for p in places]), ("WIDE", "uq", [16 * p for p in places]), ("PLACES", "uq", [0] * 16), ("DATA", "ud", payload), ("FOUND", "ud", bytes(256))):
+                probe.variable(n, t, v)
+            probe.lines += ["add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>", *line.split("\n")]
+            found = probe.run(engine)
+            results.append((bytes(found["MEM"]), bytes(found["FOUND"])))
+    assert len(set(results)) == 1, raw
+    assert results[0] != (memory, bytes(256)), "the message does nothing"
+
+
+COVERED = {
+    *PARAMETERS, *GATHERS, *LOADS, "sample", "load", "resinfo", "sampleinfo", "gather4_typed", "scatter4_typed", "typed_atomic", "media_ld", "media_st", "rt_write_3d",
+    "urb_write_3d", *(case[1].partition(" ")[0].partition(".")[0] for case in RAW),
+}  # fmt: skip
+COVERED_TYPED = {"lsc_load_quad", "lsc_store_quad", "lsc_store_uncompressed", "lsc_load_status", *(f[0] for f in TYPED_ATOMICS if f[2] == "dg2")}
+"""Typed forms of LSC messages."""
