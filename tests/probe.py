@@ -19,7 +19,7 @@ class Probe:
         """``running``: the lanes that run the lines, as bits; all by default."""
         self.platform, self.lanes, self.running = platform, lanes, running
         self.variables, self.predicates, self.declarations, self.lines = {}, {}, [], []
-        self.buffers, self.arguments, self.attributes = {}, [], []
+        self.buffers, self.arguments, self.attributes, self.subroutines, self.functions = {}, [], [], [], []
 
     def variable(self, name, t, values):
         """Declare a variable of a type; ``values`` are its bytes or elements, padded to whole registers."""
@@ -59,7 +59,7 @@ class Probe:
         for name in self.predicates:
             out += [f"mov (M1_NM, 1) BITS(0,0)<1> {name}", f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud", "svm_block_st (1) AT(0,0)<0;1,0> BITS.0"]
             at += 16
-        return "\n".join([*out, "ret (M1, 1)"]) + "\n"
+        return "\n".join([*out, "ret (M1, 1)", *self.subroutines, *self.functions]) + "\n"
 
     @property
     def size(self):

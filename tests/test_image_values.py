@@ -243,9 +243,15 @@ def test_sizes():
 def typed_lines(platform, what):
     port = platform == "tgllp"
     if what == "read":
-        return f"gather4_typed.RGBA (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 FOUND.0" if port else f"lsc_load_quad.tgm (M1, {LANES}) FOUND:d32.xyzw bti(0x2)[X,Y]:a32"
+        return (
+            f"gather4_typed.RGBA (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 FOUND.0"
+            if port
+            else f"lsc_load_quad.tgm (M1, {LANES}) FOUND:d32.xyzw bti(0x2)[X,Y]:a32"
+        )
     if what == "write":
-        return f"scatter4_typed.RG (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0" if port else f"lsc_store_quad.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32.xy"
+        return (
+            f"scatter4_typed.RG (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0" if port else f"lsc_store_quad.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32.xy"
+        )
     return f"lsc_store_uncompressed.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32x2"
 
 
@@ -262,7 +268,12 @@ def test_typed_reads_and_writes(platform, what, data):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, running, platform=platform)
-        for n, t, v in (("X", "d", [p[0] for p in places]), ("Y", "d", [p[1] for p in places]), ("DATA", "f", values[0] + values[1]), ("FOUND", "f", [-7.0] * LANES * 4)):
+        for n, t, v in (
+            ("X", "d", [p[0] for p in places]),
+            ("Y", "d", [p[1] for p in places]),
+            ("DATA", "f", values[0] + values[1]),
+            ("FOUND", "f", [-7.0] * LANES * 4),
+        ):
             probe.variable(n, t, v)
         probe.lines += [typed_lines(platform, "read"), typed_lines(platform, what)]
         found = probe.run(engine)["FOUND"].reshape(4, LANES)
@@ -303,7 +314,10 @@ def test_formats(format):
                 assert abs(float(found[c][x]) - (scalar.wrap(value, "d") if kind == "d" else value)) < 1e-6, (engine, format)
 
 
-TYPED_ATOMICS = [*((f"typed_atomic.{o}", o, "tgllp") for o in INTEGER_ATOMICS if o != "load"), *((f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS)]
+TYPED_ATOMICS = [
+    *((f"typed_atomic.{o}", o, "tgllp") for o in INTEGER_ATOMICS if o != "load"),
+    *((f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS),
+]
 TYPED_ATOMICS += [(f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o not in INTEGER_ATOMICS]
 
 
@@ -318,7 +332,9 @@ def test_typed_atomics(form, data):
     whole = op not in INTEGER_ATOMICS
 
     def value():
-        return np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes() if whole else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
+        return (
+            np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes() if whole else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
+        )
 
     original = np.frombuffer(b"".join(value() for _ in range(6)), "f4" if whole else "u4").reshape(2, 3, 1)
     places = [(random.randrange(-1, 4), random.randrange(0, 2)) for _ in range(LANES)]
@@ -332,7 +348,13 @@ def test_typed_atomics(form, data):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, running, format="r_f32" if whole else "r_u32", platform=platform)
-        for n, t, v in (("X", "d", [p[0] for p in places]), ("Y", "d", [p[1] for p in places]), ("A", "ud", b"".join(first)), ("B", "ud", b"".join(second)), ("OLD", "ud", [7] * LANES)):
+        for n, t, v in (
+            ("X", "d", [p[0] for p in places]),
+            ("Y", "d", [p[1] for p in places]),
+            ("A", "ud", b"".join(first)),
+            ("B", "ud", b"".join(second)),
+            ("OLD", "ud", [7] * LANES),
+        ):
             probe.variable(n, t, v)
         if platform == "tgllp":
             a, b = ("B", "A") if swap else ("A", "%null")
@@ -370,7 +392,35 @@ def test_media_blocks(x, y, size):
         probe = probe_with(image, None, format="r_u8")
         probe.variable("FOUND", "ub", np.full(pitch * height, 7))
         probe.variable("DATA", "ub", payload)
-        probe.lines += [f"{op}.nomod ({width},{height}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud {v}.0" for op, v in (("media_ld", "FOUND"), ("media_st", "DATA"))]
+        probe.lines += [
+            f"{op}.nomod ({width},{height}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud {v}.0" for op, v in (("media_ld", "FOUND"), ("media_st", "DATA"))
+        ]
+        found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
+        assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
+        wanted = original.copy()
+        for r, c in itertools.product(range(height), range(width)):
+            if 0 <= y + r < 6 and 0 <= x + c < 11:
+                wanted[y + r, x + c] = payload[r * pitch + c]
+        assert np.array_equal(image, wanted), engine
+
+
+@CHECKED
+@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]))
+def test_tiles(x, y, size):
+    """The LSC messages for the same, with the place in registers; compression hints do nothing."""
+    width, height = size
+    pitch = max(4, 1 << (width - 1).bit_length())
+    original = np.random.default_rng(4).integers(0, 255, (6, 11, 1)).astype("u1")
+    payload = np.arange(pitch * height, dtype="u1")
+    columns, rows = [max(0, min(10, x + c)) for c in range(width)], [max(0, min(5, y + r)) for r in range(height)]
+    for engine in ENGINES:
+        image = original.copy()
+        probe = probe_with(image, None, format="r_u8", platform="dg2")
+        for n, t, v in (("FOUND", "ub", np.full(pitch * height, 7)), ("DATA", "ub", payload), ("X", "d", [x] * LANES), ("Y", "d", [y] * LANES)):
+            probe.variable(n, t, v)
+        probe.lines += [f"lsc_load_block2d.tgm (M1_NM, 1) FOUND:{width}x{height} bti(0x2)[X,Y]:a32",
+                        f"lsc_ccs_update.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32",
+                        f"lsc_store_block2d.tgm (M1_NM, 1) bti(0x2)[X,Y]:a32 DATA:{width}x{height}"]  # fmt: skip
         found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
         assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
         wanted = original.copy()
@@ -463,9 +513,19 @@ def test_raw_messages_do_what_their_twins_do(case, running, places, seed):
         for engine in ENGINES:
             probe = Probe(platform, 16, running | 1)
             probe.buffer("MEM", memory)
-            for n, t, v in (("OFFSETS", "ud", [16 * p for p in places]), ("WIDE", "uq", [16 * p for p in places]), ("PLACES", "uq", [0] * 16), ("DATA", "ud", payload), ("FOUND", "ud", bytes(256))):
+            for n, t, v in (
+                ("OFFSETS", "ud", [16 * p for p in places]),
+                ("WIDE", "uq", [16 * p for p in places]),
+                ("PLACES", "uq", [0] * 16),
+                ("DATA", "ud", payload),
+                ("FOUND", "ud", bytes(256)),
+            ):
                 probe.variable(n, t, v)
-            probe.lines += ["add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>", *line.split("\n")]
+            probe.lines += [
+                "add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
+                "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>",
+                *line.split("\n"),
+            ]
             found = probe.run(engine)
             results.append((bytes(found["MEM"]), bytes(found["FOUND"])))
     assert len(set(results)) == 1, raw
@@ -476,5 +536,14 @@ COVERED = {
     *PARAMETERS, *GATHERS, *LOADS, "sample", "load", "resinfo", "sampleinfo", "gather4_typed", "scatter4_typed", "typed_atomic", "media_ld", "media_st", "rt_write_3d",
     "urb_write_3d", *(case[1].partition(" ")[0].partition(".")[0] for case in RAW),
 }  # fmt: skip
-COVERED_TYPED = {"lsc_load_quad", "lsc_store_quad", "lsc_store_uncompressed", "lsc_load_status", *(f[0] for f in TYPED_ATOMICS if f[2] == "dg2")}
+COVERED_TYPED = {
+    "lsc_load_block2d",
+    "lsc_store_block2d",
+    "lsc_ccs_update",
+    "lsc_load_quad",
+    "lsc_store_quad",
+    "lsc_store_uncompressed",
+    "lsc_load_status",
+    *(f[0] for f in TYPED_ATOMICS if f[2] == "dg2"),
+}
 """Typed forms of LSC messages."""

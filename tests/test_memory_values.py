@@ -433,7 +433,7 @@ def test_atomics(form, data):
 
 
 COVERED = {
-    *(name.partition(":")[0].partition(".")[0] for g in GATHERS for name in (g.load, g.store)), *(b[k].partition(":")[0].partition(" ")[0] for b in BLOCKS for k in (0, 1)),
+    *(name.partition(":")[0].partition(".")[0] for g in GATHERS for name in (g.load, g.store)), *(b[k].partition(":")[0].partition(" ")[0] for b in BLOCKS for k in (0, 1) if b[k]),
     "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d", "lsc_load_status", "lsc_ccs_update", "lsc_fence", "fence_global", "fence_local",
     "fence_sw", "yield", "sampler_cache_flush", "wait", "lifetime.start", "lifetime.end", *(f[0].partition(".")[0].partition(":")[0] for f in ATOMIC_FORMS),
 }  # fmt: skip
