@@ -1,5 +1,6 @@
 """The documents' commands, run as a reader would."""
 
+import doctest
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(file|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run(command, folder):
@@ -26,9 +28,11 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-@pytest.mark.parametrize("name", ["linking.md", "ctm.md"])
-def test_commands(name, tmp_path):
-    for kind, file, contents in BLOCK.findall((ROOT / "docs" / name).read_text()):
+@pytest.mark.parametrize("name", ["linking.md", "ctm.md", "python.md"])
+def test_commands(name, tmp_path, monkeypatch):
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    text = (ROOT / "docs" / name).read_text()
+    for kind, file, contents in BLOCK.findall(text):
         if kind == "file":
             (tmp_path / file).write_text(contents)
             continue
@@ -36,3 +40,8 @@ def test_commands(name, tmp_path):
             command, _, expected = part.partition("\n")
             shown = run(command, tmp_path)
             assert matches(shown, expected), f"$ {command}\n{shown}"
+    monkeypatch.chdir(tmp_path)
+    failures = []
+    examples = doctest.DocTestParser().get_doctest("\n".join(SESSION.findall(text)), {}, name, name, 0)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=failures.append)
+    assert not failures, "".join(failures)

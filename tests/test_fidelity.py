@@ -6,7 +6,7 @@ from conftest import build_text
 
 from visa import LaunchError
 from vsim.fidelity import report
-from vsim.launch import BufferArg, Launch
+from vsim.launch import BufferArg, Launch, ScalarArg
 from vsim.program import Program
 
 HEAD = """.version 4.1
@@ -38,7 +38,7 @@ def run(middle, engine, x=0.0, store=STORE):
     out = np.zeros(64, np.float32)
     program = Program(build_text(HEAD + middle + "\n" + store))
     x = np.full(8, x, np.float32) if np.isscalar(x) else np.asarray(x, np.float32)
-    launch = Launch("k", (8,), (8,), args=[BufferArg(out), program._argument("k", 1, np.frombuffer(x.tobytes(), "V32")[0])])
+    launch = Launch("k", (8,), (8,), args=[BufferArg(out), ScalarArg(x.tobytes())])
     return out[:8], program.run(launch, engine, profile=True)
 
 

@@ -1,5 +1,6 @@
 """Control flow against an interpreter that runs each lane alone: structured and unstructured programs, calls, recursion, barriers."""
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -66,10 +67,8 @@ class Lane:
         self.x, self.bodies = x, bodies
 
     def body(self, found):
-        try:
+        with contextlib.suppress(Leave):
             self.run(found)
-        except Leave:
-            pass
 
     def run(self, found):
         for kind, *rest in found:

@@ -1,13 +1,18 @@
-"""The simulator: executes linked images over ND-ranges."""
+"""The simulator: executes linked images over ND-ranges. docs/python.md shows how."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vsim.launch import ImageArg as Image
+    from vsim.launch import SamplerArg as Sampler
+    from vsim.launch import expect
     from vsim.program import Program
 
-__all__ = ["Program", "load"]
+__all__ = ["Image", "Program", "Sampler", "expect", "load"]
+_PLACES = {"Image": ("vsim.launch", "ImageArg"), "Sampler": ("vsim.launch", "SamplerArg"), "Program": ("vsim.program", "Program"),
+           "expect": ("vsim.launch", "expect")}  # fmt: skip
 
 
 def load(path: str) -> Program:
@@ -22,8 +27,10 @@ def load(path: str) -> Program:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Program":
-        from vsim.program import Program
+    # numpy and the engines are loaded when something needs them.
+    import importlib
 
-        return Program
+    if name in _PLACES:
+        module, attribute = _PLACES[name]
+        return getattr(importlib.import_module(module), attribute)
     raise AttributeError(name)

@@ -15,7 +15,7 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did
 from visa.image import Image
 from visa.program import FIRST_VARIABLE, Body, Instruction
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
-from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage, as_bytes
+from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
 from vsim.schedule import Schedule, depends_on_order
@@ -173,7 +173,10 @@ class Interface:
         self.name = name = kernel.name
         self.info: dict[str, Any] | None = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == name), None)
         misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == name), {})
-        self.argument_names: dict[int, str] = {int(a["index"]): str(a.get("name")) for a in misc.get("args_info") or [] if a.get("index") is not None}
+        described = {int(a["index"]): a for a in misc.get("args_info") or [] if a.get("index") is not None}
+        self.argument_names = {index: str(a.get("name")) for index, a in described.items()}
+        self.argument_types = {index: str(a.get("type_name")) for index, a in described.items()}
+        """As ``float4;16``: type and bytes."""
         info = self.info or {}
         env = info.get("execution_env") or {}
         required = env.get("required_work_group_size")
@@ -214,6 +217,11 @@ class Interface:
         self.argument_count = max([e.index for e in self.entries] + list(self.argument_names), default=-1) + 1
         self.surfaces = [(int(b["bti_value"]), int(b["arg_index"])) for b in info.get("binding_table_indices") or []]
 
+    def describe(self, index: int) -> str:
+        """An argument as messages name it."""
+        name = self.argument_names.get(index)
+        return f"argument {index} ('{name}')" if name else f"argument {index}"
+
     def sampler_of(self, index: int) -> int | None:
         """The sampler that an argument is."""
         return next((int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None)
@@ -236,17 +244,13 @@ def _sampler_state(argument: SamplerArg) -> SamplerState:
 class Binder:
     """Fills the payload of one launch."""
 
-    def __init__(self, interface: Interface, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer]) -> None:
-        self.interface, self.launch, self.memory, self.buffers = interface, launch, memory, buffers
+    def __init__(self, interface: Interface, launch: Launch, memory: AddressSpace) -> None:
+        self.interface, self.launch, self.memory = interface, launch, memory
         self.image, self.kernel = interface.image, interface.kernel
         self.bound_buffers: dict[int, Buffer] = {}
 
     def fail(self, message: str, hint: str = "", code: str = "S010") -> LaunchError:
         return LaunchError(Diagnostic(code, f"kernel '{self.interface.name}': {message}", Span(self.image.file, 0), hint))
-
-    def describe(self, index: int) -> str:
-        name = self.interface.argument_names.get(index)
-        return f"argument {index} ('{name}')" if name else f"argument {index}"
 
     # -- ND-range ------------------------------------------------------------------------------------------
 
@@ -304,7 +308,7 @@ class Binder:
         if not isinstance(argument, kinds):
             names = {BufferArg: "a buffer", ScalarArg: "a scalar", LocalArg: "local memory", ImageArg: "an image", SamplerArg: "a sampler"}
             wanted = " or ".join(names[k] for k in kinds)
-            raise self.fail(f"{self.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
+            raise self.fail(f"{self.interface.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
         return argument
 
     def _buffer(self, index: int) -> Buffer:
@@ -314,14 +318,15 @@ class Binder:
         return found
 
     def _buffer_of(self, index: int) -> Buffer:
-        argument = self._argument(index, BufferArg)
+        """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
+        argument = self._argument(index, BufferArg, ScalarArg)
+        if isinstance(argument, ScalarArg):
+            found = self.memory.behind(int.from_bytes(argument.data, "little")) if len(argument.data) == 8 else None
+            if found is None:
+                raise self.fail(f"{self.interface.describe(index)} is a pointer: it must be an array, or an address in one")
+            return found
         assert isinstance(argument, BufferArg)
-        key = argument.array.__array_interface__["data"][0]
-        found = self.buffers.get(key)
-        if found is None or found.size != argument.array.nbytes:
-            name = self.interface.argument_names.get(index) or f"argument {index}"
-            found = self.buffers[key] = self.memory.allocate(name, as_bytes(argument.array))
-        return found
+        return self.memory.map(argument.array, self.interface.argument_names.get(index) or f"argument {index}")
 
     def _image(self, bound: Bound, index: int) -> SurfaceImage:
         argument = self._argument(index, ImageArg)
@@ -386,7 +391,7 @@ class Binder:
             values = {"image_height": shape[-3], "image_width": shape[-2], "image_depth": shape[0] if len(shape) > 3 else 0,
                       "image_array_size": shape[0] if len(shape) > 3 else 0}  # fmt: skip
             if kind not in values:
-                raise self.fail(f"{self.describe(index)}: payload entry '{kind}' is not known")
+                raise self.fail(f"{self.interface.describe(index)}: payload entry '{kind}' is not known")
             self._put(bound, at, values[kind], size)
         elif kind == "inline_sampler":
             self._put(bound, at, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
@@ -418,7 +423,7 @@ class Binder:
         pieces = [o for o in self.interface.entries if o.index == e.index]
         end = max(int(o.tree.get("source_offset", 0)) + o.size for o in pieces)
         if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(argument.data) + 8 < end:
-            raise self.fail(f"{self.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
+            raise self.fail(f"{self.interface.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
         bound.payload[e.at : e.at + len(data)] = data
 
     def _base(self, bound: Bound, kind: str, at: int, size: int) -> None:
@@ -498,6 +503,6 @@ class Binder:
         return int(i.size)
 
 
-def bind(interface: Interface, launch: Launch, memory: AddressSpace, buffers: dict[int, Buffer]) -> Bound:
-    """Bind a launch; ``buffers`` remembers the addresses of arrays from launch to launch."""
-    return Binder(interface, launch, memory, buffers).bind()
+def bind(interface: Interface, launch: Launch, memory: AddressSpace) -> Bound:
+    """Bind a launch; arrays keep their addresses from launch to launch."""
+    return Binder(interface, launch, memory).bind()

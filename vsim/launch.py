@@ -104,7 +104,7 @@ def scalar_bytes(value: Any, type_name: str, name: str) -> bytes:
             return np.array(numbers, dtype).tobytes()
     bits = 8 * dtype.itemsize
     if any(n != n // 1 or not -(1 << (bits - 1)) <= n < 1 << bits for n in numbers):
-        raise _fail(f"{value!r} does not fit {type_name}", name)
+        raise _fail(f"{numbers[0] if len(numbers) == 1 else value!r} does not fit {type_name}", name)
     return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 
@@ -219,6 +219,20 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     with np.errstate(all="ignore"):
         largest = np.nanmax(np.abs(got[places].astype(np.float64) - expected[places].astype(np.float64)))
     return f"{places.size} of {got.size} elements differ (by up to {largest:g}): {shown}" + (", ..." if places.size > 4 else "")
+
+
+def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float = 0.0, name: str = "the result") -> None:
+    """Check an array in a test: every element within ``atol + rtol * |expected|``, NaN equal to NaN; a single number stands for all elements.
+
+    Raises:
+        AssertionError: it is not; the message says how many elements differ, and where.
+    """
+    __tracebackhide__ = True
+    wanted = np.asarray(expected)
+    wanted = np.broadcast_to(wanted.astype(got.dtype) if wanted.shape == () else wanted, got.shape if wanted.size == 1 else wanted.shape)
+    difference = compare(got, wanted, rtol, atol)
+    if difference:
+        raise AssertionError(f"{name}: {difference}")
 
 
 def dimensions(size: Sequence[int], fill: int = 1) -> tuple[int, int, int]:

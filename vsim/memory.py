@@ -63,6 +63,8 @@ class AddressSpace:
     """Buffers by 4 GiB slot. Addresses are the same in every run: they depend on the order of the allocations alone."""
 
     slots: dict[int, Buffer] = field(default_factory=dict)
+    arrays: dict[int, Buffer] = field(default_factory=dict)
+    changes: int = 0
     next_slot: int = HEAP_SLOT
     blocks: dict[str, Buffer] = field(default_factory=dict)
 
@@ -74,7 +76,32 @@ class AddressSpace:
         buffer = Buffer(name, address, data, writable)
         for slot in range(address // SLOT, (address + max(data.size, 1) - 1) // SLOT + 1):
             self.slots[slot] = buffer
+        self.changes += 1
         return buffer
+
+    def map(self, array: npt.NDArray[Any], name: str) -> Buffer:
+        """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one."""
+        key, size = int(array.__array_interface__["data"][0]), array.nbytes
+        found = self.arrays.get(key)
+        if found is not None and found.size == size:
+            return found
+        for start, whole in self.arrays.items():
+            if start <= key and key + size <= start + whole.size:
+                return Buffer(name, whole.address + key - start, as_bytes(array))
+        found = self.arrays[key] = self.allocate(name, as_bytes(array))
+        return found
+
+    def unmap(self, array: npt.NDArray[Any]) -> None:
+        """Take the address of an array back."""
+        found = self.arrays.pop(int(array.__array_interface__["data"][0]), None)
+        self.slots = {slot: buffer for slot, buffer in self.slots.items() if buffer is not found}
+        self.changes += 1
+
+    def behind(self, address: int) -> Buffer | None:
+        """What lies in a buffer from an address on."""
+        whole = self.slots.get(address // SLOT)
+        offset = address - whole.address if whole is not None else -1
+        return Buffer(whole.name, address, whole.data[offset:], whole.writable) if whole is not None and 0 <= offset < whole.size else None
 
     def block(self, name: str, size: int) -> Buffer:
         """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""

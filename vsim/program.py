@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.diagnostics import Diagnostic, LaunchError
 from visa.files import read_bytes
 from visa.image import Image, read_image
 from vsim.abi import Bound, Interface, bind
-from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg
-from vsim.memory import AddressSpace, Buffer
+from vsim.arguments import Arguments
+from vsim.launch import Launch
+from vsim.memory import AddressSpace
 from vsim.schedule import Schedule, parse_schedule
 
 ENGINES = ("llvm", "numpy")
@@ -31,7 +33,6 @@ class Program:
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
-        self.buffers: dict[int, Buffer] = {}
         self.interfaces: dict[str, Interface] = {}
         self.native: Any = None
         self.running = threading.Lock()
@@ -65,7 +66,7 @@ class Program:
         if engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         with self.running:
-            bound = bind(self.interface(launch.kernel), launch, self.memory, self.buffers)
+            bound = bind(self.interface(launch.kernel), launch, self.memory)
             bound.schedule = schedule
             if profile:
                 bound.profile()
@@ -106,39 +107,28 @@ class Program:
             kernel: its name; empty if the image has one.
             global_size, local_size: work-items in one to three dimensions.
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and threads.
-            args: in the order of the kernel's arguments. A numpy array is a buffer, written in place; Python and numpy scalars, and
-                arrays of shape () with a structured dtype, are passed by value; an int where the kernel wants local memory is its size.
+            args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants one, written in
+                place; Python and numpy scalars, lists for vectors, and arrays of shape () with a structured dtype are passed by value; an int
+                where the kernel wants local memory is its size.
         """
-        values = [self._argument(kernel, n, a) for n, a in enumerate(args)]
+        arguments = Arguments(self.interface(kernel))
+        values = [arguments.argument(n, a) for n, a in enumerate(args)]
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
         return self.run(Launch(kernel, shape, local, tuple(global_offset), values), engine, threads, max_seconds,
                         schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
 
-    def _argument(self, kernel: str, index: int, value: Any) -> Argument:
-        if isinstance(value, (BufferArg, ScalarArg, LocalArg, ImageArg, SamplerArg)):
-            return value
-        if isinstance(value, np.ndarray) and value.shape != ():
-            if not value.flags.c_contiguous:
-                raise LaunchError(Diagnostic("S003", f"argument {index} is not contiguous; pass numpy.ascontiguousarray of it", Span("<launch>", 0)))
-            return BufferArg(value)
-        if isinstance(value, (np.generic, np.ndarray)):
-            return ScalarArg(value.tobytes())
-        size, is_local = self._declared(kernel, index)
-        if is_local:
-            return LocalArg(int(value))
-        if isinstance(value, float):
-            return ScalarArg(np.float64(value).tobytes() if size == 8 else np.float32(value).tobytes() if size != 2 else np.float16(value).tobytes())
-        if isinstance(value, (int, bool)):
-            return ScalarArg((int(value) & ((1 << (8 * size)) - 1)).to_bytes(size, "little"))
-        raise LaunchError(Diagnostic("S003", f"argument {index} is a {type(value).__name__}, which is neither an array nor a scalar", Span("<launch>", 0)))
+    def usm(self, array: npt.NDArray[Any]) -> int:
+        """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.
 
-    def _declared(self, kernel: str, index: int) -> tuple[int, bool]:
-        """Bytes of an argument by value, and whether it is local memory, as ze_info says (4 bytes where it says nothing)."""
-        for e in self.interface(kernel).entries:
-            if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer"):
-                return e.size or 4, e.tree.get("addrmode") == "slm"
-        return 4, False
+        The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where a kernel takes a
+        pointer. Arrays that are passed to a launch keep the address that they have.
+        """
+        return self.memory.map(array, "usm").address
+
+    def release(self, array: npt.NDArray[Any]) -> None:
+        """Forget an array, which otherwise stays mapped as long as the program lives; kernels that follow its address then get an error."""
+        self.memory.unmap(array)
 
 
 def load(path: str) -> Program:

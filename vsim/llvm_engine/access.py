@@ -69,8 +69,11 @@ class Access:
     def _wide(self, x: str, data_type: DataType) -> str:
         return x if data_type.size == 8 else self.b.assign(f"zext i32 {x} to i64")
 
-    def resolve(self, place: Place, address: str, count: str, lane: str) -> str:
-        """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left."""
+    def resolve(self, place: Place, address: str, count: str, lane: str, step: int = 0) -> str:
+        """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left.
+
+        ``lane`` is the one at the address; those behind it follow in steps of so many bytes.
+        """
         b = self.b
         if place.pointer is None:
             slot = b.assign(f"lshr i64 {address}, 32")
@@ -90,7 +93,9 @@ class Access:
         b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
         limit = size if less == "0" else b.assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {less})")
         bad = b.assign(f"icmp uge i64 {start}, {limit}")
-        self.fault(bad, place.kind, lane, address, place.number, place.size or "0")
+        steps = step << cx.STEP_SHIFT
+        told = str(int(lane) + steps) if lane.isdigit() else b.assign(f"add i64 {lane}, {steps}") if steps else lane
+        self.fault(bad, place.kind, told, address, place.number, place.size or "0")
         return b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     # -- lanes ---------------------------------------------------------------------------------------------
@@ -263,7 +268,7 @@ class Access:
         ir = ir_type(data_type, lanes)
 
         def contiguous() -> Value:
-            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first), first, size)
+            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
             if vector is None:
                 return b.load(data_type, lanes, pointer, 1)
             name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
@@ -293,7 +298,7 @@ class Access:
         value = b.broadcast(value, lanes)
 
         def contiguous() -> None:
-            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first), first, size)
+            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
             if vector is None:
                 b.store(value, pointer, 1)
                 return

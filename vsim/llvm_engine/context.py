@@ -15,6 +15,10 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES = range(9)
 """Kinds of faults."""
 
 
+STEP_SHIFT = 32
+"""Lanes of a fault are those of the first element; above them stands the step in bytes to the next lane's, if the lanes follow each other."""
+
+
 def fault_place(kind: int, body: int, instruction: int) -> int:
     """What went wrong and where, in one word."""
     return kind << 56 | body << 32 | instruction

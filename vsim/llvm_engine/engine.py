@@ -87,16 +87,13 @@ class State:
 
 
 def _slot_table(state: State, memory: AddressSpace) -> None:
-    if state.table_entries == len(memory.slots):
+    if state.table_entries == memory.changes:
         return
     count = max(memory.slots, default=0) + 1
-    if state.table.size < 3 * count:
-        table = np.zeros(3 * count, np.uint64)
-        table[: state.table.size] = state.table
-        state.table = table
+    state.table = np.zeros(3 * max(count, state.table.size // 3), np.uint64)
     for slot, buffer in memory.slots.items():
         state.table[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
-    state.table_entries = len(memory.slots)
+    state.table_entries = memory.changes
 
 
 def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
@@ -288,6 +285,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     kind, body_number, number = cx.parts_of_fault(record["place"])
     if kind == cx.FRAMES:
         return Unsupported("frames that do not fit")
+    _find_lane(bound, kind, record)
     group = bound.group(record["group_x"] + bound.group_counts[0] * (record["group_y"] + bound.group_counts[1] * record["group_z"]))
     where = threads.describe(bound, group, record["thread"], record["lane"])
     body = code.bodies[body_number] if body_number < len(code.bodies) else bound.kernel
@@ -308,6 +306,18 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     if kind == cx.REGISTER:
         return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
     return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, kind, record)}{tail}", span))
+
+
+def _find_lane(bound: Bound, kind: int, record: dict[str, int]) -> None:
+    """Of lanes that follow each other the first whose element is outside."""
+    step, record["lane"] = record["lane"] >> cx.STEP_SHIFT, record["lane"] & ((1 << cx.STEP_SHIFT) - 1)
+    start, size = record["address"], record["size"]
+    if kind == cx.FLAT:
+        buffer = bound.memory.slots.get((start & (1 << 64) - 1) >> 32)
+        start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)
+    inside = (size - start) // step if step and 0 <= start < size else 0
+    record["lane"] += inside
+    record["address"] += inside * step
 
 
 def _memory_text(bound: Bound, kind: int, record: dict[str, int]) -> str:

@@ -1,0 +1,98 @@
+"""The library interface: arguments from Python values, shared memory, images, ``expect``."""
+
+import numpy as np
+import pytest
+from conftest import DATA, build
+
+import vsim
+from visa import LaunchError, SimulationError
+from vsim.program import Program
+
+ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
+CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])
+NODE = np.dtype([("next", "u8"), ("value", "i4"), ("", "i4")])
+
+
+@pytest.fixture(scope="module")
+def program():
+    return Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+
+
+@ENGINES
+def test_scalars_take_the_declared_type(program, engine):
+    change = np.array((2, 1), CHANGE)
+    for number in (4, np.int32(4), np.uint32(4), True + 3):
+        data = np.ones(8, "f4")
+        program.launch("scale", 8, 8, [data, change, number], engine=engine)
+        vsim.expect(data, [3, 3, 3, 3, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (lambda d, c: [d, c, 2.5], r"argument 2 \('n'\) is int: 2.5 does not fit"), (lambda d, c: [d, c, 1 << 40], r"argument 2 \('n'\) is int: .* does not fit"),
+        (lambda d, c: [d, c, [1, 2]], r"argument 2 \('n'\) is a int, which has 1 elements, found 2"), (lambda d, c: [d, c, "x"], r"argument 2 \('n'\) cannot be a str"),
+        (lambda d, c: [d[::2], c, 1], r"argument 0 \('data'\) is an array that is not contiguous"), (lambda d, c: [d, c], "takes 3 arguments, the launch has 2"),
+        (lambda d, c: [d, c, 1, 2], "takes 3 arguments, the launch has 4"), (lambda d, c: [d, np.float64(1), 1, ], None),
+        (lambda d, c: [5, c, 1], r"argument 0 \('data'\) is a pointer"), (lambda d, c: [d, np.zeros(3, "f4"), 1], r"argument 1 \('change'\) must be a scalar"),
+        (lambda d, c: [d, np.int32(1), 1], r"argument 1 \('change'\) has 8 bytes, the launch gives 4"),
+        (lambda d, c: [d, c, vsim.Sampler()], r"argument 2 \('n'\) must be a scalar, the launch gives a sampler"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(program, args, message):
+    data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
+    if message is None:
+        program.launch("scale", 8, 8, args(data, change))
+        return
+    with pytest.raises(LaunchError, match=message):
+        program.launch("scale", 8, 8, args(data, change))
+    assert (data == 1).all()
+
+
+@ENGINES
+def test_shared_memory(engine):
+    program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+    nodes, out = np.zeros(4, NODE), np.zeros(1, "i4")
+    address = program.usm(nodes)
+    nodes["value"] = 1, 10, 100, 1000
+    nodes["next"][:3] = [address + 16 * k for k in (1, 2, 3)]
+    # The whole, a part of the array, and an address in it are the same memory.
+    for first, wanted in ((nodes, 1111), (nodes[1:], 1110), (np.uint64(address + 32), 1100)):
+        program.launch("walk", 1, 1, [first, out], engine=engine)
+        assert out[0] == wanted
+    nodes["next"][3] = 0x1234
+    with pytest.raises(SimulationError, match="address 0x123"):
+        program.launch("walk", 1, 1, [nodes, out], engine=engine)
+    with pytest.raises(LaunchError, match=r"argument 0 \('first'\) is a pointer: it must be an array, or an address in one"):
+        program.launch("walk", 1, 1, [np.uint64(12), out], engine=engine)
+
+
+@ENGINES
+def test_released_memory_is_gone(engine):
+    program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+    first, second, out = np.zeros(1, NODE), np.zeros(1, NODE), np.zeros(1, "i4")
+    first["next"], second["value"] = program.usm(second), 9
+    program.launch("walk", 1, 1, [first, out], engine=engine)
+    assert out[0] == 9
+    program.release(second)
+    with pytest.raises(SimulationError, match="where there is no buffer"):
+        program.launch("walk", 1, 1, [first, out], engine=engine)
+
+
+def test_images_by_shape(program):
+    picture = np.linspace(0, 1, 4 * 8 * 4, dtype="f4").reshape(4, 8, 4)
+    for array, wanted in ((np.zeros((4, 8, 4), "f4"), 1 - picture), (np.zeros((4, 8, 4), "f2"), (1 - picture).astype("f2"))):
+        program.launch("invert", (8, 4), (8, 1), [picture, array])
+        vsim.expect(array, wanted)
+    with pytest.raises(LaunchError, match=r"argument 1 \('to'\) is an image, but no format goes with shape \(4, 8, 3\)"):
+        program.launch("invert", (8, 4), (8, 1), [picture, np.zeros((4, 8, 3), "f4")])
+
+
+def test_expect():
+    vsim.expect(np.array([1.0, np.nan]), [1.0, np.nan])
+    vsim.expect(np.ones(4), 1)
+    vsim.expect(np.array([1.0]), [1.001], rtol=0.01)
+    with pytest.raises(AssertionError, match=r"^sum: 1 of 2 elements differ \(by up to 1\): \[1\] is 3, expected 2$"):
+        vsim.expect(np.array([1, 3]), [1, 2], name="sum")
+    with pytest.raises(AssertionError, match="2 elements, expected 3"):
+        vsim.expect(np.array([1, 3]), [1, 2, 3])
