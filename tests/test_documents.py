@@ -28,7 +28,7 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-@pytest.mark.parametrize("name", ["linking.md", "ctm.md", "python.md"])
+@pytest.mark.parametrize("name", ["linking.md", "ctm.md", "python.md", "cluster.md"])
 def test_commands(name, tmp_path, monkeypatch):
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()
@@ -40,6 +40,8 @@ def test_commands(name, tmp_path, monkeypatch):
             command, _, expected = part.partition("\n")
             shown = run(command, tmp_path)
             assert matches(shown, expected), f"$ {command}\n{shown}"
+    if "distributed" in text:
+        pytest.importorskip("distributed", reason="the extra visakit[cluster] is not installed")
     monkeypatch.chdir(tmp_path)
     failures = []
     examples = doctest.DocTestParser().get_doctest("\n".join(SESSION.findall(text)), {}, name, name, 0)

@@ -63,6 +63,8 @@ class Bound:
     printf: Buffer | None = None
     by_inputs: bool = False
     schedule: Schedule | None = None
+    part: tuple[int, int] | None = None
+    """The groups that run: from the first to before the second; None for all."""
     coverage: dict[int, npt.NDArray[np.bool_]] | None = None
     """By number of a body, which of its instructions executed; None where nobody asked."""
 

@@ -28,6 +28,7 @@ def options() -> argparse.ArgumentParser:
     p.add_argument("--arg", action="append", default=[], metavar="NAME_OR_INDEX=VALUE", help="a number (5, 2.5f, 7:u64), FILE.npy, zeros:N:TYPE, local:BYTES")
     p.add_argument("--engine", choices=("llvm", "numpy"), default="llvm", help="what executes (default: llvm)")
     p.add_argument("--threads", type=positive, metavar="N", help="worker threads (default: one for each CPU)")
+    p.add_argument("--workers", metavar="dask://HOST:PORT", help="spread the work-groups over a Dask cluster")
     p.add_argument("--schedule", metavar="ORDER", help="order of groups and threads: round-robin, random:SEED or reverse (default: ascending)")
     p.add_argument("--out-dir", metavar="DIR", help="where outputs go")
     p.add_argument("--max-seconds", type=float, metavar="SECONDS", help="give up a launch that takes longer")
@@ -48,10 +49,16 @@ def vsim(given: argparse.Namespace) -> int:
     from vsim.session import Session
 
     program = load(given.image)
-    session = Session(
-        program, given.out_dir, engine=given.engine, threads=given.threads, max_seconds=given.max_seconds, profile=given.json,
-        schedule=parse_schedule(given.schedule) if given.schedule else None,
-    )  # fmt: skip
+    options = {
+        "engine": given.engine, "threads": given.threads, "max_seconds": given.max_seconds,
+        "schedule": parse_schedule(given.schedule) if given.schedule else None,
+    }  # fmt: skip
+    cluster = None
+    if given.workers:
+        from vsim.cluster import Cluster
+
+        cluster = Cluster(program, data, given.workers, **options)
+    session = Session(program, given.out_dir, cluster, **options, profile=given.json)
     if given.global_size or given.arg:
         session.run_one(_command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg), "the command line")
     else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,15 @@ from vsim.schedule import Schedule, parse_schedule
 
 ENGINES = ("llvm", "numpy")
 _LLVM_MISSING = False
+
+
+@dataclass
+class Outcome:
+    """What a launch says when it is over: the kernel that ran, what it printed, and how exact it was if somebody asked."""
+
+    kernel: str
+    text: str = ""
+    fidelity: dict[str, Any] | None = None
 
 
 class Program:
@@ -56,8 +67,9 @@ class Program:
         return found
 
     def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False,
-            schedule: Schedule | None = None) -> Bound:  # fmt: skip
-        """Run one launch; with ``profile`` the result knows which instructions executed. The schedule is the order of groups and threads.
+            schedule: Schedule | None = None, groups: tuple[int, int] | None = None) -> Bound:  # fmt: skip
+        """Run one launch; with ``profile`` the result knows which instructions executed. The schedule is the order of groups and threads;
+        ``groups`` picks those from one number to before another.
 
         Raises:
             LaunchError: it does not fit the kernel.
@@ -66,8 +78,8 @@ class Program:
         if engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         with self.running:
-            bound = bind(self.interface(launch.kernel), launch, self.memory)
-            bound.schedule = schedule
+            bound = self.bind(launch)
+            bound.schedule, bound.part = schedule, groups
             if profile:
                 bound.profile()
             if engine == "llvm" and self._run_native(bound, threads, max_seconds):
@@ -76,6 +88,28 @@ class Program:
 
             run_numpy(bound, max_seconds)
             return bound
+
+    def outcome(self, bound: Bound) -> Outcome:
+        """What is to say of a launch that ran; what it printed is taken."""
+        found = Outcome(bound.kernel.name)
+        if bound.coverage is not None:
+            from vsim.fidelity import report
+
+            found.fidelity = report(bound.executed, bound.grf_size).tree()
+        if bound.printf is not None:
+            from vsim.printf import printf_output
+
+            found.text = printf_output(bound.printf, self.memory)
+            bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
+        return found
+
+    def bind(self, launch: Launch) -> Bound:
+        """Check a launch against its kernel without running it.
+
+        Raises:
+            LaunchError: it does not fit the kernel.
+        """
+        return bind(self.interface(launch.kernel), launch, self.memory)
 
     def _run_native(self, bound: Bound, threads: int | None, max_seconds: float | None) -> bool:
         """Run on compiled code; False if the reference engine must do it."""

@@ -59,6 +59,11 @@ def may_be_atomic(form: Form) -> bool:
     return "atomic" in form.mnemonic or form.semantics in RAW_MESSAGES
 
 
+def is_local(instruction: Instruction) -> bool:
+    """Whether a message goes to local memory."""
+    return instruction.args.get("surface") == SLM or instruction.args.get("sfid") == LSC_SFIDS["slm"]
+
+
 def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool:
     """Whether global atomics give results that depend on which thread comes first: old values that are used, exchanges, sums of floats."""
     return any(may_be_atomic(i.form) and _depends(i, grf_size) for i in instructions)
@@ -74,7 +79,7 @@ def _depends(instruction: Instruction, grf_size: int) -> bool:
             return False
         return found is not None and may_be_atomic(found.form) and _depends(found, grf_size)
     args, name = instruction.args, instruction.form.mnemonic
-    if args.get("surface") == SLM or args.get("sfid") == LSC_SFIDS["slm"]:
+    if is_local(instruction):
         return False
     if args["dst"].var:
         return True

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import read_text
 from vsim.launch import BufferArg, ImageArg, Launch, LaunchFile, compare, parse_launch
-from vsim.printf import printf_output
-from vsim.program import Program
+from vsim.program import Outcome, Program
+
+if TYPE_CHECKING:
+    from vsim.cluster import Cluster
 
 
 class Session:
     """Runs launches of a program and remembers what came out."""
 
-    def __init__(self, program: Program, out_dir: str | None, **options: Any) -> None:
+    def __init__(self, program: Program, out_dir: str | None, cluster: Cluster | None = None, **options: Any) -> None:
         """``options`` are those of :meth:`Program.run`."""
-        self.program, self.out_dir, self.options = program, out_dir, options
+        self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
         self.rows: list[dict[str, Any]] = []
         self.failed = False
 
@@ -40,23 +41,37 @@ class Session:
         else:
             names = ", ".join(self.program.kernels) or "(none)"
             raise LaunchError(Diagnostic("S012", "the image has several kernels and no launch", Span(image, 0), f"name one with --kernel: {names}"))
-        for index in range(len(file)):
-            launch = file.launch(index)
-            if not kernel or launch.kernel == kernel:
+        launches = ((index, launch) for index in range(len(file)) for launch in [file.launch(index)] if kernel in ("", launch.kernel))
+        if self.cluster:
+            self._run_on_cluster(self.cluster, list(launches))
+            return
+        for index, launch in launches:
+            self.run_one(launch, f"launch {index}", index)
+
+    def _run_on_cluster(self, cluster: Cluster, launches: list[tuple[int, Launch]]) -> None:
+        """Several launches side by side if they share nothing, else one after the other, each spread over the cluster."""
+        only = [launch for _, launch in launches]
+        if len(only) < 2 or not cluster.can_run_side_by_side(only):
+            for index, launch in launches:
                 self.run_one(launch, f"launch {index}", index)
+            return
+        started = time.perf_counter()
+        outcomes = cluster.run_all(only)
+        seconds = time.perf_counter() - started
+        for (index, launch), outcome in zip(launches, outcomes, strict=True):
+            self._finish(launch, outcome, f"launch {index}", index, seconds)
 
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        bound = self.program.run(launch, **self.options)
-        row: dict[str, Any] = {"launch": where, "kernel": bound.kernel.name, "seconds": time.perf_counter() - started, "checks": []}
-        if bound.coverage is not None:
-            from vsim.fidelity import report
+        outcome = self.cluster.run(launch) if self.cluster else self.program.outcome(self.program.run(launch, **self.options))
+        self._finish(launch, outcome, where, index, time.perf_counter() - started)
 
-            row["fidelity"] = report(bound.executed, bound.grf_size).tree()
-        if bound.printf is not None:
-            print(printf_output(bound.printf, self.program.memory), end="")
-            bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
+    def _finish(self, launch: Launch, outcome: Outcome, where: str, index: int, seconds: float) -> None:
+        row: dict[str, Any] = {"launch": where, "kernel": outcome.kernel, "seconds": seconds, "checks": []}
+        if outcome.fidelity:
+            row["fidelity"] = outcome.fidelity
+        print(outcome.text, end="")
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArg, ImageArg)):
                 continue

@@ -41,12 +41,15 @@ def module_text(bound: Any, full: bool, row: int = 0) -> tuple[str, list[Body]]:
 
 
 def _fault_recorder() -> str:
-    """``record_fault``: writes what went wrong, and who did it, into the context."""
+    """``record_fault``: writes what went wrong, and who did it, into the context; the first fault stays."""
     names = cx.FAULT_FIELDS
-    lines = [f"define internal void @record_fault(ptr %ctx, {', '.join(f'i64 %{n}' for n in names)}) #1 {{"]
+    lines = [
+        f"define internal void @record_fault(ptr %ctx, {', '.join(f'i64 %{n}' for n in names)}) #1 {{", f"  %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}",
+        "  %earlier = atomicrmw xchg ptr %f, i64 1 monotonic", "  %mine = icmp eq i64 %earlier, 0", "  br i1 %mine, label %record, label %end", "record:",
+    ]  # fmt: skip
     for n, name in enumerate(names):
         lines += [f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}", f"  store i64 %{name}, ptr %p{n}, align 8"]
-    return "\n".join([*lines, f"  %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}", "  store i64 1, ptr %f, align 8", "  ret void", "}"])
+    return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"])
 
 
 def _field(name: str, base: str, offset: int, ty: str = "i64") -> list[str]:

@@ -249,6 +249,8 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     context = shape.context
     context[:] = shape.initial
     context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3
+    if bound.part:
+        context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = bound.part
     shape.surfaces[:] = 0
     for number, surface in bound.surfaces.items():
         if isinstance(surface, Buffer) and number < cx.SURFACE_LIMIT:

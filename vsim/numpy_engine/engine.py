@@ -37,8 +37,9 @@ def run(bound: Bound, max_seconds: float | None = None) -> None:
     batch: _Batch | None = None
     payloads: dict[tuple[int, int, int], Any] = {}
     order = bound.schedule.order(bound.group_count) if bound.schedule else range(bound.group_count)
-    for first in range(0, bound.group_count, groups_at_once):
-        groups = [bound.group(int(i)) for i in order[first : first + groups_at_once]]
+    begin, end = bound.part or (0, bound.group_count)
+    for first in range(begin, end, groups_at_once):
+        groups = [bound.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or batch.shape != [g.size for g in groups]:
             batch = _Batch(bound, groups, payloads)
         batch.run(groups, deadline if max_seconds is not None else None)

@@ -1,0 +1,109 @@
+"""Launches over a Dask cluster of processes on this machine."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import DATA, build, build_text
+from test_schedule import TICKET
+
+from visa import LaunchError, SimulationError
+from vsim.launch import BufferArg, Launch, ScalarArg
+from vsim.program import Program
+
+distributed = pytest.importorskip("distributed", reason="the extra visakit[cluster] is not installed")
+
+SAXPY = DATA.parent.parent / "samples" / "saxpy"
+
+
+@pytest.fixture(scope="module")
+def address():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+def cluster_of(image, address):
+    from vsim.cluster import Cluster
+
+    data = image.to_bytes()
+    return Cluster(Program(image), data, address)
+
+
+def test_groups_are_spread_and_merged(address):
+    cluster = cluster_of(build(SAXPY, "tgllp"), address)
+    y, x = np.ones(5000, "f4"), np.arange(5000, dtype="f4")
+    launch = Launch("saxpy", (5000,), (64,), args=[BufferArg(y), BufferArg(x), ScalarArg(np.float32(2).tobytes()), *cluster_rest()])
+    outcome = cluster.run(launch)
+    assert outcome.kernel == "saxpy" and (y == 1 + 2 * x).all()
+    cluster.close()
+
+
+def cluster_rest():
+    """What saxpy of the samples takes behind y, x and a."""
+    info = Program(build(SAXPY, "tgllp")).interface("saxpy")
+    return [ScalarArg(np.int32(5000).tobytes())] * (info.argument_count - 3)
+
+
+COPY = TICKET.replace("svm_atomic.add (M1, 8) AT.0 DST.0 ONE.0 %null.0", "mov (M1, 8) OLD(0,0)<1> X(0,0)<1;1,0>")
+
+
+def copies(shift):
+    """Work-item i writes i to out[i >> shift]."""
+    return build_text(
+        COPY.replace("shl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud", f"shr (M1, 8) X(0,0)<1> X(0,0)<1;1,0> {shift}:ud\nshl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud")
+    )
+
+
+def ticket_launch(out):
+    return Launch("ticket", (256,), (32,), args=[BufferArg(np.zeros(16, "u4")), BufferArg(out)])
+
+
+def test_groups_that_write_one_byte_are_refused(address):
+    out = np.full(256, 7, "u4")
+    cluster = cluster_of(copies(0), address)
+    cluster.run(ticket_launch(out))
+    assert out.tolist() == list(range(256))
+    cluster = cluster_of(copies(8), address)
+    out[:] = 9999
+    with pytest.raises(LaunchError, match=r"groups on two workers wrote byte 0 of argument 1") as caught:
+        cluster.run(ticket_launch(out))
+    assert caught.value.diagnostics[0].code == "S051" and (out == 9999).all()
+
+
+def test_a_global_atomic_is_refused(address):
+    cluster = cluster_of(build_text(TICKET.replace("DST", "OLD")), address)
+    with pytest.raises(LaunchError, match=r"global atomic, svm_atomic .* cannot run on several machines") as caught:
+        cluster.run(ticket_launch(np.zeros(256, "u4")))
+    assert caught.value.diagnostics[0].code == "S050"
+
+
+def test_errors_come_back_whole(address):
+    cluster = cluster_of(copies(0), address)
+    with pytest.raises(SimulationError, match=r"outside 'argument 1', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)") as caught:
+        cluster.run(ticket_launch(np.zeros(128, "u4")))
+    assert caught.value.diagnostics[0].code == "S030"
+
+
+def test_launches_that_share_nothing_run_side_by_side(address):
+    # Whole launches may have atomics: each runs in one process.
+    cluster = cluster_of(build_text(TICKET.replace("DST", "OLD")), address)
+    outs = [np.zeros(256, "u4") for _ in range(4)]
+    launches = [ticket_launch(out) for out in outs]
+    assert cluster.can_run_side_by_side(launches)
+    assert [o.kernel for o in cluster.run_all(launches)] == ["ticket"] * 4
+    assert all(sorted(out) == list(range(256)) for out in outs)
+    assert not cluster.can_run_side_by_side([launches[0], launches[0]])
+
+
+def test_the_command(address, tmp_path):
+    image = tmp_path / "saxpy.bin"
+    image.write_bytes(build(SAXPY, "tgllp").to_bytes())
+    command = [sys.executable, "-m", "vsim", str(image), "--launch", str(SAXPY / "launch.json"), "--json"]
+    done = subprocess.run([*command, "--workers", address], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert all(c["ok"] for row in json.loads(done.stdout)["launches"] for c in row["checks"])
+    for where, message in (("dask://127.0.0.1:1", "there is no Dask scheduler"), ("tcp://x", "is not a cluster")):
+        done = subprocess.run([*command, "--workers", where], capture_output=True, text=True)
+        assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr

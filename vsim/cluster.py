@@ -1,0 +1,182 @@
+"""Launches over a Dask cluster: the work-groups of a launch, or whole launches of a file that share nothing, on many processes.
+
+Every part runs on a copy of the arguments; what it changed comes back as bytes and is merged. Parts that changed the same byte, and global
+atomics, are errors: then the groups are not independent. A store that leaves a byte as it was does not count as a change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.image import Image, read_image
+from vsim.launch import BufferArg, ImageArg, Launch
+from vsim.memory import as_bytes
+from vsim.program import Outcome, Program
+from vsim.reachability import reachable
+from vsim.schedule import is_local, may_be_atomic
+
+PREFIX = "dask://"
+PARTS_FOR_THREAD = 2
+"""Parts of a launch for each thread of the cluster, so that uneven parts even out."""
+_PROGRAMS: dict[bytes, Program] = {}
+"""A worker's programs by digest of their image."""
+
+Bytes = npt.NDArray[np.uint8]
+Change = tuple[npt.NDArray[np.int64], Bytes]
+"""Offsets of changed bytes, ascending, and their new values."""
+
+
+@dataclass
+class Part:
+    """What some work-groups did: changes by argument, then by writable data section, and what is to say of them."""
+
+    changes: list[Change]
+    outcome: Outcome
+
+
+def _memories(program: Program, launch: Launch) -> list[Bytes]:
+    """The bytes that a launch may change: those of its arrays, and of the program's own data."""
+    arrays = [as_bytes(a.array) for a in launch.args if isinstance(a, (BufferArg, ImageArg))]
+    own = {s.address for s in program.image.data if s.writable}
+    return arrays + [b.data for slot, b in sorted(program.memory.slots.items()) if b.address in own]
+
+
+def run_part(data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: dict[str, Any]) -> Part:
+    """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
+    digest = hashlib.sha256(data).digest()
+    program = _PROGRAMS.get(digest)
+    if program is None:
+        program = _PROGRAMS[digest] = Program(read_image(data, name))
+    copies = [replace(a, array=a.array.copy()) if isinstance(a, (BufferArg, ImageArg)) else a for a in launch.args]
+    names = {n: copies[i] for n, given in launch.names.items() for i, a in enumerate(launch.args) if a is given}
+    mine = Launch(launch.kernel, launch.global_size, launch.local_size, launch.global_offset, copies, names)
+    memories = _memories(program, mine)
+    for memory, contents in zip(memories[len(memories) - len(own) :], own, strict=True):
+        memory[:] = contents
+    before = [m.copy() for m in memories]
+    try:
+        bound = program.run(mine, groups=groups, **options)
+        changes = []
+        for old, new in zip(before, memories, strict=True):
+            places = np.flatnonzero(old != new)
+            changes.append((places, new[places].copy()))
+        return Part(changes, program.outcome(bound))
+    finally:
+        for a in copies:
+            if isinstance(a, BufferArg):
+                program.release(a.array)
+
+
+def check_independent(image: Image, kernel: Any) -> None:
+    """Refuse kernels whose groups see each other through global atomics.
+
+    Raises:
+        LaunchError: S050, with the instruction.
+    """
+    for body, n, i in reachable(image, kernel):
+        if may_be_atomic(i.form) and "atomic" in i.form.mnemonic and not is_local(i):
+            span = Span(image.lines.get(body.name, (body.file or image.file, []))[0], i.line)
+            message = (
+                f"kernel '{kernel.name}' has a global atomic, {i.form.mnemonic} (instruction {n} of '{body.name}'): its groups cannot run on several machines"
+            )
+            raise LaunchError(Diagnostic("S050", message, span, "run it without --workers"))
+
+
+def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
+    """Write what the parts changed into the launch's arrays and the program's data.
+
+    Raises:
+        LaunchError: S051, two parts changed the same byte; nothing is written.
+    """
+    memories = _memories(program, launch)
+    titles = [program.interface(launch.kernel).describe(n) for n, a in enumerate(launch.args) if isinstance(a, (BufferArg, ImageArg))]
+    titles += ["the program's data"] * (len(memories) - len(titles))
+    for number, title in enumerate(titles):
+        places = np.concatenate([p.changes[number][0] for p in parts])
+        unique, counts = np.unique(places, return_counts=True)
+        if unique.size < places.size:
+            at = int(unique[counts > 1][0])
+            message = f"kernel '{parts[0].outcome.kernel}': groups on two workers wrote byte {at} of {title}, so they are not independent"
+            raise LaunchError(Diagnostic("S051", message, Span(program.image.file, 0), "run it without --workers"))
+    for part in parts:
+        for memory, (places, values) in zip(memories, part.changes, strict=True):
+            memory[places] = values
+
+
+class Cluster:
+    """A program on the workers of a Dask cluster.
+
+    Args:
+        address: ``dask://HOST:PORT`` of the scheduler.
+        options: those of :meth:`Program.run` for every part.
+
+    Raises:
+        LaunchError: S052, Dask is not installed or the scheduler cannot be reached.
+    """
+
+    def __init__(self, program: Program, data: bytes, address: str, **options: Any) -> None:
+        self.program, self.data, self.options = program, data, {"threads": 1} | {k: v for k, v in options.items() if v is not None}
+        if not address.startswith(PREFIX):
+            raise LaunchError(Diagnostic("S052", f"'{address}' is not a cluster", None, f"--workers takes {PREFIX}HOST:PORT"))
+        try:
+            from distributed import Client
+        except ImportError:
+            raise LaunchError(Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")) from None
+        try:
+            self.client = Client(f"tcp://{address.removeprefix(PREFIX)}", timeout=10, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {error}")) from None
+        self.threads = sum(self.client.nthreads().values())
+        if not self.threads:
+            raise LaunchError(Diagnostic("S052", f"the Dask scheduler at '{address}' has no workers", None, f"start some: dask worker tcp://{address[7:]}"))
+
+    def close(self) -> None:
+        """Leave the cluster; its workers go on."""
+        self.client.close()
+
+    def _submit(self, launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> list[Any]:
+        memories = _memories(self.program, launch)
+        arrays = sum(1 for a in launch.args if isinstance(a, (BufferArg, ImageArg)))
+        own = [m.copy() for m in memories[arrays:]]
+        shared = self.client.scatter([self.data, launch, own], broadcast=len(ranges) > 1, hash=False)
+        return [self.client.submit(run_part, shared[0], self.program.image.file, shared[1], shared[2], r, self.options, pure=False) for r in ranges]
+
+    def run(self, launch: Launch) -> Outcome:
+        """Run one launch, its groups spread over the workers.
+
+        Raises:
+            LaunchError: it does not fit the kernel, or its groups are not independent.
+            SimulationError: a part did something without a defined result.
+        """
+        bound = self.program.bind(launch)
+        check_independent(self.program.image, bound.kernel)
+        groups = bound.group_count
+        count = min(groups, self.threads * PARTS_FOR_THREAD)
+        ends = [groups * k // count for k in range(count + 1)]
+        parts = self.client.gather(self._submit(launch, list(itertools.pairwise(ends))))
+        merge(self.program, launch, parts)
+        return Outcome(bound.kernel.name, "".join(p.outcome.text for p in parts))
+
+    def run_all(self, launches: Sequence[Launch]) -> list[Outcome]:
+        """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
+        futures = []
+        for launch in launches:
+            self.program.bind(launch)
+            futures += self._submit(launch, [None])
+        parts: list[Part] = self.client.gather(futures)
+        for launch, part in zip(launches, parts, strict=True):
+            merge(self.program, launch, [part])
+        return [p.outcome for p in parts]
+
+    def can_run_side_by_side(self, launches: Sequence[Launch]) -> bool:
+        """Whether launches share nothing: no array belongs to two of them, and the program has no data of its own that they could change."""
+        arrays = [id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArg, ImageArg))]
+        return len(arrays) == len(set(arrays)) and not any(s.writable for s in self.program.image.data)
