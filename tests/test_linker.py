@@ -9,6 +9,7 @@ from conftest import DATA, SHARED, build, needs_corpus
 
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
+from visa.container import CALLS, VISA, read_container
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions, link
 
@@ -123,3 +124,44 @@ def test_line_map():
     assert read_lines(data, "k.o") == lines
     with pytest.raises(FormatError, match="line map is damaged"):
         read_lines(data[:-1], "k.o")
+
+
+# -- the section that says what an object calls ----------------------------------------------------------------
+
+PRIVATE = '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
+
+
+def without_calls(data):
+    """An object as another producer writes it."""
+    container = read_container(data, "x")
+    del container.sections[CALLS]
+    return container.write()
+
+
+@needs_corpus
+def test_objects_link_the_same_without_their_calls():
+    for folder in sorted(SHARED.glob("cases/call_*/tgllp")):
+        objects = [assemble_text(t.read_text(), t.name, "tgllp").object_bytes(debug=True) for t in sorted(folder.glob("*.visaasm")) if ".inline." not in t.name]
+        options = LinkOptions(allow_undefined=True)
+        assert link(objects, options=options).to_bytes() == link([without_calls(o) for o in objects], options=options).to_bytes(), folder
+
+
+def test_private_names_are_renamed_in_postponed_bodies():
+    objects = [obj(PRIVATE.format(n=n)) for n in range(3)]
+    image = link(objects)
+    assert sorted(f.name for f in image.module.functions) == ["p", "p.1", "p.2"]
+    again = read_image(image.to_bytes())
+    assert [b.strings[b.instructions[0].args["name"]] for b in again.module.kernels] == ["p", "p.1", "p.2"]
+    assert link([without_calls(o) for o in objects]).to_bytes() == image.to_bytes()
+
+
+def test_calls_of_another_module_do_not_count():
+    """An edited module is decoded, whatever the section says."""
+    container = read_container(obj(KERNEL), "x")
+    container.sections[VISA] = read_container(obj(KERNEL.replace("f 1 1", "f 2 1")), "x").sections[VISA]
+    assert "L014" in errors(container.write(), function())
+
+
+def test_lines_of_postponed_bodies():
+    found = errors(assemble_text(KERNEL, "k.visaasm").object_bytes(debug=True))
+    assert "fcall in 'k' (instruction 0, line 4)" in found["L013"].message

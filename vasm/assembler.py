@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from visa.calls import write_calls
 from visa.cisa import write_module
-from visa.container import LINES, VISA, Container
+from visa.container import CALLS, LINES, VISA, Container
 from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
@@ -27,7 +28,7 @@ class Assembly:
 
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
-        container = Container(False, {VISA: self.isa}, symbols(self.module, self.isa), self.platform or "")
+        container = Container(False, {VISA: self.isa, CALLS: write_calls(self.module, self.isa)}, symbols(self.module, self.isa), self.platform or "")
         if self.platform and (platform := find(self.platform)):
             container.grf_size = platform.grf_size
         if debug:

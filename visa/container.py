@@ -10,7 +10,7 @@ from visa.elf import EM_INTELGT, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, S
 
 NOTE_OWNER, NOTE_PLATFORM = b"visakit\0", 1
 
-VISA, LINES, ZE_INFO, LAUNCH, NOTE = ".visa", ".visa.lines", ".ze_info", ".visa.launch", ".note.visakit"
+VISA, LINES, CALLS, ZE_INFO, LAUNCH, NOTE = ".visa", ".visa.lines", ".visa.calls", ".ze_info", ".visa.launch", ".note.visakit"
 DATA_PREFIX = ".visa.data."
 
 

@@ -16,4 +16,8 @@ def paused_collection() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                # Into the oldest generation without looking at it: the next young collection would walk the whole tree.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -6,8 +6,9 @@ Indices are those of the binary format: general variables 0 to 31 are predefined
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from visa import types
 from visa.isa import Form
@@ -141,6 +142,26 @@ class Body:
     function_relocations: list[tuple[int, int]] = field(default_factory=list)
     file: str = ""
     line: int = 0
+    encoded: tuple[bytes, int] | None = field(default=None, repr=False, compare=False)
+    """The bytes of the body and the place of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a linker. Who changes the body clears it."""
+
+    pending: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            pending = self.pending if name == "instructions" else None
+            if pending is None:
+                raise AttributeError(f"a body has no '{name}'")
+            self.instructions, self.pending = [], None
+            pending()
+            return self.instructions
+
+    def postpone(self, fill: Callable[[], None]) -> None:
+        """Leave the instructions to a function that fills them."""
+        del self.instructions
+        self.pending = fill
 
     def add_string(self, text: str) -> int:
         """Append to the string pool; an empty string is not stored and stands at index 0."""

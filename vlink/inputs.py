@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+from visa.calls import Call, calls_of, read_calls, whole
 from visa.cisa import read_module
-from visa.container import LINES, VISA, read_container
+from visa.container import CALLS, LINES, VISA, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.lines import Lines, read_lines
 from visa.program import Body, Module
@@ -25,6 +27,14 @@ class ObjectFile:
     platform: str = ""
     grf_size: int = 0
     lines: Lines = field(default_factory=dict)
+    calls: dict[int, tuple[int, list[Call]]] = field(default_factory=dict)
+
+    def described(self, body: Body) -> tuple[int, list[Call]]:
+        """The number of instructions of a body, and its calls."""
+        found = self.calls.get(id(body))
+        if found is None:
+            found = self.calls[id(body)] = len(body.instructions), calls_of(body)
+        return found
 
     @property
     def kernels(self) -> list[Body]:
@@ -73,7 +83,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         FormatError: it is neither, or damaged.
     """
     if data[:4] == b"CISA":
-        return ObjectFile(name, read_module(data, name))
+        return ObjectFile(name, read_module(data, name, keep_bytes=True))
     if data[:4] != b"\x7fELF":
         hint = "assemble texts with vasm first" if b".version" in data[:4096] else ""
         raise FormatError(Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint))
@@ -81,9 +91,29 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     if container.executable:
         raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0)))
     lines = read_lines(container.sections.get(LINES, b""), name)
-    found = ObjectFile(name, read_module(container.sections[VISA], name), container.platform, container.grf_size, lines)
-    for body in found.module.bodies:
+    data = container.sections[VISA]
+    calls = read_calls(container.sections.get(CALLS, b""), data)
+    module = read_module(data, name, keep_bytes=True, lazy=calls is not None)
+    if calls is not None and not whole(calls, module):
+        raise FormatError(Diagnostic("L002", "the section '.visa.calls' does not fit the module", Span(name, 0)))
+    found = ObjectFile(name, module, container.platform, container.grf_size, lines)
+    for number, body in enumerate(module.bodies):
         body.file = name
-        for i, line in zip(body.instructions, lines.get(body.name, ("", []))[1], strict=False):
-            i.line = line
+        numbers = lines.get(body.name, ("", []))[1]
+        if calls is not None:
+            found.calls[id(body)] = calls[number]
+            if numbers and body.pending:
+                body.pending = partial(_fill, body, body.pending, numbers)
+        else:
+            _number(body, numbers)
     return found
+
+
+def _number(body: Body, lines: list[int]) -> None:
+    for i, line in zip(body.instructions, lines, strict=False):
+        i.line = line
+
+
+def _fill(body: Body, fill: Callable[[], None], lines: list[int]) -> None:
+    fill()
+    _number(body, lines)

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from visa.calls import Call
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
 from visa.files import read_bytes
 from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, Image
 from visa.memory import paused_collection
 from visa.platforms import PLATFORMS, find
-from visa.program import Body, Instruction, Module
+from visa.program import Body, Module
 from vlink.inputs import VOID_PROGRAM, ObjectFile, archive_members, is_archive, read_object
 from vlink.program_info import DATA_SECTIONS, ProgramInfo, patch, read_program_info
 
@@ -55,14 +56,13 @@ class Reference:
     """An fcall or faddr of a name."""
 
     source: Definition
-    instruction: Instruction
-    number: int
+    call: Call
     name: str
 
     @property
     def where(self) -> str:
-        line = f", line {self.instruction.line}" if self.instruction.line else ""
-        return f"{self.instruction.form.mnemonic} in '{self.source.body.name}' (instruction {self.number}{line})"
+        line = f", line {self.call.line}" if self.call.line else ""
+        return f"{self.call.mnemonic} in '{self.source.body.name}' (instruction {self.call.number}{line})"
 
 
 @dataclass
@@ -119,10 +119,8 @@ class Linker:
     # -- resolve -------------------------------------------------------------------------------------------
 
     def references(self, definition: Definition) -> Iterable[Reference]:
-        body = definition.body
-        for number, i in enumerate(body.instructions):
-            if i.form.mnemonic in ("fcall", "faddr"):
-                yield Reference(definition, i, number, body.strings[i.args["name"]])
+        strings = definition.body.strings
+        return [Reference(definition, call, strings[call.string]) for call in definition.object.described(definition.body)[1]]
 
     def pull_members(self) -> None:
         """Take archive members that define what is still undefined, until nothing changes."""
@@ -195,11 +193,11 @@ class Linker:
             for reference in self.references(d):
                 target = self.find(reference)
                 edges.append((reference, target))
-                if target is None and reference.instruction.form.mnemonic == "faddr" and reference.name in self.data_symbols:
+                if target is None and reference.call.mnemonic == "faddr" and reference.name in self.data_symbols:
                     continue
                 if target is None and not (self.options.allow_undefined or self.options.relocatable):
                     hint = did_you_mean(reference.name, [*known, *self.data_symbols])
-                    if not hint and reference.instruction.form.mnemonic == "faddr":
+                    if not hint and reference.call.mnemonic == "faddr":
                         hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
                     if (reference.name, reference.where) not in reported:
                         reported.add((reference.name, reference.where))
@@ -209,10 +207,10 @@ class Linker:
 
     def check_call(self, reference: Reference, target: Definition) -> None:
         """Sizes of an fcall must be those of its callee, and both sides must have the same SIMD size."""
-        if reference.instruction.form.mnemonic != "fcall":
+        call, body = reference.call, target.body
+        if call.mnemonic != "fcall":
             return
-        args, body = reference.instruction.args, target.body
-        for what, given, attribute in (("argument", args["arg_grf"], "ArgSize"), ("return value", args["ret_grf"], "RetValSize")):
+        for what, given, attribute in (("argument", call.arg_grf, "ArgSize"), ("return value", call.ret_grf, "RetValSize")):
             declared = target.declares.get(attribute)
             if declared is not None and declared != given:
                 note = Label(target.place, f"'{body.name}' declares {attribute}={declared}")
@@ -343,17 +341,19 @@ class Linker:
             if count > 1:
                 d.body.name = f"{name}.{count - 1}"
                 d.body.strings[d.body.name_index] = d.body.name
+                d.body.encoded = None
         for d in kept:
             for reference, target in self.edges[d]:
                 if target is not None and target.body.name != reference.name:
-                    d.body.strings[reference.instruction.args["name"]] = target.body.name
+                    d.body.strings[reference.call.string] = target.body.name
+                    d.body.encoded = None
 
     def assign(self, image: Image, kept: list[Definition]) -> None:
         """Addresses of bodies and data, and the relocation pairs that say what each name became."""
         numbers = {d: i for i, d in enumerate(kept)}
         kernels = len(image.module.kernels)
         for d, i in numbers.items():
-            size = len(d.body.instructions)
+            size = d.object.described(d.body)[0]
             binding = STB_GLOBAL if d.body.is_kernel or d.body.is_exported else STB_LOCAL
             image.symbols.append(Symbol(d.body.name, image.function_at(i), size, binding=binding, section=".visa"))
         for name, (section, offset, size) in self.data_symbols.items():
@@ -365,7 +365,7 @@ class Linker:
             functions: dict[int, int] = {}
             data: dict[int, int] = {}
             for reference, target in self.edges[d]:
-                string = reference.instruction.args["name"]
+                string = reference.call.string
                 if target is not None and target in numbers:
                     functions[string] = numbers[target] - kernels
                 elif reference.name in data_numbers:

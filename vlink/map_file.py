@@ -12,7 +12,7 @@ def map_text(linked: Linked) -> str:
         kind = "kernel" if d.body.is_kernel else "global" if d.body.is_exported else "static"
         sizes = (d.body.integer_attribute("ArgSize"), d.body.integer_attribute("RetValSize"), d.body.simd_size)
         out.append(
-            f"  {image.function_at(i):#10x} {len(d.body.instructions):6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.body.name} ({d.object.name})"
+            f"  {image.function_at(i):#10x} {d.object.described(d.body)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.body.name} ({d.object.name})"
         )
     if image.data:
         out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
@@ -22,7 +22,7 @@ def map_text(linked: Linked) -> str:
     for d in linked.definitions:
         for reference, target in linked.edges[d]:
             place = target.body.name if target else "data" if reference.name in linked.data_symbols else "undefined"
-            out.append(f"  {d.body.name} -> {reference.name} ({reference.instruction.form.mnemonic}, instruction {reference.number}, {place})")
+            out.append(f"  {d.body.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})")
     out += ["", "Deepest call chain of each kernel"]
     chains = _Chains(linked)
     for d in linked.definitions:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from visa.calls import write_calls
 from visa.cisa import write_module
-from visa.container import LINES, VISA, Container
+from visa.container import CALLS, LINES, VISA, Container
 from visa.elf import Symbol
 from visa.image import Image
 from visa.lines import write_lines
@@ -14,7 +15,8 @@ def object_bytes(image: Image) -> bytes:
     for body in image.module.bodies:
         body.function_relocations, body.variable_relocations = [], []
     symbols = [Symbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
-    container = Container(False, {VISA: write_module(image.module)}, symbols, image.platform, image.grf_size)
+    data = write_module(image.module)
+    container = Container(False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size)
     if image.lines:
         container.sections[LINES] = write_lines(image.lines)
     return container.write()

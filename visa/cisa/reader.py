@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from visa import types
@@ -18,6 +18,13 @@ from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Va
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 
 
+@functools.cache
+def _layout(fmt: str) -> tuple[int, bool, Callable[[bytes, int], tuple[Any, ...]]]:
+    """Size of a record, whether it is a single value, and what unpacks it."""
+    record = struct.Struct(fmt)
+    return record.size, len(fmt) == 2, record.unpack_from
+
+
 class _Reader:
     def __init__(self, data: bytes, name: str, position: int = 0, end: int | None = None) -> None:
         self.data, self.name, self.position, self.what = data, name, position, "header"
@@ -28,12 +35,12 @@ class _Reader:
         return FormatError(Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint))
 
     def take(self, fmt: str) -> Any:
-        size = struct.calcsize(fmt)
-        if self.position + size > self.end:
+        size, single, unpack = _layout(fmt)
+        position = self.position
+        if position + size > self.end:
             raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
-        values = struct.unpack_from(fmt, self.data, self.position)
-        self.position += size
-        return values[0] if len(values) == 1 else values
+        self.position = position + size
+        return unpack(self.data, position)[0] if single else unpack(self.data, position)
 
     def bytes(self, size: int) -> bytes:
         if self.position + size > self.end:
@@ -55,10 +62,11 @@ class _Reader:
         return number
 
 
-def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnostic] | None = None) -> Module:
+def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnostic] | None = None, keep_bytes: bool = False, lazy: bool = False) -> Module:
     """Parse a CISA module.
 
-    With ``keep_going`` damage inside a body is appended there and the body keeps what was read before it.
+    With ``keep_bytes`` bodies remember their bytes, so that writing them again costs nothing; with ``lazy``
+    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage inside a body is appended there and the body keeps what was read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
@@ -103,7 +111,9 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
         if not size:
             continue
         try:
-            _Bodies(r, offset, size, operands).read(body)
+            inputs = _Bodies(r, offset, size, operands).read(body, lazy)
+            if keep_bytes:
+                body.encoded = data[offset : offset + size], inputs
         except FormatError as error:
             if keep_going is None:
                 raise
@@ -156,7 +166,8 @@ class _Bodies:
         self.r = _Reader(r.data, r.name, offset, offset + size)
         self.start = offset
 
-    def read(self, body: Body) -> None:
+    def read(self, body: Body, lazy: bool) -> int:
+        """Parse the body; gives the place of its inputs, counted from its beginning."""
         r = self.r
         part = f"of {body.name}"
         count = r.count("<I", 1, f"strings {part}")
@@ -193,6 +204,7 @@ class _Bodies:
             self.declared(body, items, "<B", f"{what} {part}")
         if r.take("<B"):
             raise r.fail("VME variables have no public layout")
+        inputs = r.position - self.start
         if body.is_kernel:
             for _ in range(r.count("<I", 9, f"inputs {part}")):
                 body.inputs.append(Input(*r.take("<BIhH")))
@@ -207,7 +219,11 @@ class _Bodies:
         position = self.start + entry
         if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
-        self.code(body, position, position + size)
+        if lazy:
+            body.postpone(functools.partial(self.code, body, position, position + size))
+        else:
+            self.code(body, position, position + size)
+        return inputs
 
     def code(self, body: Body, position: int, end: int) -> None:
         decoder = Decoder(instruction_set(body.version), self.r.data, position, end, self.operands)
@@ -237,6 +253,8 @@ class _Bodies:
             items.append(Declared(string, self.string(body, string), elements, self.attributes(body, attributes)))
 
     def attributes(self, body: Body, count: int) -> list[Attribute]:
+        if not count:
+            return []
         found = []
         for _ in range(count):
             string, size = self.r.take("<IB")

@@ -62,6 +62,9 @@ class _Body:
     """Bytes of one body and the place of its input table."""
 
     def __init__(self, body: Body, encoder: Encoder) -> None:
+        if body.encoded is not None:
+            self.data, self.input_offset = body.encoded
+            return
         new = body.version >= (4, 2)
         out = [struct.pack("<I", len(body.strings))]
         out += [s.encode("utf-8", "surrogateescape") + b"\0" for s in body.strings]
