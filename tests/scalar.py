@@ -33,8 +33,8 @@ def bits_of(x, width):
     return x & ((1 << width) - 1)
 
 
-def round_to(x, t, sign=1.0):
-    """A fraction rounded to nearest even as a float type; ``sign`` is that of a zero."""
+def round_to(x, t, sign=1.0, mode="nearest"):
+    """A fraction rounded as a float type, to nearest even, up, down or to zero; ``sign`` is that of a zero."""
     precision, smallest, largest = FLOATS.get(t) or NARROW[t]
     if x == 0:
         return math.copysign(0.0, sign)
@@ -42,9 +42,14 @@ def round_to(x, t, sign=1.0):
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     exponent -= size < Fraction(2) ** exponent
     quantum = Fraction(2) ** (max(exponent, smallest) - precision + 1)
-    rounded = round(size / quantum) * quantum
+    steps = size / quantum
+    outward = mode == ("up" if x > 0 else "down")
+    rounded = (round(steps) if mode == "nearest" else math.ceil(steps) if outward else math.floor(steps)) * quantum
     if rounded >= Fraction(2) ** (largest + 1):
-        return math.inf if x > 0 else -math.inf
+        if mode != "nearest" and not outward:
+            rounded = Fraction(2) ** (largest + 1) - Fraction(2) ** (largest + 1 - precision)
+        else:
+            return math.inf if x > 0 else -math.inf
     return math.copysign(float(rounded), 1 if x > 0 else -1)
 
 

@@ -128,7 +128,9 @@ def test_line_map():
 
 # -- the section that says what an object calls ----------------------------------------------------------------
 
-PRIVATE = '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
+PRIVATE = (
+    '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.global_function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
+)
 
 
 def without_calls(data):

@@ -161,7 +161,8 @@ class Cluster:
         groups = bound.group_count
         count = min(groups, self.threads * PARTS_FOR_THREAD)
         ends = [groups * k // count for k in range(count + 1)]
-        parts = self.client.gather(self._submit(launch, list(itertools.pairwise(ends))))
+        # In order, so that of several errors the first is the one that a single machine would report.
+        parts = [f.result() for f in self._submit(launch, list(itertools.pairwise(ends)))]
         merge(self.program, launch, parts)
         return Outcome(bound.kernel.name, "".join(p.outcome.text for p in parts))
 
@@ -171,7 +172,7 @@ class Cluster:
         for launch in launches:
             self.program.bind(launch)
             futures += self._submit(launch, [None])
-        parts: list[Part] = self.client.gather(futures)
+        parts: list[Part] = [f.result() for f in futures]
         for launch, part in zip(launches, parts, strict=True):
             merge(self.program, launch, [part])
         return [p.outcome for p in parts]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from visa import types
 from visa.operands import SAT, General
 from visa.program import Instruction
-from visa.types import DF, UQ, DataType, F, Q
+from visa.types import DF, HF, UQ, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.core import (
     SEMANTICS,
@@ -25,41 +26,68 @@ from vsim.semantics.core import (
     semantics,
     source,
     sources_of,
+    step_by_mode,
+    to_odd,
+    two_sum,
 )  # fmt: skip
 
 
-def rounded_sum(a: Algebra, x: Lanes, y: Lanes) -> Lanes:
-    """x + y of doubles, rounded to odd, so that rounding to a narrower type afterwards rounds once."""
-    total = x + y
-    part = total - x
-    error = (x - (total - part)) + (y - part)
-    bits = a.bitcast(total, Q)
-    zero, one = a.const(0, Q), a.const(1, Q)
-    inexact = (error != a.const(0.0, DF)) & ((bits & one) == zero) & (error == error)
-    outward = (error > a.const(0.0, DF)) == (total > a.const(0.0, DF))
-    return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), DF)
-
-
 def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
-    """add, mul and mad of floats where the body changes the rounding mode of %cr0; None where nearest even holds."""
+    """add, mul and mad of floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
     args, a = instruction.args, m.algebra
     name = instruction.form.mnemonic
     names = ["src0", "src1", "src2"][: 3 if name == "mad" else 2]
-    if m.rounding() is None or not all(m.type_of(args[s]) is F for s in names) or m.type_of(args["dst"]) is not F or args["dst"].modifier == SAT:
+    t = m.type_of(args["dst"])
+    if m.rounding() is None or t not in (HF, F, DF) or not all(m.type_of(args[s]) is t for s in names) or args["dst"].modifier == SAT:
         return None
     count = args["exec"].size
     reads = [operand(m, args[s], count, DF) for s in names]
     store, mask = m.writer(args["dst"], count), mask_of(m, instruction)
 
     def write(value: Lanes, lanes: Mask) -> None:
-        store(flush(a, value, F, m.denormals(F)), lanes)
+        store(flush(a, value, t, m.denormals(t)), lanes)
 
     def step() -> None:
         x, y, *z = (read() for read in reads)
-        exact = rounded_sum(a, x, y) if name == "add" else x * y if name == "mul" else rounded_sum(a, x * y, z[0])
-        write(convert(a, exact, DF, F, rounding=m.rounding()), mask())
+        total, error = _with_error(a, name, x, y, z[0] if z else x)
+        rounding = m.rounding()
+        value = step_by_mode(a, total, error, DF, rounding) if t is DF else convert(a, to_odd(a, total, error), DF, t, rounding=rounding)
+        write(value, mask())
 
     return step
+
+
+def _lost(a: Algebra, x: Lanes, y: Lanes, product: Lanes) -> Lanes:
+    """What a rounded product of doubles lacks; of a tiny one, whose error is no double, the smallest double with its sign."""
+    lost = a.fma(x, y, a.negate(product))
+    zero, one, scale, least = (a.const(v, DF) for v in (0.0, 1.0, 2.0**600, 2.0**-1074))
+    swap = a.absolute(x) > a.absolute(y)
+    small, large = a.select(swap, y, x), a.select(swap, x, y)
+    more = a.select(a.absolute(large) < one, a.const(2.0**1000, DF), one)
+    scaled = a.fma(small * scale, large * more, a.negate(product * scale * more))
+    sign = a.select(scaled > zero, least, a.select(scaled < zero, a.negate(least), zero))
+    return a.select(a.absolute(product) < a.const(2.0**-900, DF), sign, lost)
+
+
+def _with_error(a: Algebra, name: str, x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
+    """The sum, product, or product and sum of doubles, rounded, and a double with the sign of the error."""
+    infinity = a.const(math.inf, DF)
+    if name == "add":
+        near, error = two_sum(a, x, y)
+    elif name == "mul":
+        near = x * y
+        error = _lost(a, x, y, near)
+    else:
+        near = a.fma(x, y, z)
+        # Scaled, so that the product does not overflow where the sum is in range.
+        scale = a.select(a.absolute(x * y) > a.const(2.0**1000, DF), a.const(2.0**-8, DF), a.const(1.0, DF))
+        product = x * scale * y
+        total, low = two_sum(a, product, z * scale)
+        rest, tiny = two_sum(a, low, _lost(a, x * scale, y, product))
+        error = (total - near * scale) + rest + tiny
+    # What is finite but rounds to infinity lies below it.
+    finite = (a.absolute(x) < infinity) & (a.absolute(y) < infinity) & (a.absolute(z) < infinity)
+    return near, a.select(finite & (a.absolute(near) == infinity), a.negate(near), error)
 
 
 @alu(arithmetic_type, "add")

@@ -91,7 +91,7 @@ def convert(a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: 
         return float_to_integer(a, x, source, target)
     if source.is_integer and target.is_integer and saturate:
         return saturate_integer(a, x, source, target)
-    if rounding is not None and target in (F, HF):
+    if rounding is not None and target in (F, HF, DF):
         return directed(a, x, source, target, rounding)
     if target is HF and source.is_integer:
         return a.cast(a.cast(x, F if source.size < 4 else DF), HF)
@@ -108,29 +108,64 @@ def saturate_integer(a: Algebra, x: Lanes, source: DataType, target: DataType) -
     return a.cast(x, target)
 
 
+def two_sum(a: Algebra, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded sum of doubles and its exact error."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def to_odd(a: Algebra, total: Lanes, error: Lanes) -> Lanes:
+    """A rounded double with its error, rounded to odd instead, so that rounding to a narrower type afterwards rounds once."""
+    bits = a.bitcast(total, Q)
+    zero, one = a.const(0, Q), a.const(1, Q)
+    inexact = (error != a.const(0.0, DF)) & ((bits & one) == zero) & (error == error)
+    outward = (error > a.const(0.0, DF)) == (total > a.const(0.0, DF))
+    return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), DF)
+
+
+def halves(a: Algebra, x: Lanes, source: DataType) -> tuple[Lanes, Lanes]:
+    """A 64-bit integer as the sum of two doubles."""
+    low = x & a.const(0xFFFFFFFF, source)
+    return a.cast(x - low, DF), a.cast(low, DF)
+
+
 def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Lanes) -> Lanes:
-    """Round to F or HF in the mode of %cr0, from a type that df holds exactly (64-bit integers lose what df loses)."""
+    """Round to a float type in the mode of %cr0."""
+    if source.is_integer and source.size == 8:
+        total, error = two_sum(a, *halves(a, x, source))
+        if target is DF:
+            return step_by_mode(a, total, error, DF, rounding)
+        x, source = to_odd(a, total, error), DF
     wide = x if source is DF else a.cast(x, DF)
+    if target is DF:
+        return wide
     near = a.cast(wide, target)
-    back = a.cast(near, DF)
-    word = types.UD if target is F else UW
-    bits, one, sign = a.bitcast(near, word), a.const(1, word), a.const(1 << (word.bits - 1), word)
-    zero = a.const(0.0, DF)
-    negative = a.bitcast(wide, UQ) >= a.const(1 << 63, UQ)
+    return step_by_mode(a, near, wide - a.cast(near, DF), target, rounding, wide)
+
+
+def step_by_mode(a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Lanes, sign_of: Lanes | None = None) -> Lanes:
+    """The result in the mode of %cr0, given the nearest one and a double that has the sign of what it lacks.
+
+    ``sign_of``: doubles with the signs of the exact results, for those that round to zero.
+    """
+    word = {DF: UQ, F: types.UD, HF: UW}[t]
+    one, sign, none = a.const(1, word), a.const(1 << (word.bits - 1), word), a.const(0, word)
+    bits, zero = a.bitcast(near, word), a.const(0.0, DF)
     magnitude = bits & ~sign
-    bigger = a.bitcast((magnitude + one) | a.select(negative, sign, a.const(0, word)), target)
-    smaller = a.bitcast((magnitude - one) | a.select(negative, sign, a.const(0, word)), target)
-    too_big, too_small = a.absolute(back) > a.absolute(wide), a.absolute(back) < a.absolute(wide)
-    towards_zero = a.select(too_big, smaller, near)
-    away = a.select(too_small, bigger, near)
-    up = a.select(negative, towards_zero, away)
-    down = a.select(negative, away, towards_zero)
+    exact = a.bitcast(sign_of, UQ) >= a.const(1 << 63, UQ) if sign_of is not None else bits >= sign
+    negative = a.select(magnitude == none, a.mask_to_int(exact, word), a.mask_to_int(bits >= sign, word)) != none
+    outward, inward = (a.bitcast(m | (bits & sign), t) for m in (magnitude + one, magnitude - one))
+    too_small, too_big = (
+        a.select(negative, a.mask_to_int(p, word), a.mask_to_int(q, word)) != none for p, q in ((error < zero, error > zero), (error > zero, error < zero))
+    )
+    towards_zero, away = a.select(too_big, inward, near), a.select(too_small, outward, near)
+    up, down = a.select(negative, towards_zero, away), a.select(negative, away, towards_zero)
 
     def mode(number: int) -> Mask:
         return rounding == a.const(number, types.UD)
 
-    result = a.select(mode(1), up, a.select(mode(2), down, a.select(mode(3), towards_zero, near)))
-    return a.select((wide == wide) & (wide != zero), result, near)
+    return a.select(mode(1), up, a.select(mode(2), down, a.select(mode(3), towards_zero, near)))
 
 
 # -- operands --------------------------------------------------------------------------------------------------
