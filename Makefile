@@ -2,7 +2,7 @@
 # make test    tests, linter and type checker
 # make bench   measures against other tools and writes docs/performance.md
 # make docs    writes docs/instructions and docs/fidelity.md out of the table
-# make fuzz    compares the engines on thousands of generated programs
+# make fuzz    compares the engines with each other and with models on thousands of generated programs
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
@@ -29,6 +29,7 @@ bench: $(STAMP)
 
 fuzz: $(STAMP)
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate_instructions.py

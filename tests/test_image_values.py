@@ -378,56 +378,43 @@ def test_typed_status():
 # -- blocks and the graphics pipeline --------------------------------------------------------------------------
 
 
-@CHECKED
-@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (4, 8), (16, 2), (3, 3)]))
-def test_media_blocks(x, y, size):
-    """Rows of bytes: reads beyond the rim repeat it, writes there do nothing. Rows are padded to a power of two of at least four."""
+def check_block(x, y, size, platform, lines, seed):
+    """Load and store of a block of bytes: reads beyond the rim repeat it, writes there do nothing. Rows are padded to a power of two of at least four."""
     width, height = size
     pitch = max(4, 1 << (width - 1).bit_length())
-    original = np.random.default_rng(3).integers(0, 255, (6, 11, 1)).astype("u1")
+    original = np.random.default_rng(seed).integers(0, 255, (6, 11, 1)).astype("u1")
     payload = np.arange(pitch * height, dtype="u1")
     columns, rows = [max(0, min(10, x + c)) for c in range(width)], [max(0, min(5, y + r)) for r in range(height)]
+    wanted = original.copy()
+    for r, c in itertools.product(range(height), range(width)):
+        if 0 <= y + r < 6 and 0 <= x + c < 11:
+            wanted[y + r, x + c] = payload[r * pitch + c]
     for engine in ENGINES:
         image = original.copy()
-        probe = probe_with(image, None, format="r_u8")
-        probe.variable("FOUND", "ub", np.full(pitch * height, 7))
-        probe.variable("DATA", "ub", payload)
-        probe.lines += [
-            f"{op}.nomod ({width},{height}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud {v}.0" for op, v in (("media_ld", "FOUND"), ("media_st", "DATA"))
-        ]
-        found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
-        assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
-        wanted = original.copy()
-        for r, c in itertools.product(range(height), range(width)):
-            if 0 <= y + r < 6 and 0 <= x + c < 11:
-                wanted[y + r, x + c] = payload[r * pitch + c]
-        assert np.array_equal(image, wanted), engine
-
-
-@CHECKED
-@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]))
-def test_tiles(x, y, size):
-    """The LSC messages for the same, with the place in registers; compression hints do nothing."""
-    width, height = size
-    pitch = max(4, 1 << (width - 1).bit_length())
-    original = np.random.default_rng(4).integers(0, 255, (6, 11, 1)).astype("u1")
-    payload = np.arange(pitch * height, dtype="u1")
-    columns, rows = [max(0, min(10, x + c)) for c in range(width)], [max(0, min(5, y + r)) for r in range(height)]
-    for engine in ENGINES:
-        image = original.copy()
-        probe = probe_with(image, None, format="r_u8", platform="dg2")
+        probe = probe_with(image, None, format="r_u8", platform=platform)
         for n, t, v in (("FOUND", "ub", np.full(pitch * height, 7)), ("DATA", "ub", payload), ("X", "d", [x] * LANES), ("Y", "d", [y] * LANES)):
             probe.variable(n, t, v)
-        probe.lines += [f"lsc_load_block2d.tgm (M1_NM, 1) FOUND:{width}x{height} bti(0x2)[X,Y]:a32",
-                        f"lsc_ccs_update.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32",
-                        f"lsc_store_block2d.tgm (M1_NM, 1) bti(0x2)[X,Y]:a32 DATA:{width}x{height}"]  # fmt: skip
+        probe.lines += lines
         found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
         assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
-        wanted = original.copy()
-        for r, c in itertools.product(range(height), range(width)):
-            if 0 <= y + r < 6 and 0 <= x + c < 11:
-                wanted[y + r, x + c] = payload[r * pitch + c]
         assert np.array_equal(image, wanted), engine
+
+
+@CHECKED
+@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (4, 8), (16, 2), (3, 3)]), st.integers(0, 99))
+def test_media_blocks(x, y, size, seed):
+    place = f"({size[0]},{size[1]}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud"
+    check_block(x, y, size, "tgllp", [f"media_ld.nomod {place} FOUND.0", f"media_st.nomod {place} DATA.0"], seed)
+
+
+@CHECKED
+@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]), st.integers(0, 99))
+def test_tiles(x, y, size, seed):
+    """The LSC messages for the same, with the place in registers; compression hints do nothing."""
+    tile, place = f"{size[0]}x{size[1]}", "bti(0x2)[X,Y]:a32"
+    lines = [f"lsc_load_block2d.tgm (M1_NM, 1) FOUND:{tile} {place}", f"lsc_ccs_update.tgm (M1, {LANES}) {place} DATA:d32",
+             f"lsc_store_block2d.tgm (M1_NM, 1) {place} DATA:{tile}"]  # fmt: skip
+    check_block(x, y, size, "dg2", lines, seed)
 
 
 @CHECKED

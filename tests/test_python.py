@@ -33,7 +33,7 @@ def test_scalars_take_the_declared_type(program, engine):
         (lambda d, c: [d, c, 2.5], r"argument 2 \('n'\) is int: 2.5 does not fit"), (lambda d, c: [d, c, 1 << 40], r"argument 2 \('n'\) is int: .* does not fit"),
         (lambda d, c: [d, c, [1, 2]], r"argument 2 \('n'\) is a int, which has 1 elements, found 2"), (lambda d, c: [d, c, "x"], r"argument 2 \('n'\) cannot be a str"),
         (lambda d, c: [d[::2], c, 1], r"argument 0 \('data'\) is an array that is not contiguous"), (lambda d, c: [d, c], "takes 3 arguments, the launch has 2"),
-        (lambda d, c: [d, c, 1, 2], "takes 3 arguments, the launch has 4"), (lambda d, c: [d, np.float64(1), 1, ], None),
+        (lambda d, c: [d, c, 1, 2], "takes 3 arguments, the launch has 4"),
         (lambda d, c: [5, c, 1], r"argument 0 \('data'\) is a pointer"), (lambda d, c: [d, np.zeros(3, "f4"), 1], r"argument 1 \('change'\) must be a scalar"),
         (lambda d, c: [d, np.int32(1), 1], r"argument 1 \('change'\) has 8 bytes, the launch gives 4"),
         (lambda d, c: [d, c, vsim.Sampler()], r"argument 2 \('n'\) must be a scalar, the launch gives a sampler"),
@@ -41,9 +41,6 @@ def test_scalars_take_the_declared_type(program, engine):
 )  # fmt: skip
 def test_what_does_not_fit_is_named(program, args, message):
     data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
-    if message is None:
-        program.launch("scale", 8, 8, args(data, change))
-        return
     with pytest.raises(LaunchError, match=message):
         program.launch("scale", 8, 8, args(data, change))
     assert (data == 1).all()
