@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+import struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,17 @@ from vsim.abi import Interface
 from vsim.launch import SCALAR_TYPES, Argument, BufferArg, ImageArg, LocalArg, SamplerArg, ScalarArg, scalar_bytes
 
 _IMAGE_TYPES = {"float32": "f32", "float16": "f16", "uint8": "u8", "uint16": "u16", "uint32": "u32", "int8": "i8", "int16": "i16", "int32": "i32"}
+_CODES = {"i1": "<b", "u1": "<B", "i2": "<h", "u2": "<H", "i4": "<i", "u4": "<I", "i8": "<q", "u8": "<Q", "f2": "<e", "f4": "<f", "f8": "<d"}
 _CHANNELS = {1: "r", 2: "rg", 4: "rgba"}
+
+
+class _Rule(NamedTuple):
+    """An argument by value: whether it is local memory, its type and number of elements if the kernel says, and its bytes."""
+
+    local: bool
+    type: str
+    elements: int
+    size: int
 
 
 class Arguments:
@@ -24,6 +35,7 @@ class Arguments:
 
     def __init__(self, interface: Interface) -> None:
         self.interface = interface
+        self.rules: dict[int, _Rule] = {}
 
     def fail(self, index: int, message: str, hint: str = "") -> LaunchError:
         return LaunchError(Diagnostic("S003", f"kernel '{self.interface.name}': {self.interface.describe(index)} {message}", Span("<launch>", 0), hint))
@@ -36,11 +48,11 @@ class Arguments:
             return self._array(index, value)
         if isinstance(value, (np.generic, np.ndarray)):
             return ScalarArg(value.tobytes())
-        size, is_local = self._declared(index)
-        if is_local and isinstance(value, int):
+        rule = self._rule(index)
+        if rule.local and isinstance(value, int):
             return LocalArg(value)
         if isinstance(value, (int, float, bool, list, tuple)):
-            return ScalarArg(self._scalar(index, value, size))
+            return ScalarArg(self._scalar(index, value, rule))
         raise self.fail(
             index, f"cannot be a {type(value).__name__}", "pass a numpy array, a number, a numpy scalar (also of a structured dtype), Image or Sampler"
         )
@@ -56,32 +68,44 @@ class Arguments:
             raise self.fail(index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint)
         return ImageArg(array, f"{channels}_{kind}")
 
-    def _declared(self, index: int) -> tuple[int, bool]:
-        """Bytes of an argument by value, and whether it is local memory (4 bytes where the image says nothing)."""
-        for e in self.interface.entries:
-            if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer"):
-                return e.size or 4, e.tree.get("addrmode") == "slm"
-        return 4, False
+    def _rule(self, index: int) -> _Rule:
+        """What an argument by value is: as the kernel declares it, else as many bytes as the payload has for it (4 where nothing is said)."""
+        rule = self.rules.get(index)
+        if rule is None:
+            entry = next((e for e in self.interface.entries if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer")), None)
+            size, is_local = (entry.size or 4, entry.tree.get("addrmode") == "slm") if entry else (4, False)
+            declared = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.interface.argument_types.get(index, ""))
+            if declared and declared[1] in SCALAR_TYPES:
+                rule = _Rule(is_local, declared[1], int(declared[2] or 1), int(declared[3]))
+            else:
+                rule = _Rule(is_local, "", 0, size)
+            self.rules[index] = rule
+        return rule
 
-    def _scalar(self, index: int, value: Any, size: int) -> bytes:
+    def _scalar(self, index: int, value: Any, rule: _Rule) -> bytes:
         """Numbers as bytes: of the type that the kernel declares, else as Python types suggest."""
-        declared = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.interface.argument_types.get(index, ""))
+        if rule.elements == 1:
+            try:
+                return struct.pack(_CODES[SCALAR_TYPES[rule.type]], value)
+            except (struct.error, OverflowError):
+                pass  # The long way takes what C takes, and says what is wrong.
         numbers = list(value) if isinstance(value, (list, tuple)) else [value]
-        if declared and declared[1] in SCALAR_TYPES:
-            name, count, total = declared[1], int(declared[2] or 1), int(declared[3])
-            if len(numbers) != count:
-                raise self.fail(index, f"is a {name}{declared[2]}, which has {count} elements, found {len(numbers)}")
-        else:
-            name, total = (
-                ("f64" if size == 8 else "f16" if size == 2 else "f32") if any(isinstance(n, float) for n in numbers) else f"i{8 * size // len(numbers)}",
-                size,
-            )
-            name = name if name in SCALAR_TYPES else "i32"
-        integer = np.dtype(SCALAR_TYPES[name]).kind != "f"
-        # An unsigned number may be given for a signed argument of its width and the other way round, as C does.
-        bits = 8 * np.dtype(SCALAR_TYPES[name]).itemsize
-        held = [n - (1 << bits) if integer and isinstance(n, int) and 1 << bits - 1 <= n < 1 << bits and SCALAR_TYPES[name][0] == "i" else n for n in numbers]
+        name = rule.type
+        if rule.elements and len(numbers) != rule.elements:
+            raise self.fail(index, f"is {self._shown(index, name)}, which has {rule.elements} elements, found {len(numbers)}")
+        if not name:
+            each = rule.size // max(1, len(numbers))
+            real = any(isinstance(n, float) for n in numbers)
+            name = {(2, True): "f16", (8, True): "f64", (1, False): "i8", (2, False): "i16", (8, False): "i64"}.get((each, real), "f32" if real else "i32")
+        dtype = np.dtype(SCALAR_TYPES[name])
+        if dtype.kind == "i":
+            # An unsigned number may be given for a signed argument of its width, as in C.
+            bits = 8 * dtype.itemsize
+            numbers = [n - (1 << bits) if isinstance(n, int) and 1 << bits - 1 <= n < 1 << bits else n for n in numbers]
         try:
-            return scalar_bytes(held, name, "<launch>").ljust(total, b"\0")
+            return scalar_bytes(numbers, name, "<launch>").ljust(rule.size, b"\0")
         except LaunchError as error:
-            raise self.fail(index, f"is {self.interface.argument_types.get(index, name).partition(';')[0]}: {error.diagnostics[0].message}") from None
+            raise self.fail(index, f"is {self._shown(index, name)}: {error.diagnostics[0].message}") from None
+
+    def _shown(self, index: int, name: str) -> str:
+        return self.interface.argument_types.get(index, name).partition(";")[0]

@@ -45,6 +45,7 @@ class Program:
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
         self.interfaces: dict[str, Interface] = {}
+        self.arguments: dict[str, Arguments] = {}
         self.native: Any = None
         self.running = threading.Lock()
         for section in image.data:
@@ -145,7 +146,9 @@ class Program:
                 place; Python and numpy scalars, lists for vectors, and arrays of shape () with a structured dtype are passed by value; an int
                 where the kernel wants local memory is its size.
         """
-        arguments = Arguments(self.interface(kernel))
+        arguments = self.arguments.get(kernel)
+        if arguments is None:
+            arguments = self.arguments[kernel] = Arguments(self.interface(kernel))
         values = [arguments.argument(n, a) for n, a in enumerate(args)]
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
