@@ -145,8 +145,8 @@ class Body:
     encoded: tuple[bytes, int] | None = field(default=None, repr=False, compare=False)
     """The bytes of the body and the place of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a linker. Who changes the body clears it."""
 
-    pending: Callable[[], None] | None = field(default=None, repr=False, compare=False)
-    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does."""
+    pending: Callable[[Body], None] | None = field(default=None, repr=False, compare=False)
+    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the body, so that no cycle arises."""
 
     if not TYPE_CHECKING:
 
@@ -155,10 +155,10 @@ class Body:
             if pending is None:
                 raise AttributeError(f"a body has no '{name}'")
             self.instructions, self.pending = [], None
-            pending()
+            pending(self)
             return self.instructions
 
-    def postpone(self, fill: Callable[[], None]) -> None:
+    def postpone(self, fill: Callable[[Body], None]) -> None:
         """Leave the instructions to a function that fills them."""
         del self.instructions
         self.pending = fill

@@ -103,7 +103,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         if calls is not None:
             found.calls[id(body)] = calls[number]
             if numbers and body.pending:
-                body.pending = partial(_fill, body, body.pending, numbers)
+                body.pending = partial(_fill, body.pending, numbers)
         else:
             _number(body, numbers)
     return found
@@ -114,6 +114,6 @@ def _number(body: Body, lines: list[int]) -> None:
         i.line = line
 
 
-def _fill(body: Body, fill: Callable[[], None], lines: list[int]) -> None:
-    fill()
+def _fill(fill: Callable[[Body], None], lines: list[int], body: Body) -> None:
+    fill(body)
     _number(body, lines)

@@ -220,12 +220,12 @@ class _Bodies:
         if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
         if lazy:
-            body.postpone(functools.partial(self.code, body, position, position + size))
+            body.postpone(functools.partial(self.code, position, position + size))
         else:
-            self.code(body, position, position + size)
+            self.code(position, position + size, body)
         return inputs
 
-    def code(self, body: Body, position: int, end: int) -> None:
+    def code(self, position: int, end: int, body: Body) -> None:
         decoder = Decoder(instruction_set(body.version), self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
         try:
