@@ -14,7 +14,6 @@ from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink import link
 from vsim.abi import bind
-from vsim.arguments import Arguments
 from vsim.launch import Launch
 from vsim.llvm_engine import compiler, engine, native
 from vsim.program import Program
@@ -51,7 +50,7 @@ def main() -> None:
     np.save(path, work.args[work.result])
     report = {"first": first, "times": [once() for _ in range(int(repeats))], "instructions": len(program.image.module.kernels[0].instructions)}
     if which == "llvm":
-        arguments = [Arguments(program.interface(kernel)).argument(n, a) for n, a in enumerate(work.args)]
+        arguments = program.convert(kernel, work.args)
         report["compile"] = min(compile_milliseconds(program, Launch(kernel, work.global_size, work.local_size, (0, 0, 0), arguments)) for _ in range(3))
     print(json.dumps(report))
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 from conftest import build_text
-from scalar import DTYPES
+from scalar import DTYPES, encode
 
+from visa.platforms import find
 from vsim.program import Program
 
 LANES = 16
@@ -22,11 +23,24 @@ class Probe:
         self.buffers, self.arguments, self.attributes, self.subroutines, self.functions = {}, [], [], [], []
 
     def variable(self, name, t, values):
-        """Declare a variable of a type; ``values`` are its bytes or elements, padded to whole registers."""
-        data = np.frombuffer(values if isinstance(values, bytes) else np.asarray(values, DTYPES[t]).tobytes(), np.uint8)
+        """Declare a variable of a type; ``values`` are its bytes or its numbers, padded to whole registers."""
+        data = np.frombuffer(values if isinstance(values, bytes) else b"".join(encode(x, t) for x in values), np.uint8)
         data = np.concatenate([data, np.zeros(-data.size % 64, np.uint8)])
         self.variables[name] = (t, data)
         return name
+
+    def fill(self, **variables):
+        """Declare variables given as type and values."""
+        for name, (t, values) in variables.items():
+            self.variable(name, t, values)
+
+    def addresses(self, name, buffer, offsets):
+        """A variable with the addresses of places in a buffer, one for each lane."""
+        self.fill(**{name: ("uq", [0] * self.lanes), f"{name}_OFFSETS": ("uq", offsets)})
+        half, grf = self.lanes // 2, find(self.platform).grf_size
+        for lane in (0, half):
+            place = f"({lane * 8 // grf},0)"
+            self.lines.append(f"add (M{1 + lane // 4}_NM, {half}) {name}{place}<1> {name}_OFFSETS{place}<1;1,0> {buffer}(0,0)<0;1,0>")
 
     def buffer(self, name, contents):
         """A buffer of bytes: a pointer of this name, and the surface T8 for the first, T9 for the second, ..."""

@@ -305,9 +305,7 @@ def test_surfaces_are_chosen_at_run_time(which, running):
     for name in ("FIRST", "SECOND"):
         probe.buffer(name, bytes([len(name)] * 64))
     probe.declarations += [".decl T10 v_type=T num_elts=1", ".decl NUMBER v_type=G type=ud num_elts=1"]
-    probe.variable("OFFSETS", "ud", range(0, 64, 4))
-    probe.variable("FOUND", "ud", [7] * 16)
-    probe.variable("BACK", "ud", [7])
+    probe.fill(OFFSETS=("ud", range(0, 64, 4)), FOUND=("ud", [7] * 16), BACK=("ud", [7]))
     probe.lines += [f"mov (M1_NM, 1) NUMBER(0,0)<1> {2 + which}:ud", "movs (M1_NM, 1) T10(0) NUMBER(0,0)<0;1,0>", "gather_scaled.1 (M1, 16) T10 0:ud OFFSETS.0 FOUND.0",
                     "movs (M1_NM, 1) BACK(0,0)<1> T10(0)"]  # fmt: skip
     wanted = [(5, 6)[which] if running >> i & 1 else 7 for i in range(16)]

@@ -213,8 +213,7 @@ def test_media_forms(data, pixels):
     u, v = ([f32(random.uniform(-0.5, 1.5)) for _ in range(pixels)] for _ in range(2))
     x, y = [random.randrange(-1, 8) for _ in range(pixels)], [random.randrange(-1, 6) for _ in range(pixels)]
     probe = probe_with(image, sampler, 1)
-    for n, t, values in (("U", "f", u), ("V", "f", v), ("X", "d", x), ("Y", "d", y), ("SAMPLED", "f", [-7.0] * 64), ("LOADED", "f", [-7.0] * 64)):
-        probe.variable(n, t, values)
+    probe.fill(U=("f", u), V=("f", v), X=("d", x), Y=("d", y), SAMPLED=("f", [-7.0] * 64), LOADED=("f", [-7.0] * 64))
     probe.lines += [f"sample.RGBA ({pixels}) S0 T8 U.0 V.0 %null.0 SAMPLED.0", f"load.RGBA ({pixels}) T8 X.0 Y.0 %null.0 LOADED.0"]
     for engine in ENGINES:
         found = probe.run(engine)
@@ -268,13 +267,7 @@ def test_typed_reads_and_writes(platform, what, data):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, running, platform=platform)
-        for n, t, v in (
-            ("X", "d", [p[0] for p in places]),
-            ("Y", "d", [p[1] for p in places]),
-            ("DATA", "f", values[0] + values[1]),
-            ("FOUND", "f", [-7.0] * LANES * 4),
-        ):
-            probe.variable(n, t, v)
+        probe.fill(X=("d", [p[0] for p in places]), Y=("d", [p[1] for p in places]), DATA=("f", values[0] + values[1]), FOUND=("f", [-7.0] * LANES * 4))
         probe.lines += [typed_lines(platform, "read"), typed_lines(platform, what)]
         found = probe.run(engine)["FOUND"].reshape(4, LANES)
         wanted = original.copy()
@@ -301,8 +294,7 @@ def test_formats(format):
     image = random.integers(0, 100, (5, 7, channels)).astype(dtype)
     image[0, 0, 0] = np.iinfo(dtype).max if dtype != "f4" else -1.5
     probe = probe_with(image, None, format=format)
-    probe.variable("X", "d", range(LANES))
-    probe.variable("Y", "d", [0] * LANES)
+    probe.fill(X=("d", range(LANES)), Y=("d", [0] * LANES))
     kind = "f" if "f32" in format or "norm" in format else "d"
     probe.variable("FOUND", kind, [0] * LANES * 4)
     probe.lines.append(typed_lines("tgllp", "read"))
@@ -348,14 +340,9 @@ def test_typed_atomics(form, data):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, running, format="r_f32" if whole else "r_u32", platform=platform)
-        for n, t, v in (
-            ("X", "d", [p[0] for p in places]),
-            ("Y", "d", [p[1] for p in places]),
-            ("A", "ud", b"".join(first)),
-            ("B", "ud", b"".join(second)),
-            ("OLD", "ud", [7] * LANES),
-        ):
-            probe.variable(n, t, v)
+        probe.fill(
+            X=("d", [p[0] for p in places]), Y=("d", [p[1] for p in places]), A=("ud", b"".join(first)), B=("ud", b"".join(second)), OLD=("ud", [7] * LANES)
+        )
         if platform == "tgllp":
             a, b = ("B", "A") if swap else ("A", "%null")
             probe.lines.append(f"{name} (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 {a}.0 {b}.0 OLD.0")
@@ -369,8 +356,7 @@ def test_typed_atomics(form, data):
 def test_typed_status():
     """Bit i says that lane i's element lies in the image."""
     probe = probe_with(image_of(Random(1), 2), platform="dg2")
-    for n, v in (("X", [0, 6, 7, -1, 3, 3, 3, 3]), ("Y", [0, 4, 0, 0, 5, -1, 2, 4]), ("FOUND", [7] * 8)):
-        probe.variable(n, "d", v)
+    probe.fill(X=("d", [0, 6, 7, -1, 3, 3, 3, 3]), Y=("d", [0, 4, 0, 0, 5, -1, 2, 4]), FOUND=("d", [7] * 8))
     probe.lines.append(f"lsc_load_status.tgm (M1, {LANES}) FOUND:d32 bti(0x2)[X,Y]:a32")
     assert all(probe.run(engine)["FOUND"][0] == 0b11000011 for engine in ENGINES)
 
@@ -392,8 +378,7 @@ def check_block(x, y, size, platform, lines, seed):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, format="r_u8", platform=platform)
-        for n, t, v in (("FOUND", "ub", np.full(pitch * height, 7)), ("DATA", "ub", payload), ("X", "d", [x] * LANES), ("Y", "d", [y] * LANES)):
-            probe.variable(n, t, v)
+        probe.fill(FOUND=("ub", np.full(pitch * height, 7)), DATA=("ub", payload), X=("d", [x] * LANES), Y=("d", [y] * LANES))
         probe.lines += lines
         found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
         assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
@@ -500,19 +485,9 @@ def test_raw_messages_do_what_their_twins_do(case, running, places, seed):
         for engine in ENGINES:
             probe = Probe(platform, 16, running | 1)
             probe.buffer("MEM", memory)
-            for n, t, v in (
-                ("OFFSETS", "ud", [16 * p for p in places]),
-                ("WIDE", "uq", [16 * p for p in places]),
-                ("PLACES", "uq", [0] * 16),
-                ("DATA", "ud", payload),
-                ("FOUND", "ud", bytes(256)),
-            ):
-                probe.variable(n, t, v)
-            probe.lines += [
-                "add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
-                "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>",
-                *line.split("\n"),
-            ]
+            probe.fill(OFFSETS=("ud", [16 * p for p in places]), DATA=("ud", payload), FOUND=("ud", bytes(256)))
+            probe.addresses("PLACES", "MEM", [16 * p for p in places])
+            probe.lines += line.split("\n")
             found = probe.run(engine)
             results.append((bytes(found["MEM"]), bytes(found["FOUND"])))
     assert len(set(results)) == 1, raw

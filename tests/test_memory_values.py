@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from probe import Probe
 from test_values import CHECKED, ENGINES, RUNNING, numbers
 
+from visa.platforms import find
+
 SPACE = 4096
-GRF = {"xehp": 32, "dg2": 32, "pvc": 64, "bmg": 64}
 
 
 @dataclass
@@ -63,24 +64,20 @@ GATHERS += [Gather(f"lsc_load_quad:d32.{c}", f"lsc_store_quad:d32.{c}", 4, 4, [4
 GATHERS += [Gather("lsc_load:d32", "lsc_store_uncompressed:d32", 4, 4, [0], "lsc flat", "dg2")]
 
 
-def message(g, op, offset, immediate):
-    """The line, and those that make its addresses."""
+def message(g, op, shift):
+    """The line of a message; ``shift`` is its global or immediate offset."""
     mask = f"(M1, {g.lanes})"
     if g.where == "surface":
-        return [], f"{op} {mask} T8 {offset}:ud OFFSETS.0 DATA.0"
+        return f"{op} {mask} T8 {shift}:ud OFFSETS.0 DATA.0"
     if g.where == "offsets":
-        return [], f"{op} {mask} T8 OFFSETS.0 DATA.0"
+        return f"{op} {mask} T8 OFFSETS.0 DATA.0"
     if g.where == "base":
-        return [], f"{op} {mask} MEM(0,0)<0;1,0> WIDE.0 DATA.0"
-    half = g.lanes // 2
-    wide = [f"add (M{1 + k * half // 4}_NM, {half}) ADDRESSES(0,{0})<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>" if not k else
-            f"add (M{1 + half // 4}_NM, {half}) ADDRESSES({half * 8 // GRF[g.platform]},0)<1> WIDE({half * 8 // GRF[g.platform]},0)<1;1,0> MEM(0,0)<0;1,0>"
-            for k in range(2)]  # fmt: skip
+        return f"{op} {mask} MEM(0,0)<0;1,0> ADDRESSES_OFFSETS.0 DATA.0"
     if g.where == "flat":
-        return wide, f"{op} {mask} ADDRESSES.0 DATA.0"
+        return f"{op} {mask} ADDRESSES.0 DATA.0"
     name, _, data = op.partition(":")
-    place = f"bti(0x2)[OFFSETS+{immediate:#x}]:a32" if "surface" in g.where else f"flat[ADDRESSES+{immediate:#x}]:a64"
-    return wide, f"{name}.ugm {mask} DATA:{data} {place}" if "load" in name else f"{name}.ugm {mask} {place} DATA:{data}"
+    place = f"bti(0x2)[OFFSETS+{shift:#x}]:a32" if "surface" in g.where else f"flat[ADDRESSES+{shift:#x}]:a64"
+    return f"{name}.ugm {mask} DATA:{data} {place}" if "load" in name else f"{name}.ugm {mask} {place} DATA:{data}"
 
 
 @pytest.mark.parametrize("g", GATHERS, ids=str)
@@ -95,17 +92,16 @@ def test_gathers_and_scatters(g, store, data):
     places = [random.randrange(slots) for _ in range(g.lanes)] if not store else random.sample(range(slots), g.lanes)
     shift = data.draw(st.sampled_from([0, 16, 64]))
     offsets = [p * (span if g.unit == 1 else 1) for p in places]
-    step = -(-g.lanes * g.register // GRF[g.platform]) * GRF[g.platform]
+    grf = find(g.platform).grf_size
+    step = -(-g.lanes * g.register // grf) * grf
     payload, memory = random.randbytes(step * len(g.parts)), random.randbytes(SPACE)
     running = data.draw(st.integers(0, (1 << g.lanes) - 1)) | 1
     probe = Probe(g.platform, g.lanes, running)
     probe.buffer("MEM", memory)
-    probe.variable("OFFSETS", "ud", offsets)
-    probe.variable("WIDE", "uq", offsets)
-    probe.variable("ADDRESSES", "uq", [0] * g.lanes)
-    probe.variable("DATA", "ud", payload)
-    before, line = message(g, g.store if store else g.load, shift, shift)
-    probe.lines += [*before, line]
+    probe.fill(OFFSETS=("ud", offsets), DATA=("ud", payload))
+    probe.addresses("ADDRESSES", "MEM", offsets)
+    line = message(g, g.store if store else g.load, shift)
+    probe.lines.append(line)
     registers, space = bytearray(payload), bytearray(memory)
     shift = shift * g.unit if g.where in ("surface",) or g.where.startswith("lsc") else 0
     for k, part in enumerate(g.parts):
@@ -128,8 +124,7 @@ def test_of_lanes_that_store_to_one_address_the_highest_wins(data):
     running = data.draw(RUNNING)
     probe = Probe(running=running)
     probe.buffer("MEM", bytes(64))
-    probe.variable("OFFSETS", "ud", [4 * p for p in places])
-    probe.variable("DATA", "ud", range(1, 17))
+    probe.fill(OFFSETS=("ud", [4 * p for p in places]), DATA=("ud", range(1, 17)))
     probe.lines.append("scatter_scaled.4 (M1, 16) T8 0:ud OFFSETS.0 DATA.0")
     wanted = [0] * 16
     for i, p in enumerate(places):
@@ -156,14 +151,9 @@ def test_local_memory(data):
     for platform, lines in messages.items():
         probe = Probe(platform)
         probe.attributes.append(".kernel_attr SLMSize=1")
-        for name, t, v in (
-            ("TO", "ud", [4 * x for x in to]),
-            ("BACK", "ud", [4 * x for x in back]),
-            ("SHORT", "uw", [4 * x for x in back]),
-            ("DATA", "ud", values),
-            ("FOUND", "ud", [7] * 16),
-        ):
-            probe.variable(name, t, v)
+        probe.fill(
+            TO=("ud", [4 * x for x in to]), BACK=("ud", [4 * x for x in back]), SHORT=("uw", [4 * x for x in back]), DATA=("ud", values), FOUND=("ud", [7] * 16)
+        )
         probe.lines += lines
         assert all(probe.run(engine)["FOUND"].tolist() == wanted for engine in ENGINES), platform
 
@@ -188,8 +178,7 @@ def test_blocks(block, data):
         memory, payload = random.randbytes(SPACE), random.randbytes(size)
         probe = Probe(platform)
         probe.buffer("MEM", memory)
-        probe.variable("PLACE", "uq", [0])
-        probe.variable("DATA", "ud", payload + bytes(-size % 4))
+        probe.fill(PLACE=("uq", [0]), DATA=("ud", payload + bytes(-size % 4)))
         name, _, shape = op.partition(":")
         if where == "surface":
             line = f"{op} T8 {at}:ud DATA.0"
@@ -221,8 +210,7 @@ def test_strided(data):
     probe = Probe("dg2", running=running)
     probe.buffer("MEM", memory)
     probe.buffer("COPY", memory)
-    for name, t, v in (("FIRST", "uq", [0]), ("SECOND", "uq", [0]), ("DATA", "ud", payload), ("FOUND", "ud", [7] * 16)):
-        probe.variable(name, t, v)
+    probe.fill(FIRST=("uq", [0]), SECOND=("uq", [0]), DATA=("ud", payload), FOUND=("ud", [7] * 16))
     probe.lines += [f"add (M1_NM, 1) FIRST(0,0)<1> MEM(0,0)<0;1,0> {base}:ud", f"add (M1_NM, 1) SECOND(0,0)<1> COPY(0,0)<0;1,0> {base}:ud",
                     f"lsc_load_strided.ugm (M1, 16) FOUND:d32 flat[FIRST,{pitch}]:a64", f"lsc_store_strided.ugm (M1, 16) flat[SECOND,{pitch}]:a64 DATA:d32"]  # fmt: skip
     words, wanted = list(struct.unpack(f"<{SPACE // 4}I", memory)), [7] * 16
@@ -256,10 +244,7 @@ def test_matrices(data, shape):
     payload = random.randbytes(each * blocks)
     probe = Probe("pvc")
     probe.buffer("MEM", memory)
-    probe.variable("PLACE", "uq", [0])
-    probe.variable("WHERE", "d", [x, y])
-    probe.variable("DATA", "ud", payload)
-    probe.variable("FOUND", "ud", payload)
+    probe.fill(PLACE=("uq", [0]), WHERE=("d", [x, y]), DATA=("ud", payload), FOUND=("ud", payload))
     probe.lines.append("mov (M1_NM, 1) PLACE(0,0)<1> MEM(0,0)<0;1,0>")
     matrix = f"flat[PLACE,{columns * size - 1:#x},{rows - 1:#x},{pitch - 1:#x},WHERE(0,0),WHERE(0,1)]"
     probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
@@ -291,10 +276,9 @@ def test_load_status(data):
     offsets = data.draw(st.lists(st.sampled_from([0, 4, 60, 1 << 20, 64, 61]), min_size=16, max_size=16))
     probe = Probe("dg2")
     probe.buffer("MEM", bytes(64))
-    for name, t, v in (("WIDE", "uq", offsets), ("PLACES", "uq", [0] * 16), ("FOUND", "ud", [7] * 16)):
-        probe.variable(name, t, v)
-    probe.lines += ["add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "add (M1_NM, 8) PLACES(2,0)<1> WIDE(2,0)<1;1,0> MEM(0,0)<0;1,0>",
-                    "lsc_load_status.ugm (M1, 16) FOUND:d32 flat[PLACES]:a64"]  # fmt: skip
+    probe.fill(FOUND=("ud", [7] * 16))
+    probe.addresses("PLACES", "MEM", offsets)
+    probe.lines.append("lsc_load_status.ugm (M1, 16) FOUND:d32 flat[PLACES]:a64")
     wanted = sum(1 << i for i, o in enumerate(offsets) if o + 4 <= 64)
     assert all(probe.run(engine)["FOUND"][0] == wanted for engine in ENGINES)
 
@@ -303,8 +287,7 @@ def test_messages_without_effect():
     """Fences and compression hints leave registers and memory as they are."""
     probe = Probe("dg2")
     probe.buffer("MEM", bytes(range(64)))
-    probe.variable("OFFSETS", "ud", range(0, 64, 4))
-    probe.variable("DATA", "ud", range(16))
+    probe.fill(OFFSETS=("ud", range(0, 64, 4)), DATA=("ud", range(16)))
     probe.lines += ["lsc_ccs_update.ugm (M1, 16) bti(0x2)[OFFSETS]:a32 DATA:d32", "lsc_fence.ugm.evict.gpu", "fence_global", "fence_local", "fence_sw", "yield",
                     "sampler_cache_flush", "wait 0x0:ud", "lifetime.start DATA", "lifetime.end DATA"]  # fmt: skip
     for engine in ENGINES:
@@ -397,14 +380,9 @@ def test_atomics(form, data):
     probe = Probe(platform, lanes, running)
     probe.buffer("MEM", memory)
     padding = random.randbytes(register * lanes)
-    for variable, t, v in (("OFFSETS", "ud", offsets), ("WIDE", "uq", offsets), ("PLACES", "uq", [0] * lanes), ("OLD", "ud", padding),
-                           ("X", "ud", b"".join(v.ljust(register, b"\0") for v in first)), ("Y", "ud", b"".join(v.ljust(register, b"\0") for v in second))):  # fmt: skip
-        probe.variable(variable, t, v)
-    rows = 64 // GRF[platform]
-    probe.lines += [
-        "add (M1_NM, 8) PLACES(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
-        f"add (M1_NM, 8) PLACES({rows},0)<1> WIDE({rows},0)<1;1,0> MEM(0,0)<0;1,0>",
-    ]
+    x_bytes, y_bytes = (b"".join(v.ljust(register, b"\0") for v in values) for values in (first, second))
+    probe.fill(OFFSETS=("ud", offsets), OLD=("ud", padding), X=("ud", x_bytes), Y=("ud", y_bytes))
+    probe.addresses("PLACES", "MEM", offsets)
     swap = op in ("cmpxchg", "fcmpwr")
     # The data port's compare-and-swap has the new value first, LSC's has it last.
     x, y = ("Y", "X") if swap else ("X", "%null")

@@ -144,8 +144,8 @@ class Case:
         for s in self.sources:
             if s.declared:
                 name = s.text.lstrip("(-abs~)").partition("(")[0]
-                probe.variable(name, s.type, b"".join(scalar.encode(x, s.type) for x in s.elements))
-        probe.variable(f"D{self.number}", self.dst, b"".join(scalar.encode(x, self.dst) for x in self.before))
+                probe.variable(name, s.type, s.elements)
+        probe.variable(f"D{self.number}", self.dst, self.before)
         if self.predicate and self.predicate[2] is not None:
             probe.predicate(f"P{self.number}", self.predicate[2])
         probe.lines.append(self.text)
@@ -314,13 +314,13 @@ def test_rounding_modes(mode, data):
         for source in (t for t in SIZES if t != "bf"):
             x = data.draw(numbers(source, 16))
             name = f"{source}_to_{t}"
-            probe.variable(f"S_{name}", source, b"".join(scalar.encode(v, source) for v in x))
+            probe.variable(f"S_{name}", source, x)
             probe.variable(f"D_{name}", t, bytes(16 * SIZES[t]))
             probe.lines.append(f"mov (M1, 16) D_{name}(0,0)<1> S_{name}(0,0)<1;1,0>")
             wanted[f"D_{name}"] = t, [scalar.round_to(Fraction(v), t, v, mode) if math.isfinite(v) else v for v in x]
         operands = [data.draw(numbers(t, 16)) for _ in range(3)]
         for k, values in enumerate(operands):
-            probe.variable(f"X{k}_{t}", t, b"".join(scalar.encode(v, t) for v in values))
+            probe.variable(f"X{k}_{t}", t, values)
         for op, count in (("add", 2), ("mul", 2), ("mad", 3)):
             probe.variable(f"{op}_{t}", t, bytes(16 * SIZES[t]))
             probe.lines.append(f"{op} (M1, 16) {op}_{t}(0,0)<1> {' '.join(f'X{k}_{t}(0,0)<1;1,0>' for k in range(count))}")
@@ -403,8 +403,7 @@ def test_predicates(data):
 def probe_of(running, platform="xehp", **variables):
     """A probe with variables given as type and values."""
     probe = Probe(platform, running=running)
-    for name, (t, values) in variables.items():
-        probe.variable(name, t, values if isinstance(values, bytes) else b"".join(scalar.encode(x, t) for x in values))
+    probe.fill(**variables)
     return probe
 
 

@@ -77,6 +77,19 @@ class Image:
         index = dict(body.function_relocations).get(name)
         return None if index is None else self.module.functions[index]
 
+    def symbol_address(self, body: Body, name: int) -> int | None:
+        """The address that faddr in a body means by a string: of a function, or of data; None if it is undefined."""
+        index = dict(body.function_relocations).get(name)
+        return self.address_of(body.strings[name]) if index is None else self.function_at(len(self.module.kernels) + index)
+
+    def bodies_of(self, kernel: Body) -> list[Body]:
+        """A kernel and the functions that it may call."""
+        return [kernel, *self.module.functions]
+
+    def span(self, body: Body, line: int) -> Span:
+        """A source line of a body."""
+        return Span(self.lines.get(body.name, (body.file or self.file, []))[0], line)
+
     def ze_info_tree(self) -> dict[str, Any]:
         """``.ze_info`` as a tree.
 

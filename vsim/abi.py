@@ -14,11 +14,12 @@ import numpy.typing as npt
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.image import Image
 from visa.program import FIRST_VARIABLE, Body, Instruction
+from vsim.atomics import depends_on_order
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
 from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
-from vsim.schedule import Schedule, depends_on_order
+from vsim.schedule import Schedule
 
 PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
@@ -97,13 +98,12 @@ class Bound:
     @cached_property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        bodies = [self.kernel, *self.image.module.functions]
-        return depends_on_order((i for body in bodies for i in body.instructions), self.grf_size)
+        return depends_on_order((i for body in self.image.bodies_of(self.kernel) for i in body.instructions), self.grf_size)
 
     @cached_property
     def float_modes(self) -> FloatModes:
         """What the kernel and the functions of the image do with %cr0."""
-        return float_modes([self.kernel, *self.image.module.functions])
+        return float_modes(self.image.bodies_of(self.kernel))
 
     def allocate_private(self, thread_count: int) -> None:
         """Give so many threads private memory, where the kernel asks for it, and say in the payload where it is."""
@@ -168,7 +168,7 @@ class Interface:
     def __init__(self, image: Image, tree: dict[str, Any], wanted: str) -> None:
         self.image = image
         self.kernel = kernel = _find_kernel(image, wanted)
-        if any(may_be_refused(form) for form in {i.form for body in image.module.bodies for i in body.instructions}):
+        if any(may_be_refused(form) for form in {i.form for body in image.bodies_of(kernel) for i in body.instructions}):
             from vsim.reachability import check
 
             check(image, kernel)

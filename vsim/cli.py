@@ -44,11 +44,12 @@ def vsim(given: argparse.Namespace) -> int:
     data = read_bytes(given.image)
     if is_ctm(data):
         return _ctm(given)
-    from vsim.program import load
+    from visa.image import read_image
+    from vsim.program import Program
     from vsim.schedule import parse_schedule
     from vsim.session import Session
 
-    program = load(given.image)
+    program = Program(read_image(data, given.image))
     options = {
         "engine": given.engine, "threads": given.threads, "max_seconds": given.max_seconds,
         "schedule": parse_schedule(given.schedule) if given.schedule else None,

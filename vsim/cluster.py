@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.image import Image, read_image
+from vsim.atomics import global_atomic
 from vsim.launch import BufferArg, ImageArg, Launch
 from vsim.memory import as_bytes
 from vsim.program import Outcome, Program
 from vsim.reachability import reachable
-from vsim.schedule import is_local, may_be_atomic
 
 PREFIX = "dask://"
 PARTS_FOR_THREAD = 2
@@ -82,12 +82,11 @@ def check_independent(image: Image, kernel: Any) -> None:
         LaunchError: S050, with the instruction.
     """
     for body, n, i in reachable(image, kernel):
-        if may_be_atomic(i.form) and "atomic" in i.form.mnemonic and not is_local(i):
-            span = Span(image.lines.get(body.name, (body.file or image.file, []))[0], i.line)
+        if global_atomic(i, image.grf_size):
             message = (
                 f"kernel '{kernel.name}' has a global atomic, {i.form.mnemonic} (instruction {n} of '{body.name}'): its groups cannot run on several machines"
             )
-            raise LaunchError(Diagnostic("S050", message, span, "run it without --workers"))
+            raise LaunchError(Diagnostic("S050", message, image.span(body, i.line), "run it without --workers"))
 
 
 def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
@@ -130,13 +129,14 @@ class Cluster:
             from distributed import Client
         except ImportError:
             raise LaunchError(Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")) from None
+        scheduler = f"tcp://{address.removeprefix(PREFIX)}"
         try:
-            self.client = Client(f"tcp://{address.removeprefix(PREFIX)}", timeout=10, set_as_default=False)
+            self.client = Client(scheduler, timeout=10, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {error}")) from None
         self.threads = sum(self.client.nthreads().values())
         if not self.threads:
-            raise LaunchError(Diagnostic("S052", f"the Dask scheduler at '{address}' has no workers", None, f"start some: dask worker tcp://{address[7:]}"))
+            raise LaunchError(Diagnostic("S052", f"the Dask scheduler at '{address}' has no workers", None, f"start some: dask worker {scheduler}"))
 
     def close(self) -> None:
         """Leave the cluster; its workers go on."""

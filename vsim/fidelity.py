@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from visa.isa.enums import LSC_SFIDS
 from visa.isa.record import Form
 from visa.operands import Address, General, Immediate, Indirect, Predicate, State
-from visa.program import FIRST_VARIABLE, SLM, Body, Instruction
+from visa.program import FIRST_VARIABLE, Body, Instruction
+from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.registers import layout_of
 from vsim.semantics import FREEDOM
@@ -19,7 +19,6 @@ EXACT, WITHIN, REFUSED_CLASS = "exact", "within freedom", "refused"
 _MESSAGES = ("memory", "lsc", "sampler")
 _DATA = ("src", "src0", "src1", "src2", "data", "outputs")
 """Fields of messages that carry data; all others say where."""
-_LOCAL_UNIT = LSC_SFIDS["slm"]
 
 
 def class_of(form: Form) -> str:
@@ -87,7 +86,7 @@ def _memory(instruction: Instruction) -> Cell:
     """The memory that a message accesses: a numbered surface, local memory, or the rest."""
     args = instruction.args
     number = args.get("surface")
-    if number == SLM or args.get("sfid") == _LOCAL_UNIT:
+    if is_local(instruction):
         return ("M", "local")
     if isinstance(number, int):
         return ("M", number)

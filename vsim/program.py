@@ -17,7 +17,7 @@ from visa.files import read_bytes
 from visa.image import Image, read_image
 from vsim.abi import Bound, Interface, bind
 from vsim.arguments import Arguments
-from vsim.launch import Launch
+from vsim.launch import Argument, Launch
 from vsim.memory import AddressSpace
 from vsim.schedule import Schedule, parse_schedule
 
@@ -146,14 +146,22 @@ class Program:
                 place; Python and numpy scalars, lists for vectors, and arrays of shape () with a structured dtype are passed by value; an int
                 where the kernel wants local memory is its size.
         """
-        arguments = self.arguments.get(kernel)
-        if arguments is None:
-            arguments = self.arguments[kernel] = Arguments(self.interface(kernel))
-        values = [arguments.argument(n, a) for n, a in enumerate(args)]
+        values = self.convert(kernel, args)
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
         return self.run(Launch(kernel, shape, local, tuple(global_offset), values), engine, threads, max_seconds,
                         schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
+
+    def convert(self, kernel: str, args: Sequence[Any]) -> list[Argument]:
+        """Python values as the arguments of a kernel; see :meth:`launch`.
+
+        Raises:
+            LaunchError: a value is not what the kernel wants; the message names the argument.
+        """
+        arguments = self.arguments.get(kernel)
+        if arguments is None:
+            arguments = self.arguments[kernel] = Arguments(self.interface(kernel))
+        return [arguments.argument(n, a) for n, a in enumerate(args)]
 
     def usm(self, array: npt.NDArray[Any]) -> int:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.diagnostics import Diagnostic, LaunchError
 from visa.image import Image
 from visa.program import Body, Instruction
 from vsim.refused import RAW_MESSAGES, REFUSED
@@ -100,8 +100,7 @@ def check(image: Image, kernel: Body) -> None:
     for body, n, i in reachable(image, kernel):
         why = refusal(i, image.grf_size)
         if why:
-            span = Span(image.lines.get(body.name, (body.file or image.file, []))[0], i.line)
             what = f"kernel '{kernel.name}' reaches {i.form.mnemonic} (instruction {n} of '{body.name}'), which cannot be executed"
-            found.append(Diagnostic("S022", f"{what}: {why}", span))
+            found.append(Diagnostic("S022", f"{what}: {why}", image.span(body, i.line)))
     if found:
         raise LaunchError(found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
-from visa.program import FIRST_VARIABLE, Body
+from visa.program import FIRST_VARIABLE, Body, Instruction
 from visa.types import DataType
 
 CR0 = 14
@@ -16,7 +16,6 @@ ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
 _ALL_BITS = 0xFFFFFFFF
-_FLOW = (".label", "goto", "jmp", "switchjmp", "call", "fcall", "ifcall", "ret", "fret")
 
 
 @dataclass
@@ -96,28 +95,31 @@ class FloatModes:
 
 def float_modes(bodies: Iterable[Body]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
-    rounding, first = False, True
-    kept = cleared = 0
+    # Bits that are set before control can flow anywhere, that are set and cleared somewhere.
+    kept = set_somewhere = cleared = 0
+    straight = True
     for body in bodies:
         for i in body.instructions:
-            name, dst = i.form.mnemonic, i.args.get("dst")
-            if name in _FLOW:
-                first = False
-            if not isinstance(dst, General) or not _is_control(body, dst.var):
-                continue
-            constants = [op.bits & _ALL_BITS for op in (i.args.get("src0"), i.args.get("src1")) if isinstance(op, Immediate)]
-            known = name in ("or", "xor", "and", "mov") and len(constants) == 1 and i.args.get("pred") is None
-            bits = constants[0] if known else _ALL_BITS
-            rounding |= bool(bits & ROUNDING_BITS) and not (known and name == "and")
-            if first and known and name in ("or", "mov"):
-                kept |= bits
-            cleared |= {"or": 0, "xor": bits}.get(name, ~bits) if known else _ALL_BITS
-            if name == "mov" and first and known:
-                cleared = 0
-            first = first and known and name in ("or", "mov")
-        first = False
-    written = kept or cleared or rounding
-    return FloatModes(rounding, {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if written else {})
+            straight = straight and i.form.category != "flow"
+            dst = i.args.get("dst")
+            if isinstance(dst, General) and _is_control(body, dst.var):
+                sets, clears = _control_change(i)
+                kept |= sets & ~clears if straight else 0
+                set_somewhere, cleared = set_somewhere | sets, cleared | clears
+        straight = False
+    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if set_somewhere | cleared else {}
+    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
+
+
+def _control_change(instruction: Instruction) -> tuple[int, int]:
+    """The bits that a write of %cr0 may set, and those that it may clear; those that it surely sets are in the first alone."""
+    args = instruction.args
+    constants = [op.bits & _ALL_BITS for op in (args.get("src0"), args.get("src1")) if isinstance(op, Immediate)]
+    if len(constants) != 1 or args.get("pred") is not None:
+        return _ALL_BITS, _ALL_BITS
+    (bits,) = constants
+    rest = bits ^ _ALL_BITS
+    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(instruction.form.mnemonic, (_ALL_BITS, _ALL_BITS))
 
 
 def _is_control(body: Body, var: int) -> bool:

@@ -11,6 +11,12 @@ ATOMICS = {
     "add": 0, "sub": 1, "inc": 2, "dec": 3, "min": 4, "max": 5, "xchg": 6, "cmpxchg": 7, "and": 8, "or": 9, "xor": 10, "minsint": 11,
     "maxsint": 12, "fmax": 16, "fmin": 17, "fcmpwr": 18, "fadd": 19, "fsub": 20,
 }  # fmt: skip
+LSC_ATOMICS = {
+    "iinc": "inc", "idec": "dec", "load": "load", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "minsint", "smax": "maxsint", "umin": "min",
+    "umax": "max", "icas": "cmpxchg", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr", "and": "and", "or": "or",
+    "xor": "xor",
+}  # fmt: skip
+"""LSC's words for atomic operations by those of the data port; ``load`` is LSC's alone."""
 ATOMIC_WIDTHS = {"16": 1, "64": 2}
 
 COUNTS = {"1": 0, "2": 1, "4": 2, "8": 3}

@@ -20,8 +20,8 @@ def _words(body: Body) -> int:
 class Coverage:
     """The code that marks the blocks of one body; block n has the bit of its first instruction."""
 
-    def __init__(self, bodies: Sequence[Body], number: int, starts: Sequence[int]) -> None:
-        self.base = sum(_words(b) for b in bodies[:number])
+    def __init__(self, bodies: Sequence[Body], body: Body, starts: Sequence[int]) -> None:
+        self.base = sum(_words(b) for b in bodies[: bodies.index(body)])
         self.used = sorted({start // 64 for start in starts})
 
     def declaration(self) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.cisa import write_module
-from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Body
 from vsim import threads
 from vsim.abi import Bound, Group
@@ -294,7 +294,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     if kind == cx.BARRIER:
         number = next(n for n, i in enumerate(body.instructions) if "barrier" in i.form.mnemonic)
     instruction = body.instructions[number]
-    span = Span(bound.image.lines.get(body.name, (body.file or bound.image.file, []))[0], instruction.line)
+    span = bound.image.span(body, instruction.line)
     from visa.text.printer import BodyPrinter
 
     text = BodyPrinter(body).instruction(instruction)

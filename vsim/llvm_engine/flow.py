@@ -45,6 +45,11 @@ def is_uniform(body: Body, instruction: Instruction, uniform: set[int]) -> bool:
     return instruction.form.mnemonic == "jmp" or args["exec"].size == 1 or pred.var in uniform or bool(pred.mode)
 
 
+def ends_lanes(instruction: Instruction) -> bool:
+    """Whether lanes leave the body here: by a return, or with a thread's last message."""
+    return instruction.form.mnemonic in ("ret", "fret") or bool(instruction.form.fixed.get("eot"))
+
+
 def _scalar(op: object) -> bool:
     return isinstance(op, Immediate) or (isinstance(op, General) and op.region == SCALAR)
 
@@ -94,7 +99,7 @@ def analyse(body: Body, starts_full: bool) -> Flow:
     uniform_gotos: list[tuple[int, int]] = []
     for n, i in enumerate(instructions):
         name = i.form.mnemonic
-        if name not in _ENDING and not i.form.fixed.get("eot"):
+        if name not in _ENDING and not ends_lanes(i):
             continue
         starts.add(n + 1)
         if name in ("goto", "jmp"):
@@ -141,7 +146,7 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
     if not starts_full:
         return
     main_end = min(called, default=len(flow.body.instructions))
-    ends = {n for n, i in enumerate(flow.body.instructions) if i.form.mnemonic in ("ret", "fret") or i.form.fixed.get("eot")}
+    ends = {n for n, i in enumerate(flow.body.instructions) if ends_lanes(i)}
     together: set[int] = set()
     while True:
         block_of: dict[int, int] = {}

@@ -63,8 +63,7 @@ class Function:
         self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.keys: dict[Key, int] = {}
         self.here = 0
-        bodies = unit.bound.image.module.bodies
-        self.coverage = Coverage(bodies, bodies.index(body), self.flow.starts) if unit.bound.coverage is not None else None
+        self.coverage = Coverage(unit.bound.image.module.bodies, body, self.flow.starts) if unit.bound.coverage is not None else None
 
     # -- emission ------------------------------------------------------------------------------------------
 
@@ -1041,15 +1040,9 @@ class Function:
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Value, Any], None]:
         return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, [0], self.builder.cast(value, types.UD), mask)
 
-    def symbol_address(self, instruction: Instruction) -> int:
-        image, string = self.bound.image, instruction.args["name"]
-        for index, function in self.body.function_relocations:
-            if index == string:
-                return int(image.function_at(len(image.module.kernels) + function))
-        address = image.address_of(self.body.strings[string])
-        if address is None:
-            raise Unsupported(f"faddr of the undefined name '{self.body.strings[string]}'")
-        return int(address)
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
+        return found
 
     def cannot(self, text: str) -> Unsupported:
         return Unsupported(text)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa import types
-from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.diagnostics import Diagnostic, SimulationError
 from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
 from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.text.printer import BodyPrinter
@@ -153,8 +153,11 @@ class NumpyMachine:
 
     def cannot(self, text: str) -> SimulationError:
         i, body = self.body.instructions[self.here], self.body
-        span = Span(self.bound.image.lines.get(body.name, (body.file or self.bound.image.file, []))[0], i.line)
-        return SimulationError(Diagnostic("S020", f"{text} in '{BodyPrinter(body).instruction(i)}' (instruction {self.here} of '{body.name}')", span))
+        return SimulationError(
+            Diagnostic(
+                "S020", f"{text} in '{BodyPrinter(body).instruction(i)}' (instruction {self.here} of '{body.name}')", self.bound.image.span(body, i.line)
+            )
+        )
 
     def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
         """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""
@@ -432,16 +435,9 @@ class NumpyMachine:
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Array, Mask], None]:
         return lambda value, mask: np.copyto(self._state(kind, index, element), value, where=mask)
 
-    def symbol_address(self, instruction: Instruction) -> int:
-        image, string = self.bound.image, instruction.args["name"]
-        for index, function in self.body.function_relocations:
-            if index == string:
-                return int(image.function_at(len(image.module.kernels) + function))
-        name = self.body.strings[string]
-        address = image.address_of(name)
-        if address is None:
-            raise self.cannot(f"'{name}' is not defined")
-        return int(address)
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
+        return found
 
     def rounding(self) -> Array | None:
         if not self.bound.float_modes.rounding:
@@ -549,8 +545,7 @@ class NumpyMachine:
         line = instruction.line if instruction else 0
         text = f" by '{BodyPrinter(body).instruction(instruction)}'" if instruction else ""
         number = next((f"instruction {n} of " for n, i in enumerate(body.instructions) if i is instruction), "")
-        span = Span(self.bound.image.lines.get(body.name, (body.file or self.bound.image.file, []))[0], line)
-        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{body.name}', {self.locate(row, lane)})", span))
+        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{body.name}', {self.locate(row, lane)})", self.bound.image.span(body, line)))
 
     def body_running(self) -> Body:
         return self.context.code.body if self.context is not None else self.body
@@ -570,9 +565,7 @@ class NumpyMachine:
             with contextlib.suppress(SimulationError):
                 self._access(space, np.broadcast_to(address, bits.shape), one, size, None).parts()
                 found[row, lane] = True
-        weights = np.uint32(1) << np.arange(bits.shape[1], dtype=np.uint32)
-        result: Array = (found * weights).sum(axis=1, keepdims=True, dtype=np.uint32)
-        return result
+        return found
 
     def atomic(self, space: Any, op: str, address: Array, data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction) -> Array:
         return mem.atomic(self._access(space, address, mask, data_type.size, instruction), op, DTYPES[data_type], sources)

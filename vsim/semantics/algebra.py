@@ -138,8 +138,8 @@ class Machine(Protocol):
 
     def state_writer(self, kind: int, index: int, element: int) -> Write: ...
 
-    def symbol_address(self, instruction: Instruction) -> int:
-        """Address of the function or data symbol that faddr names."""
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        """Address of the function or data symbol that faddr names; None if it is not defined."""
 
     def rounding(self) -> Lanes | None:
         """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the body never changes it."""
@@ -182,8 +182,8 @@ class Machine(Protocol):
     def atomic(self, space: Space, op: str, address: Lanes, data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
         """Atomic operations in lane order; gives the old values."""
 
-    def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Lanes:
-        """One UD lane whose bit i says that lane i of the mask could read ``size`` bytes at its address."""
+    def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Mask:
+        """The lanes of a mask that could read ``size`` bytes at their address."""
 
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from visa import types
 from visa.operands import SAT, General
@@ -11,8 +10,6 @@ from visa.program import Instruction
 from visa.types import DF, HF, UQ, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.core import (
-    SEMANTICS,
-    Prepare,
     alu,
     arithmetic_type,
     convert,
@@ -29,6 +26,7 @@ from vsim.semantics.core import (
     step_by_mode,
     to_odd,
     two_sum,
+    unless,
 )  # fmt: skip
 
 
@@ -446,15 +444,5 @@ def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     return step
 
 
-def _unless(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
-    """Let these instructions do something special where it applies."""
-    for name in names:
-
-        def prepare(m: Machine, instruction: Instruction, plain: Prepare = SEMANTICS[name]) -> Step:
-            return special(m, instruction) or plain(m, instruction)
-
-        SEMANTICS[name] = prepare
-
-
-_unless(_directed_float, "add", "mul", "mad")
-_unless(_saturated, "add", "mul", "mad", "add3")
+unless(_directed_float, "add", "mul", "mad")
+unless(_saturated, "add", "mul", "mad", "add3")

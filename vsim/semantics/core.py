@@ -35,6 +35,21 @@ def _register(name: str, prepare: Prepare, within: str) -> None:
         FREEDOM[name] = within
 
 
+def unless(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
+    """Let instructions that are registered do something special where it applies."""
+    for name in names:
+
+        def prepare(m: Machine, instruction: Instruction, plain: Prepare = SEMANTICS[name]) -> Step:
+            return special(m, instruction) or plain(m, instruction)
+
+        SEMANTICS[name] = prepare
+
+
+def both(mask: Mask, more: Mask) -> Mask:
+    """The lanes of two masks, of which the first may be True for all."""
+    return more if mask is True else mask & more
+
+
 # -- conversion ------------------------------------------------------------------------------------------------
 
 

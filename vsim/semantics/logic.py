@@ -10,7 +10,6 @@ from visa.program import Instruction
 from visa.types import UQ, DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.core import (
-    SEMANTICS,
     alu,
     bits_type,
     convert,
@@ -22,6 +21,7 @@ from vsim.semantics.core import (
     source,
     sources_of,
     type_of_source,
+    unless,
 )  # fmt: skip
 
 
@@ -45,29 +45,23 @@ def not_(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return ~x
 
 
-def _also_on_predicates(name: str) -> None:
-    plain = SEMANTICS[name]
+def _on_predicates(m: Machine, instruction: Instruction) -> Step | None:
+    """The same between predicates; None for registers."""
+    args, name = instruction.args, instruction.form.mnemonic
+    dst, execution = args["dst"], args["exec"]
+    if not isinstance(dst, Predicate):
+        return None
+    reads = [m.predicate_reader(args[s].var, execution.offset, execution.size) for s in sources_of(instruction)]
+    write, mask = m.predicate_writer(dst.var, execution.offset, execution.size), mask_of(m, instruction)
 
-    def prepare(m: Machine, instruction: Instruction) -> Step:
-        args = instruction.args
-        dst = args["dst"]
-        if not isinstance(dst, Predicate):
-            return plain(m, instruction)
-        execution = args["exec"]
-        reads = [m.predicate_reader(args[s].var, execution.offset, execution.size) for s in sources_of(instruction)]
-        write, mask = m.predicate_writer(dst.var, execution.offset, execution.size), mask_of(m, instruction)
+    def step() -> None:
+        x, *rest = (r() for r in reads)
+        write(~x if not rest else x & rest[0] if name == "and" else x | rest[0] if name == "or" else x ^ rest[0], mask())
 
-        def step() -> None:
-            x, *rest = (r() for r in reads)
-            write(~x if not rest else x & rest[0] if name == "and" else x | rest[0] if name == "or" else x ^ rest[0], mask())
-
-        return step
-
-    SEMANTICS[name] = prepare
+    return step
 
 
-for _name in ("and", "or", "xor", "not"):
-    _also_on_predicates(_name)
+unless(_on_predicates, "and", "or", "xor", "not")
 
 
 def _shift_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:

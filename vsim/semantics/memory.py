@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from visa import types
-from visa.isa.enums import ATOMICS, COUNTS, LSC_ADDRESS_TYPES, LSC_ELEMENTS, OWORDS
+from visa.isa.enums import ATOMICS, COUNTS, LSC_ADDRESS_TYPES, LSC_ATOMICS, LSC_ELEMENTS, LSC_SFIDS, OWORDS
 from visa.operands import Immediate, Raw
 from visa.program import Instruction
 from visa.types import UB, UQ, UW, DataType, Q
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Space, Step
-from vsim.semantics.core import SEMANTICS, mask_of, nothing, semantics, source
+from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 
 _UNSIGNED = {1: UB, 2: UW, 4: types.UD, 8: UQ}
 ATOMIC_NAMES = {v: k for k, v in ATOMICS.items()}
@@ -212,13 +212,6 @@ def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
 # -- atomics ---------------------------------------------------------------------------------------------------
 
 ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
-LSC_ATOMICS = {
-    "iinc": "inc", "idec": "dec", "load": "load", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "minsint", "smax": "maxsint", "umin": "min",
-    "umax": "max", "icas": "cmpxchg", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr", "and": "and", "or": "or",
-    "xor": "xor",
-}  # fmt: skip
-
-
 ATOMIC_TYPES = (types.UD, UW, UQ)
 """What an atomic of the data port works on, by its width."""
 ANY_ORDER = "Lanes of one message in ascending order; threads in any."
@@ -288,7 +281,7 @@ def urb_write(m: Machine, instruction: Instruction) -> Step:
             chosen = lanes
             if enabled is not None:
                 bit = ((enabled() >> a.const(16 + k % 8, types.UD)) & a.const(1, types.UD)) != a.const(0, types.UD)
-                chosen = bit if lanes is True else lanes & bit
+                chosen = both(lanes, bit)
             m.store(where, base + a.const(4 * k, UQ), value(), chosen, instruction)
 
     return step
@@ -304,14 +297,11 @@ def lsc_types(data_size: int) -> tuple[DataType, DataType]:
     return _LSC_TYPES[data_size]
 
 
-_SLM_SFID = 3
-
-
 def lsc_space(m: Machine, instruction: Instruction) -> Callable[[], Space]:
     """The address space of an LSC message."""
     args = instruction.args
     kind = _ADDRESS_KIND.get(args["addr_type"], "flat")
-    if args.get("sfid") == _SLM_SFID:
+    if args.get("sfid") == LSC_SFIDS["slm"]:
         return m.slm
     if kind == "flat":
         return m.flat
@@ -363,13 +353,9 @@ def _lsc_block(m: Machine, instruction: Instruction, space: Callable[[], Space],
     places = a.iota(count, UQ) * a.const(memory.size, UQ)
     read, write = m.raw_reader(raw, 0, count, memory), m.raw_writer(raw, 0, count, memory)
     mask = m.mask(args["exec"], args["pred"])
-
-    def first() -> Mask:
-        return mask()
-
     if store:
-        return lambda: m.store(space(), address() + places, read(), first(), instruction)
-    return lambda: write(m.load(space(), address() + places, memory, first(), instruction), first())
+        return lambda: m.store(space(), address() + places, read(), mask(), instruction)
+    return lambda: write(m.load(space(), address() + places, memory, mask(), instruction), mask())
 
 
 def _high_half(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, store: bool) -> Step:
@@ -461,7 +447,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
             row, column = a.cast(y, Q) + a.const(r, Q), (a.cast(x, Q) + a.const(b * width + c, Q)) * a.const(size, Q)
             zero = a.const(0, Q)
             inside = (row >= zero) & (row <= a.cast(last_row, Q)) & (column >= zero) & (column < columns)
-            lanes = inside if active is True else inside & active
+            lanes = both(active, inside)
             address = base + a.bitcast(row * line + column, UQ)
             if store:
                 m.store(m.flat(), address, read(), lanes, instruction)
@@ -477,12 +463,25 @@ ALL_MAPPED = "Every address of a buffer and every element of an image counts as 
 @semantics("lsc_load_status", within=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i could read its elements."""
-    args = instruction.args
-    memory, _ = lsc_types(args["data_size"])
+    memory, _ = lsc_types(instruction.args["data_size"])
     space, address, mask = lsc_space(m, instruction), lsc_address(m, instruction), mask_of(m, instruction)
-    size = memory.size * ELEMENTS_OF[args["elems"]]
-    write = m.raw_writer(args["dst"], 0, 1, types.UD)
-    return lambda: write(m.mapped(space(), address(), size, mask()), m.thread_mask())
+    size = memory.size * ELEMENTS_OF[instruction.args["elems"]]
+    return status_step(m, instruction, lambda: m.mapped(space(), address(), size, mask()))
+
+
+def status_step(m: Machine, instruction: Instruction, mapped: Callable[[], Mask]) -> Step:
+    """Stores a mask as the bits of the first dword."""
+    a, count = m.algebra, instruction.args["exec"].size
+    write = m.raw_writer(instruction.args["dst"], 0, 1, types.UD)
+
+    def step() -> None:
+        bits = a.select(mapped(), a.const(1, types.UD) << a.iota(count, types.UD), a.const(0, types.UD))
+        total = a.lanes(bits, [0])
+        for k in range(1, count):
+            total = total | a.lanes(bits, [k])
+        write(total, m.thread_mask())
+
+    return step
 
 
 SEMANTICS["lsc_ccs_update"] = nothing

@@ -176,7 +176,10 @@ def movs(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("faddr")
 def faddr(m: Machine, instruction: Instruction) -> Step:
-    value = m.algebra.const(m.symbol_address(instruction), UQ)
+    address = m.symbol_address(instruction)
+    if address is None:
+        raise m.cannot(f"'{m.body.strings[instruction.args['name']]}' is not defined")
+    value = m.algebra.const(address, UQ)
     write = destination(m, instruction.args["dst"], 1, UQ)
     return lambda: write(value, m.thread_mask())
 

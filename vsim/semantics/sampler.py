@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from visa import types
-from visa.isa.enums import LSC_ADDRESS_TYPES, TARGET_OUTPUTS
+from visa.isa.enums import LSC_ADDRESS_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Immediate, Raw
 from visa.program import Instruction
 from visa.types import UB, UW, D, F
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
-from vsim.semantics.core import SEMANTICS, mask_of, nothing, semantics, source
+from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import (
     ALL_MAPPED,
     ANY_ORDER,
@@ -25,10 +25,10 @@ from vsim.semantics.memory import (
     ATOMIC_SOURCES,
     ATOMIC_TYPES,
     ELEMENTS_OF,
-    LSC_ATOMICS,
     channels,
     data_port_order,
     lsc_types,
+    status_step,
     stride,
 )
 
@@ -118,10 +118,6 @@ def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -
     return [a.select(_COMPARISONS[comparison](reference, texel[0]), one, zero), zero, zero, one]
 
 
-def _and(mask: Mask, more: Mask) -> Mask:
-    return more if mask is True else mask & more
-
-
 def sample(m: Machine, image: Any, axes: list[Axis], state: SamplerState, reference: Lanes | None, mask: Mask) -> list[Lanes]:
     """Four channels, filtered over the texels of the axes."""
     a = m.algebra
@@ -129,7 +125,7 @@ def sample(m: Machine, image: Any, axes: list[Axis], state: SamplerState, refere
     for picks in itertools.product(*reversed(axes)):
         inside, weight = mask, None
         for _, ok, w in reversed(picks):
-            inside = _and(inside, ok)
+            inside = both(inside, ok)
             weight = w if weight is None else weight * w
         texel = m.image_fetch(image, [p[0] for p in reversed(picks)], inside)
         if reference is not None:
@@ -239,7 +235,7 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
         lanes, inside = mask(), mask()
         places = [r() if o is None else r() + o for r, o in zip(reads, offsets(), strict=False)]
         for zero in zeros:
-            inside = _and(inside, zero() == a.const(0, D))
+            inside = both(inside, zero() == a.const(0, D))
         write(_fetch(m, m.image(args["surface"]), places, inside), lanes)
 
     return step
@@ -259,7 +255,7 @@ def _inside(m: Machine, image: Any, places: list[Lanes], mask: Mask) -> tuple[li
     a = m.algebra
     places = places[: len(m.image_size(image))]
     for x, size in zip(places, m.image_size(image), strict=False):
-        mask = _and(mask, (x >= a.const(0, D)) & (x < a.const(size, D)))
+        mask = both(mask, (x >= a.const(0, D)) & (x < a.const(size, D)))
     return places, mask
 
 
@@ -286,7 +282,7 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
         texels = []
         for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
             (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
-            texel = m.image_fetch(image, [x, y], _and(lanes, x_in & y_in))
+            texel = m.image_fetch(image, [x, y], both(lanes, x_in & y_in))
             texels.append(_passes(a, texel, reference(), state.compare)[0] if reference else texel[channel])
         write(texels, lanes)
 
@@ -402,21 +398,9 @@ SEMANTICS["typed_lsc_ccs_update"] = nothing
 @semantics("typed_lsc_load_status", within=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i's element lies in the image."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
     image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
-    reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
-    write = m.raw_writer(args["dst"], 0, 1, types.UD)
-
-    def step() -> None:
-        _, lanes = _inside(m, image(), [r() for r in reads], mask())
-        bits = a.select(lanes, a.const(1, types.UD) << a.iota(count, types.UD), a.const(0, types.UD))
-        total = a.lanes(bits, [0])
-        for k in range(1, count):
-            total = total | a.lanes(bits, [k])
-        write(total, m.thread_mask())
-
-    return step
+    reads = [m.raw_reader(instruction.args[n], 0, instruction.args["exec"].size, D) for n in _PLACE.split()]
+    return status_step(m, instruction, lambda: _inside(m, image(), [r() for r in reads], mask())[1])
 
 
 # -- the graphics pipeline -------------------------------------------------------------------------------------
