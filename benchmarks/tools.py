@@ -116,7 +116,7 @@ def linking() -> dict[str, Any]:
         folder = Path(name)
         for size in LINK_SIZES:
             data = objects(size)
-            found["vlink"][size] = min(cpu_seconds(lambda data=data: link(data).to_bytes()) for _ in range(2))
+            found["vlink"][size] = min(cpu_seconds(lambda data=data: link(data).to_bytes()) for _ in range(3))
         (folder / "list").write_text("\n".join(_write(folder / f"o{n}.o", d) for n, d in enumerate(data)))
         found["command"] = min(child_cpu([sys.executable, "-m", "vlink", "@list", "-o", "x.bin"], folder) for _ in range(3))
         if shutil.which("ld") and shutil.which("as"):

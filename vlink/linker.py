@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from visa.calls import Call
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
@@ -34,30 +33,30 @@ class LinkOptions:
     data: dict[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
+_DECLARED = ("ArgSize", "RetValSize", "SimdSize")
+
+
+@dataclass(eq=False, slots=True)
 class Definition:
-    """A kernel or function and the object that holds it."""
+    """A kernel or function, the object that holds it, and the sizes that it declares (None where it is silent)."""
 
     object: ObjectFile
     body: Body
+    declares: tuple[int | None, ...] = ()
 
     @property
     def place(self) -> Span:
         return Span(self.object.name, 0)
 
-    @cached_property
-    def declares(self) -> dict[str, int]:
-        """Attributes with their integer values."""
-        return {a.name: a.integer for a in self.body.attributes}
 
-
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Reference:
-    """An fcall or faddr of a name."""
+    """An fcall or faddr of a name, and the function that it means (None: data, or nothing)."""
 
     source: Definition
     call: Call
     name: str
+    target: Definition | None = None
 
     @property
     def where(self) -> str:
@@ -71,7 +70,7 @@ class Linked:
 
     image: Image
     definitions: list[Definition]
-    edges: dict[Definition, list[tuple[Reference, Definition | None]]]
+    references: dict[Definition, list[Reference]]
     discarded: list[tuple[Definition, str]]
     data_symbols: dict[str, tuple[str, int, int]]
 
@@ -118,10 +117,6 @@ class Linker:
 
     # -- resolve -------------------------------------------------------------------------------------------
 
-    def references(self, definition: Definition) -> Iterable[Reference]:
-        strings = definition.body.strings
-        return [Reference(definition, call, strings[call.string]) for call in definition.object.described(definition.body)[1]]
-
     def pull_members(self) -> None:
         """Take archive members that define what is still undefined, until nothing changes."""
         if not self.archives:
@@ -135,8 +130,8 @@ class Linker:
         taken: set[int] = set()
         for o in self.objects:  # grows while it is walked
             for body in o.module.bodies:
-                for reference in self.references(Definition(o, body)):
-                    provider = providers.get(reference.name) if reference.name not in defined else None
+                for name in [body.strings[call.string] for call in o.described(body)[1]]:
+                    provider = providers.get(name) if name not in defined else None
                     if provider is not None and id(provider) not in taken:
                         taken.add(id(provider))
                         self.objects.append(provider)
@@ -144,7 +139,7 @@ class Linker:
 
     def index(self) -> None:
         self.definitions = [Definition(o, b) for o in self.objects for b in [*o.kernels, *o.module.functions]]
-        self.local: dict[tuple[int, str], Definition] = {}
+        self.local: dict[int, dict[str, Definition]] = {id(o): {} for o in self.objects}
         self.exported: dict[str, Definition] = {}
         self.unexported: dict[str, list[Definition]] = {}
         kernels: dict[str, Definition] = {}
@@ -155,14 +150,12 @@ class Linker:
                     self.duplicate("L010", f"kernel '{name}' is defined twice", d, kernels[name])
                 kernels.setdefault(name, d)
                 continue
-            key = (id(d.object), name)
-            if key in self.local:
-                self.duplicate("L011", f"function '{name}' is defined twice in one object", d, self.local[key])
-            self.local.setdefault(key, d)
+            local = self.local[id(d.object)]
+            if local.setdefault(name, d) is not d:
+                self.duplicate("L011", f"function '{name}' is defined twice in one object", d, local[name])
             if d.body.is_exported:
-                if name in self.exported:
+                if self.exported.setdefault(name, d) is not d:
                     self.duplicate("L011", f"function '{name}' is defined twice", d, self.exported[name])
-                self.exported.setdefault(name, d)
             else:
                 self.unexported.setdefault(name, []).append(d)
 
@@ -173,7 +166,7 @@ class Linker:
     def find(self, reference: Reference) -> Definition | None:
         """The function that a reference means: of its own object, else exported, else the only one of that name."""
         name = reference.name
-        found = self.local.get((id(reference.source.object), name)) or self.exported.get(name)
+        found = self.local[id(reference.source.object)].get(name) or self.exported.get(name)
         if found:
             return found
         candidates = self.unexported.get(name, [])
@@ -185,38 +178,41 @@ class Linker:
         return candidates[0] if candidates else None
 
     def resolve(self) -> None:
-        self.edges: dict[Definition, list[tuple[Reference, Definition | None]]] = {}
-        known = [d.body.name for d in self.definitions if not d.body.is_kernel]
-        reported: set[tuple[str, str]] = set()
+        self.references: dict[Definition, list[Reference]] = {}
         for d in self.definitions:
-            edges = self.edges[d] = []
-            for reference in self.references(d):
-                target = self.find(reference)
-                edges.append((reference, target))
-                if target is None and reference.call.mnemonic == "faddr" and reference.name in self.data_symbols:
-                    continue
-                if target is None and not (self.options.allow_undefined or self.options.relocatable):
-                    hint = did_you_mean(reference.name, [*known, *self.data_symbols])
-                    if not hint and reference.call.mnemonic == "faddr":
-                        hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
-                    if (reference.name, reference.where) not in reported:
-                        reported.add((reference.name, reference.where))
-                        self.error("L013", f"'{reference.name}' is not defined; it is used by {reference.where}", d.place, hint)
-                if target is not None:
-                    self.check_call(reference, target)
+            integers = {a.name: a.integer for a in d.body.attributes}
+            d.declares = tuple(map(integers.get, _DECLARED))
+        for d in self.definitions:
+            strings = d.body.strings
+            found = self.references[d] = [Reference(d, call, strings[call.string]) for call in d.object.described(d.body)[1]]
+            for reference in found:
+                reference.target = self.find(reference)
+                if reference.target is not None:
+                    self.check_call(reference, reference.target)
+                elif not (self.options.allow_undefined or self.options.relocatable):
+                    self.check_data(reference)
+
+    def check_data(self, reference: Reference) -> None:
+        """A name that is no function must be data, and its address be taken, not called."""
+        address = reference.call.mnemonic == "faddr"
+        if address and reference.name in self.data_symbols:
+            return
+        hint = did_you_mean(reference.name, [*(d.body.name for d in self.definitions if not d.body.is_kernel), *self.data_symbols])
+        if not hint and address:
+            hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
+        self.error("L013", f"'{reference.name}' is not defined; it is used by {reference.where}", reference.source.place, hint)
 
     def check_call(self, reference: Reference, target: Definition) -> None:
         """Sizes of an fcall must be those of its callee, and both sides must have the same SIMD size."""
         call, body = reference.call, target.body
         if call.mnemonic != "fcall":
             return
-        for what, given, attribute in (("argument", call.arg_grf, "ArgSize"), ("return value", call.ret_grf, "RetValSize")):
-            declared = target.declares.get(attribute)
+        caller, callee = reference.source.declares[2], target.declares[2]
+        for what, given, attribute, declared in zip(("argument", "return value"), call[3:5], _DECLARED, target.declares, strict=False):
             if declared is not None and declared != given:
                 note = Label(target.place, f"'{body.name}' declares {attribute}={declared}")
                 self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{body.name}' has {declared}", reference.source.place,
                            "caller and callee must agree", (note,))  # fmt: skip
-        caller, callee = reference.source.declares.get("SimdSize"), target.declares.get("SimdSize")
         if caller is not None and callee is not None and caller != callee:
             note = Label(target.place, f"'{body.name}' has SIMD size {callee}")
             self.error("L015", f"{reference.where} is SIMD{caller}, '{body.name}' is SIMD{callee}", reference.source.place, labels=(note,))
@@ -253,7 +249,7 @@ class Linker:
         work = list(live)
         while work:
             d = work.pop()
-            for _, target in self.edges[d]:
+            for target in [r.target for r in self.references[d]]:
                 if target is not None and target not in live:
                     live[target] = d
                     work.append(target)
@@ -330,22 +326,24 @@ class Linker:
         self.stop_on_errors()
         image.data = [DataSection(n, self.addresses[n], bytes(c), DATA_SECTIONS.get("." + n.split(".0")[0], n.startswith("user.")) or "global" in n)
                       for n, c in self.sections.items()]  # fmt: skip
-        return Linked(image, kept, self.edges, discarded, self.data_symbols)
+        return Linked(image, kept, self.references, discarded, self.data_symbols)
 
     def make_names_unique(self, kept: list[Definition]) -> None:
         """Functions that are private to their objects may share a name; give each its own, and tell the callers."""
         seen: dict[str, int] = {}
+        renamed: set[Definition] = set()
         for d in kept:
             name = d.body.name
             count = seen[name] = seen.get(name, 0) + 1
             if count > 1:
+                renamed.add(d)
                 d.body.name = f"{name}.{count - 1}"
                 d.body.strings[d.body.name_index] = d.body.name
                 d.body.encoded = None
-        for d in kept:
-            for reference, target in self.edges[d]:
-                if target is not None and target.body.name != reference.name:
-                    d.body.strings[reference.call.string] = target.body.name
+        for d in kept if renamed else []:
+            for reference in self.references[d]:
+                if reference.target in renamed:
+                    d.body.strings[reference.call.string] = reference.target.body.name
                     d.body.encoded = None
 
     def assign(self, image: Image, kept: list[Definition]) -> None:
@@ -364,8 +362,8 @@ class Linker:
             body = d.body
             functions: dict[int, int] = {}
             data: dict[int, int] = {}
-            for reference, target in self.edges[d]:
-                string = reference.call.string
+            for reference in self.references[d]:
+                string, target = reference.call.string, reference.target
                 if target is not None and target in numbers:
                     functions[string] = numbers[target] - kernels
                 elif reference.name in data_numbers:

@@ -20,8 +20,8 @@ def map_text(linked: Linked) -> str:
         out += [f"  {bases[section] + offset:#18x} {size:8}   {name}" for name, (section, offset, size) in linked.data_symbols.items()]
     out += ["", "References"]
     for d in linked.definitions:
-        for reference, target in linked.edges[d]:
-            place = target.body.name if target else "data" if reference.name in linked.data_symbols else "undefined"
+        for reference in linked.references[d]:
+            place = reference.target.body.name if reference.target else "data" if reference.name in linked.data_symbols else "undefined"
             out.append(f"  {d.body.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})")
     out += ["", "Deepest call chain of each kernel"]
     chains = _Chains(linked)
@@ -41,7 +41,7 @@ class _Chains:
         self.best: dict[Definition, tuple[int, Definition | None] | None] = {}  # None: recursive
 
     def _targets(self, d: Definition) -> list[Definition]:
-        return list(dict.fromkeys(t for _, t in self.linked.edges.get(d, []) if t))
+        return list(dict.fromkeys(r.target for r in self.linked.references[d] if r.target))
 
     def _work_out(self, start: Definition) -> None:
         """Depth-first, without Python's own stack, for calls may be nested deeply."""
@@ -85,7 +85,7 @@ def why_live(linked: Linked, name: str) -> str:
     work = [d for d in linked.definitions if d.body.is_kernel]
     seen = set(work)
     for d in work:
-        for _, target in linked.edges[d]:
+        for target in [r.target for r in linked.references[d]]:
             if target and target not in seen:
                 seen.add(target)
                 users[target] = d

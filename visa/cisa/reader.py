@@ -16,6 +16,8 @@ from visa.operands import VectorOperand
 from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable, predefined_strings
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
+_NONE_DECLARED = bytes(9)
+"""Three counts of two bytes and three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
 
 
 @functools.cache
@@ -194,16 +196,10 @@ class _Bodies:
                 raise r.fail(f"type {code} with alignment {align} does not exist", at)
             alias = (index, byte) if index or byte else None
             body.variables.append(Variable(string, self.string(body, string), types.BY_CODE[code], elements, align, alias, self.attributes(body, attributes)))
-        for items, what in ((body.addresses, "addresses"), (body.predicates, "predicates")):
-            self.declared(body, items, "<H", f"{what} {part}")
-        for _ in range(r.count("<H", 6, f"labels {part}")):
-            string, kind, attributes = r.take("<IBB")
-            body.labels.append(LabelName(string, self.string(body, string), kind))
-            self.attributes(body, attributes)
-        for items, what in ((body.samplers, "samplers"), (body.surfaces, "surfaces")):
-            self.declared(body, items, "<B", f"{what} {part}")
-        if r.take("<B"):
-            raise r.fail("VME variables have no public layout")
+        if r.data.startswith(_NONE_DECLARED, r.position, r.end):
+            r.position += len(_NONE_DECLARED)
+        else:
+            self.declarations(body, part)
         inputs = r.position - self.start
         if body.is_kernel:
             for _ in range(r.count("<I", 9, f"inputs {part}")):
@@ -224,6 +220,20 @@ class _Bodies:
         else:
             self.code(position, position + size, body)
         return inputs
+
+    def declarations(self, body: Body, part: str) -> None:
+        """All but the general variables."""
+        r = self.r
+        for items, what in ((body.addresses, "addresses"), (body.predicates, "predicates")):
+            self.declared(body, items, "<H", f"{what} {part}")
+        for _ in range(r.count("<H", 6, f"labels {part}")):
+            string, kind, attributes = r.take("<IBB")
+            body.labels.append(LabelName(string, self.string(body, string), kind))
+            self.attributes(body, attributes)
+        for items, what in ((body.samplers, "samplers"), (body.surfaces, "surfaces")):
+            self.declared(body, items, "<B", f"{what} {part}")
+        if r.take("<B"):
+            raise r.fail("VME variables have no public layout")
 
     def code(self, position: int, end: int, body: Body) -> None:
         decoder = Decoder(instruction_set(body.version), self.r.data, position, end, self.operands)
