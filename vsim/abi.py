@@ -15,8 +15,9 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did
 from visa.image import Image
 from visa.program import FIRST_VARIABLE, Body, Instruction
 from vsim.atomics import depends_on_order
+from vsim.images import ImageFormat, SurfaceImage, kind_of
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
-from vsim.memory import AddressSpace, Buffer, SamplerState, SurfaceImage
+from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
 from vsim.schedule import Schedule
@@ -25,6 +26,8 @@ PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 URB = 0x10000
+IMAGE_HANDLE_STEP = 0x40
+"""Handles of bindless images are multiples of the size of a surface state; 0 is none."""
 """Number of the surface that stands for the URB."""
 _ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
 _TRIPLE = struct.Struct("<3I")
@@ -56,6 +59,8 @@ class Bound:
     surfaces: dict[int, Buffer | SurfaceImage] = field(default_factory=dict)
     images: dict[int, SurfaceImage] = field(default_factory=dict)
     samplers: dict[int, SamplerState] = field(default_factory=dict)
+    handles: dict[int, int] = field(default_factory=dict)
+    """Handles of images and samplers as dwords by payload offset: they depend on nothing but the number of the argument."""
     slm_size: int = 0
     scratch_size: int = 0
     private_size: int = 0
@@ -333,9 +338,13 @@ class Binder:
     def _image(self, bound: Bound, index: int) -> SurfaceImage:
         argument = self._argument(index, ImageArg)
         assert isinstance(argument, ImageArg)
-        handle = 0x40 * (index + 1)
+        handle = IMAGE_HANDLE_STEP * (index + 1)
         if handle not in bound.images:
-            bound.images[handle] = SurfaceImage(self.interface.argument_names.get(index) or f"argument {index}", argument.array, argument.format, handle)
+            declared = next((str(e.tree["image_type"]) for e in self.interface.entries if e.index == index and "image_type" in e.tree), "")
+            kind = kind_of(argument.array, argument.format, declared)
+            if isinstance(kind, str):
+                raise self.fail(f"{self.interface.describe(index)} {kind}", did_you_mean(argument.format, ImageFormat.names()))
+            bound.images[handle] = SurfaceImage(self.interface.argument_names.get(index) or f"argument {index}", argument.array, kind, handle)
         return bound.images[handle]
 
     def _surface(self, bound: Bound, index: int) -> Buffer | SurfaceImage:
@@ -389,14 +398,14 @@ class Binder:
             self._base(bound, kind, at, size)
         elif kind.startswith("image_"):
             image = self._image(bound, index)
-            shape = image.array.shape
-            values = {"image_height": shape[-3], "image_width": shape[-2], "image_depth": shape[0] if len(shape) > 3 else 0,
-                      "image_array_size": shape[0] if len(shape) > 3 else 0}  # fmt: skip
+            sizes, layers = image.sizes, image.sizes[-1] if image.kind.layered else 0
+            values = {"image_width": sizes[0], "image_height": sizes[1], "image_depth": sizes[2] if len(sizes) > 2 and not layers else 0,
+                      "image_array_size": layers}  # fmt: skip
             if kind not in values:
                 raise self.fail(f"{self.interface.describe(index)}: payload entry '{kind}' is not known")
             self._put(bound, at, values[kind], size)
         elif kind == "inline_sampler":
-            self._put(bound, at, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT, size)
+            self._handle(bound, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
         elif kind.startswith("sampler_"):
             state = bound.samplers.get(self.interface.sampler_of(index) or 0)
             snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"
@@ -410,12 +419,16 @@ class Binder:
         if e.tree.get("addrmode") == "slm":
             return
         if space == "image":
-            value = self._image(bound, e.index).handle
+            self._handle(bound, e, self._image(bound, e.index).handle)
         elif space == "sampler":
-            value = int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT
+            self._handle(bound, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
         else:
-            value = self._buffer(e.index).address
+            self._put(bound, e.at, self._buffer(e.index).address, e.size)
+
+    def _handle(self, bound: Bound, e: Entry, value: int) -> None:
+        """A handle goes into the payload as a whole, with zeros above it."""
         self._put(bound, e.at, value, e.size)
+        bound.handles |= {e.at: value, e.at + 4: 0} if e.size == 8 else {e.at: value} if e.size == 4 else {}
 
     def _by_value(self, bound: Bound, e: Entry) -> None:
         argument = self._argument(e.index, ScalarArg)

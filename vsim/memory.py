@@ -37,16 +37,6 @@ class Buffer:
         return int(self.data.__array_interface__["data"][0])
 
 
-@dataclass(eq=False)
-class SurfaceImage:
-    """An image argument: height x width x channels (a leading depth or layer axis for 3D), and its format."""
-
-    name: str
-    array: npt.NDArray[Any]
-    format: str
-    handle: int
-
-
 @dataclass(frozen=True)
 class SamplerState:
     """How coordinates become texels: ``addressing`` none, clamp_edge, clamp_border, repeat or mirror; ``filter`` nearest or linear; ``compare`` is

@@ -12,18 +12,19 @@ from typing import Any
 
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.ir import OLD_MASKED, Builder, Value, ir_type
+from vsim.llvm_engine.ir import MASK, OLD_MASKED, Builder, Value, ir_type
 
 
 @dataclass
 class Place:
-    """Memory of a message. ``pointer`` and ``size`` are SSA values; None for the flat address space."""
+    """Memory of a message. ``pointer`` and ``size`` are SSA values; None for the flat address space. ``inside``: whoever uses it checks addresses."""
 
     kind: int
     pointer: str | None = None
     size: str | None = None
     number: str = "0"
     address_mask: int | None = None
+    inside: bool = False
 
 
 @dataclass
@@ -121,14 +122,36 @@ class Access:
 
     def load(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value:
         """One element for each lane, 0 where the mask does not hold."""
+        if place.inside and (found := self._load_inside(place, address, data_type, mask)) is not None:
+            return found
         offset = self.offset_of(place, address)
-        found = [self._guarded(m, data_type, o.lanes, partial(self._load_part, place, o, data_type, m)) for o, m in self._parts(offset, data_type.size, mask)]
-        return self.b.concat(found)
+        parts = [self._guarded(m, data_type, o.lanes, partial(self._load_part, place, o, data_type, m)) for o, m in self._parts(offset, data_type.size, mask)]
+        return self.b.concat(parts)
+
+    def _load_inside(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value | None:
+        """Lanes that are known to be inside and are seldom neighbours: a gather, for small elements a call; None for a single lane."""
+        b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
+        if lanes == 1:
+            return None
+        address, vector = b.broadcast(address, lanes), None if mask is True else b.broadcast(mask, lanes)
+        if data_type.size < 4:
+            return self._helper_load(place, address, data_type, vector, lanes)
+        ir, pointers = ir_type(data_type, lanes), f"<{lanes} x ptr>"
+        name = f"llvm.masked.gather.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.v{lanes}p0"
+        b.declare(name, ir, f"{pointers}, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"{pointers}, <{lanes} x i1>, {ir}")
+        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {address.typed}")
+        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
+        active = vector.typed if vector is not None else f"<{lanes} x i1> {b.splat_literal('true', MASK, lanes)}"
+        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {active}, {ir} zeroinitializer)")
 
     def store(self, place: Place, address: Value, value: Value, mask: Any) -> None:
         """One element for each active lane; of lanes with one address the highest wins."""
         b, data_type = self.b, value.type
         lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
+        if place.inside and lanes > 1:
+            vector = None if mask is True else b.broadcast(mask, lanes)
+            self._helper_call("store", place, b.broadcast(address, lanes), vector, lanes, data_type, [value])
+            return
         offset, first = self.offset_of(place, address), 0
         for o, m in self._parts(offset, data_type.size, mask):
             own = value if value.lanes == 1 or o.lanes in (1, lanes) else b.shuffle(value, list(range(first, first + o.lanes)))
@@ -227,22 +250,14 @@ class Access:
                 way = b.new_label("way")
                 b.emit(f"br i1 {test}, label %{way}, label %{other}{weight}")
                 b.label(way, before)
-            found.append((emit(), self._end_of_block(done)))
+            found.append((emit(), b.end_of_block(done)))
             if test == "true":
                 break
             b.label(other, before)
         else:
-            found.append((scattered(shape.proved), self._end_of_block(done)))
+            found.append((scattered(shape.proved), b.end_of_block(done)))
         b.label(done, before if len(found) > 1 else b.mark())
         return found
-
-    def _end_of_block(self, target: str) -> str:
-        b = self.b
-        end = b.new_label("end")
-        b.emit(f"br label %{end}")
-        b.label(end, b.mark())
-        b.emit(f"br label %{target}")
-        return end
 
     def _back(self, pointer: str, first: str, size: int) -> str:
         """From the first active lane's element to where lane 0's is or would be."""

@@ -11,7 +11,7 @@ COVERAGE, GROUP_ORDER = 272, 280
 CONTEXT_SIZE = 320
 
 FAULT_FIELDS = ("place", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
-FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES = range(9)
+FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
 
 
@@ -39,8 +39,8 @@ VARIANT_SIZE = 40
 
 SLOT_ENTRY = 24
 """Slot table: base address, host pointer, size."""
-SURFACE_ENTRY = 16
-"""Surface table: host pointer, size."""
+SURFACE_ENTRY, SURFACE_SIZES = 32, 16
+"""Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on."""
 SURFACE_LIMIT = 256
 
 # Registers that all bodies of a thread share, behind the identity of the thread.

@@ -19,6 +19,7 @@ from vsim.abi import Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.coverage import Marks
+from vsim.llvm_engine.images import kinds, place_in_table
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
 
@@ -78,7 +79,7 @@ class State:
     """What is kept for a program between launches."""
 
     shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
-    codes: dict[tuple[str, bool, int, bool, bool], Code | Unsupported] = field(default_factory=dict)
+    codes: dict[tuple[Any, ...], Code | Unsupported] = field(default_factory=dict)
     image_digest: bytes = b""
     table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     table_entries: int = -1
@@ -96,13 +97,26 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
     state.table_entries = memory.changes
 
 
+def _surface_table(table: Words, bound: Bound) -> None:
+    table[:] = 0
+    entries = [(n, s) for n, s in bound.surfaces.items() if n < cx.SURFACE_LIMIT]
+    entries += [(place_in_table(True, handle), image) for handle, image in bound.images.items()]
+    for number, surface in entries:
+        entry = table[number * cx.SURFACE_ENTRY // 8 :]
+        if isinstance(surface, Buffer):
+            entry[:2] = surface.host, surface.size
+        else:
+            entry[:2] = address(surface.array), surface.array.nbytes
+            entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(surface.sizes)] = surface.sizes
+
+
 def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     """Compiled code, out of memory, the disk or the compiler.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None)
+    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None, kinds(bound), tuple(sorted(bound.samplers.items())))
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -186,6 +200,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     """
     key = (
         bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None, bound.schedule,
+        kinds(bound), tuple(sorted(bound.samplers.items())),
     )  # fmt: skip
     found = state.shapes.get(key)
     if found is not None:
@@ -200,7 +215,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     per_group = bound.threads_of(whole)
     count = 1 if bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
-    surfaces = np.zeros(2 * cx.SURFACE_LIMIT, np.uint64)
+    surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
     payloads: list[tuple[Group, npt.NDArray[Any]]] = []
     keep: list[Any] = []
@@ -251,10 +266,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3
     if bound.part:
         context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = bound.part
-    shape.surfaces[:] = 0
-    for number, surface in bound.surfaces.items():
-        if isinstance(surface, Buffer) and number < cx.SURFACE_LIMIT:
-            shape.surfaces[2 * number], shape.surfaces[2 * number + 1] = surface.host, surface.size
+    _surface_table(shape.surfaces, bound)
     for group, payload in shape.payloads:
         data = bound.payload_of(group)
         payload.data[: len(data)] = data
@@ -307,6 +319,8 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
         return SimulationError(Diagnostic("S030", f"calls are nested more than {record['address'] - 1} deep{tail}", span))
     if kind == cx.REGISTER:
         return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
+    if kind == cx.IMAGE:
+        return SimulationError(Diagnostic("S030", f"surface {record['number']} is used as an image, but is none,{tail}", span))
     return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, kind, record)}{tail}", span))
 
 

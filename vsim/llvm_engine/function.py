@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from visa import types
-from visa.operands import SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
+from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
+from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.types import DataType
 from vsim import threads
+from vsim.abi import SAMPLER_HANDLE_SHIFT
 from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Flow, analyse, dominators, is_uniform
-from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type
+from vsim.llvm_engine.images import ImageNumber, Images
+from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
-from vsim.memory import SLM_ADDRESS_MASK
+from vsim.memory import SLM_ADDRESS_MASK, SamplerState
 from vsim.registers import CR0, layout_of, operand_type
 from vsim.semantics import SEMANTICS
+from vsim.semantics.algebra import ImageView
 
 _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VARIABLES]
 SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
@@ -82,8 +85,9 @@ class Function:
         self.algebra = b
         self.cold: list[str] = []
         self.registers = Registers(b, self._pointer, self._size)
-        self.registers.always = lambda key: (key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))) or key[0] == "S"
+        self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
         self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
+        self.images = Images(b, self._fault, self.bound)
         self.uses: dict[int, BlockUse] = {}
         self.live = live
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
@@ -299,9 +303,13 @@ class Function:
                 self.registers.write(("V", root), start, count, value)
                 continue
             for k in range(count):
-                name = b.offset(payload, offset + k * element.size)
-                text = b.assign(f"load {ir_type(element, 1)}, ptr {name}, align 1, !invariant.load !0")
-                value = Value(b, element, 1, text)
+                at = offset + k * element.size
+                words = [bound.handles.get(at + n) for n in range(0, element.size, 4)]
+                if None not in words:
+                    value = b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
+                else:
+                    text = b.assign(f"load {ir_type(element, 1)}, ptr {b.offset(payload, at)}, align 1, !invariant.load !0")
+                    value = Value(b, element, 1, text)
                 self.registers.write(("V", root), start + k * element.size, 1, value)
         for kind, index, number in threads.state_defaults(bound):
             self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))
@@ -835,15 +843,11 @@ class Function:
             reals = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]
             if count == 1:
                 return b.const(reals[0], types.F)
-            from vsim.llvm_engine.ir import literal
-
             return Value(b, types.F, count, "<" + ", ".join(f"float {literal(reals[i % 4], types.F)}" for i in range(count)) + ">")
         own = types.UW if t is types.BF else t
         value = bits & ((1 << 8 * t.size) - 1)
         if t.is_float and t is not types.BF:
             as_integer = {2: types.UW, 4: types.UD, 8: types.UQ}[t.size]
-            from vsim.llvm_engine.ir import literal
-
             number = literal(value, as_integer)
             return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
         return b.const(value, own)
@@ -1116,12 +1120,29 @@ class Function:
             return self._table(value)
         raise Unsupported(f"a surface of kind {kind}")
 
+    # -- images --------------------------------------------------------------------------------------------
+
+    def image(self, index: int) -> ImageNumber:
+        return ImageNumber(index == BINDLESS, self.registers.read(("S", SURFACE << 16 | index), 0, 1, types.UD))
+
+    def image_by_handle(self, kind: str, value: Value) -> ImageNumber:
+        return ImageNumber(kind != "bti", value)
+
+    def with_image(self, image: ImageNumber, mask: Any, instruction: Instruction, act: Callable[[ImageView, Any], list[Value]]) -> list[Value]:
+        return self.images.with_image(image, lambda view: act(view, mask))
+
+    def with_sampler(
+        self, image: ImageNumber, sampler: int, mask: Any, instruction: Instruction, act: Callable[[ImageView, SamplerState, Any], list[Value]]
+    ) -> list[Value]:
+        b, number = self.builder, self.registers.read(("S", SAMPLER << 16 | sampler), 0, 1, types.UD)
+        number = number >> b.const(SAMPLER_HANDLE_SHIFT, types.UD) if sampler == NAMED_SAMPLER else number
+        return self.images.with_image(image, lambda view: self.images.with_sampler(number, lambda state: act(view, state, mask)))
+
     # -- the reference engine's ----------------------------------------------------------------------------
 
     def _reference_only(self, *_: Any) -> Any:
-        raise Unsupported("an image, a sampler, the URB, a named barrier or a page status")
+        raise Unsupported("the URB, a named barrier, a page status or a pixel of the render target")
 
-    image = image_by_handle = sampler = image_size = image_fetch = image_store = image_atomic = image_fetch_bytes = image_store_bytes = _reference_only
     mapped = named_barrier = urb = pixel = _reference_only
 
     # -- checked access ------------------------------------------------------------------------------------

@@ -348,6 +348,14 @@ class Builder:
         del self.order[dominated_by:]
         self.lines.append(f"{name}:")
 
+    def end_of_block(self, target: str) -> str:
+        """End this block with a branch to a label; the block from which it branches."""
+        end = self.new_label("end")
+        self.emit(f"br label %{end}")
+        self.label(end, self.mark())
+        self.emit(f"br label %{target}")
+        return end
+
     def new_label(self, stem: str) -> str:
         self.counter += 1
         return f"{stem}.{self.counter}"
@@ -491,6 +499,9 @@ class Builder:
     def bitcast(self, x: Value, data_type: DataType) -> Value:
         if ir_type(x.type, 1) == ir_type(data_type, 1):
             return self.retype(x, data_type)
+        if x.type is types.F and x.lanes == 1 and x.text.startswith("0x"):
+            (real,) = struct.unpack(">d", bytes.fromhex(x.text[2:]))
+            return self.const(int.from_bytes(struct.pack(">f", real)), data_type)
         return self.value(data_type, x.lanes, f"bitcast {x.typed} to {ir_type(data_type, x.lanes)}")
 
     def select(self, mask: Any, x: Value, y: Value) -> Value:

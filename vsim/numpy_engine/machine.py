@@ -19,11 +19,12 @@ from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VAR
 from visa.text.printer import BodyPrinter
 from visa.types import DataType
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
-from vsim.memory import SamplerState, SurfaceImage
-from vsim.numpy_engine import images
+from vsim.images import SurfaceImage
+from vsim.memory import Buffer, SamplerState
 from vsim.numpy_engine import memory as mem
 from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra
 from vsim.registers import CR0, Layout, operand_type
+from vsim.semantics.algebra import ImageView
 
 Array = npt.NDArray[Any]
 Mask = Any
@@ -483,52 +484,44 @@ class NumpyMachine:
 
     # -- images --------------------------------------------------------------------------------------------
 
-    def image(self, index: int) -> Any:
-        space = self.surface(index)
-        return self._image(space.table, space.number)
-
-    def image_by_handle(self, kind: str, value: Array) -> Any:
-        return self._image(self.bound.surfaces if kind == "bti" else self.bound.images, value)
-
-    def _image(self, table: dict[int, Any], number: Array) -> Any:
-        active = number if self.context.threads is True or number.shape[0] == 1 else number[self.context.threads[:, 0]]
-        first = int(active.reshape(-1)[0])
-        found = table.get(first)
-        if not isinstance(found, SurfaceImage) or (active != first).any():
-            what = "threads use different images at once" if (active != first).any() else f"surface {first} is no image"
-            raise self.fault_at(0, 0, what)
+    def image(self, index: int) -> mem.Surface:
+        found: mem.Surface = self.surface(index)
         return found
 
-    def sampler(self, index: int) -> SamplerState:
-        number = self._state(SAMPLER, index, 0)
-        active = number if self.context.threads is True else number[self.context.threads[:, 0]]
-        handle = int(active.reshape(-1)[0])
-        found: SamplerState = self.bound.samplers.get(handle >> SAMPLER_HANDLE_SHIFT if index == NAMED_SAMPLER else handle, SamplerState())
+    def image_by_handle(self, kind: str, value: Array) -> mem.Surface:
+        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.bound.surfaces if kind == "bti" else self.bound.images)
+
+    def with_image(self, image: mem.Surface, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]) -> list[Array]:
+        return self._each(image.number, mask, lambda number, lanes: act(self._image_view(image.table.get(number), number, instruction), lanes))
+
+    def with_sampler(
+        self, image: mem.Surface, sampler: int, mask: Mask, instruction: Instruction, act: Callable[[ImageView, SamplerState, Mask], list[Array]]
+    ) -> list[Array]:
+        states, handles = self.bound.samplers, self._state(SAMPLER, sampler, 0)
+        numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
+        return self.with_image(
+            image, mask, instruction, lambda view, lanes: self._each(numbers, lanes, lambda n, inner: act(view, states.get(n, SamplerState()), inner))
+        )
+
+    def _image_view(self, image: Buffer | SurfaceImage | None, number: int, instruction: Instruction) -> ImageView:
+        if not isinstance(image, SurfaceImage):
+            raise self.fault_at(0, 0, f"surface {number} is used as an image, but is none,", instruction)
+        sizes = [np.full((1, 1), n, np.int32) for n in image.sizes]
+        return ImageView(image.kind, sizes, mem.Rows(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes))
+
+    def _each(self, numbers: Array, mask: Mask, act: Callable[[int, Mask], list[Array]]) -> list[Array]:
+        """What ``act`` gives for the lanes of all threads that have the same number, put together."""
+        threads = self.context.threads
+        active = numbers if threads is True or numbers.shape[0] == 1 else numbers[threads[:, 0]]
+        first = active.reshape(-1)[0]
+        if (active == first).all():
+            return act(int(first), mask)
+        found: list[Array] = []
+        for number in np.unique(active):
+            own = numbers == number
+            values = act(int(number), _both(mask, own))
+            found = [np.where(own, new, old) for new, old in zip(values, found, strict=True)] if found else values
         return found
-
-    def image_size(self, image: SurfaceImage) -> list[int]:
-        return images.size(image)
-
-    def image_fetch(self, image: SurfaceImage, place: list[Array], mask: Mask) -> list[Array]:
-        return images.fetch(image, place, mask)
-
-    def image_store(self, image: SurfaceImage, place: list[Array], values: dict[int, Array], mask: Mask) -> None:
-        images.store(image, place, values, mask)
-
-    def image_atomic(
-        self, image: SurfaceImage, op: str, place: list[Array], data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction
-    ) -> Array:
-        size = images.texel_size(image)
-        if size < data_type.size:
-            raise self.fault_at(0, 0, f"'{image.name}' has elements of {size} bytes, the operation is on {data_type.size}", instruction)
-        space = mem.Rows(image.name, images.texels(image), np.zeros((1, 1), np.int64), image.array.nbytes)
-        return self.atomic(space, op, images.places(image, place) * np.uint64(size), data_type, sources, mask, instruction)
-
-    def image_fetch_bytes(self, image: SurfaceImage, x: Array, y: Array) -> Array:
-        return images.fetch_bytes(image, x, y)
-
-    def image_store_bytes(self, image: SurfaceImage, x: Array, y: Array, value: Array, mask: Mask) -> None:
-        images.store_bytes(image, x, y, value, mask)
 
     # -- checked access ------------------------------------------------------------------------------------
 

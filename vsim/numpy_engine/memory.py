@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsim.memory import AddressSpace, Buffer, Bytes, SurfaceImage
+from vsim.images import SurfaceImage
+from vsim.memory import AddressSpace, Buffer, Bytes
 
 Array = npt.NDArray[Any]
 Fault = Callable[[int, int, str, int, int], Exception]

@@ -9,11 +9,14 @@ a *mask*, a lane value of booleans, which takes & | ^ ~.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from visa.operands import Execution, General, PredicateControl, Raw, VectorOperand
 from visa.program import Body, Instruction
 from visa.types import DataType
+from vsim.images import ImageKind
+from vsim.memory import SamplerState
 
 Lanes = Any
 """A lane value of some engine."""
@@ -85,6 +88,20 @@ class Algebra(Protocol):
 
 Space = Any
 """An engine's handle for an address space."""
+ImageReference = Any
+"""An engine's handle for an image that is not looked up yet."""
+
+
+@dataclass
+class ImageView:
+    """An image while an instruction works on it: its kind, the sizes of its axes (width first, one lane each, type D), and its memory.
+
+    Who reads or writes it keeps to offsets that it has.
+    """
+
+    kind: ImageKind
+    sizes: list[Lanes]
+    space: Space
 
 
 class Machine(Protocol):
@@ -188,34 +205,25 @@ class Machine(Protocol):
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
 
-    # -- images: host objects that are found when an instruction executes ---------------------------------
+    # -- images: what is done is prepared for each kind of image and state of a sampler that the instruction may find -------
 
-    def image(self, index: int) -> Any:
+    def image(self, index: int) -> ImageReference:
         """The image that a surface variable names."""
 
-    def image_by_handle(self, kind: str, value: Lanes) -> Any:
+    def image_by_handle(self, kind: str, value: Lanes) -> ImageReference:
         """The image behind an LSC surface operand."""
 
-    def sampler(self, index: int) -> Any:
-        """The state of the sampler that a sampler variable names."""
+    def with_image(self, image: ImageReference, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Lanes]]) -> list[Lanes]:
+        """What ``act`` gives for the image that each thread finds; ``act`` must not read or write registers.
 
-    def image_size(self, image: Any) -> list[int]:
-        """Width, height, and depth if there is one, in texels."""
+        Raises:
+            SimulationError: the surface is no image.
+        """
 
-    def image_fetch(self, image: Any, place: list[Lanes], mask: Mask) -> list[Lanes]:
-        """Four channels of texels (F for float and normalised formats, else UD); the border colour outside the mask."""
-
-    def image_store(self, image: Any, place: list[Lanes], values: dict[int, Lanes], mask: Mask) -> None:
-        """Write channels, given as bits, in the image's format."""
-
-    def image_atomic(self, image: Any, op: str, place: list[Lanes], data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
-        """Atomic operations on elements of an image in lane order; the old values, 0 outside the mask."""
-
-    def image_fetch_bytes(self, image: Any, x: Lanes, y: Lanes) -> Lanes:
-        """Bytes of a row, the rim repeated."""
-
-    def image_store_bytes(self, image: Any, x: Lanes, y: Lanes, value: Lanes, mask: Mask) -> None:
-        """Write bytes of a row; those outside the image are dropped."""
+    def with_sampler(
+        self, image: ImageReference, sampler: int, mask: Mask, instruction: Instruction, act: Callable[[ImageView, SamplerState, Mask], list[Lanes]]
+    ) -> list[Lanes]:
+        """The same with the state of the sampler that a sampler variable names."""
 
     # -- control flow: lanes that leave wait at the place where they go on; the smallest place at which lanes wait runs first ----
 

@@ -1,21 +1,20 @@
 """Image messages: sampling, loads, stores, sizes, blocks (manual: sampler and data port chapters; filters as OpenCL defines them).
 
-Images and samplers are host objects that the machine finds when an instruction executes; coordinates and texels are lane values.
+The machine finds images and samplers when an instruction executes; what is done with them is written for one kind of image and one state of a sampler.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 from visa import types
 from visa.isa.enums import LSC_ADDRESS_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Immediate, Raw
 from visa.program import Instruction
-from visa.types import UB, UW, D, F
+from visa.types import UB, UQ, UW, D, F
 from vsim.memory import SamplerState
-from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
+from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import (
@@ -31,6 +30,7 @@ from vsim.semantics.memory import (
     status_step,
     stride,
 )
+from vsim.semantics.texels import fetch_texels, offset_of, store_texels
 
 _MIRRORS = ("mirror", "mirrored_repeat")
 _BORDERS = ("clamp", "clamp_border")
@@ -51,20 +51,21 @@ _COMPARISONS: dict[str, Callable[[Lanes, Lanes], Mask]] = {
 }  # fmt: skip
 
 
-def _modulo(a: Algebra, i: Lanes, n: int) -> Lanes:
+def _modulo(a: Algebra, i: Lanes, n: Lanes) -> Lanes:
     """i modulo n, from 0 to n - 1."""
-    _, rest = quotient(a, D, i, a.const(n, D))
-    return a.select(rest < a.const(0, D), rest + a.const(n, D), rest)
+    _, rest = quotient(a, D, i, n)
+    return a.select(rest < a.const(0, D), rest + n, rest)
 
 
-def _wrap(a: Algebra, i: Lanes, size: int, addressing: str) -> tuple[Lanes, Mask]:
+def _wrap(a: Algebra, i: Lanes, size: Lanes, addressing: str) -> tuple[Lanes, Mask]:
     """A texel number by the addressing mode, and whether it lies in the image (outside is the border)."""
-    zero, last = a.const(0, D), a.const(size - 1, D)
+    zero, one = a.const(0, D), a.const(1, D)
+    last = size - one
     if addressing == "repeat":
         i = _modulo(a, i, size)
     if addressing in _MIRRORS:
-        i = _modulo(a, i, 2 * size)
-        i = a.select(i > last, a.const(2 * size - 1, D) - i, i)
+        i = _modulo(a, i, size + size)
+        i = a.select(i > last, last + size - i, i)
     if addressing in _BORDERS:
         inside = (i >= zero) & (i <= last)
         return a.select(inside, i, zero), inside
@@ -72,7 +73,7 @@ def _wrap(a: Algebra, i: Lanes, size: int, addressing: str) -> tuple[Lanes, Mask
     return held, held == held
 
 
-def _texel_space(a: Algebra, x: Lanes, size: int, state: SamplerState) -> Lanes:
+def _texel_space(a: Algebra, x: Lanes, size: Lanes, state: SamplerState) -> Lanes:
     """A coordinate in texels; periodic modes are brought near the image first, as OpenCL's formulas do."""
     if not state.normalized:
         return x
@@ -80,7 +81,7 @@ def _texel_space(a: Algebra, x: Lanes, size: int, state: SamplerState) -> Lanes:
         x = x - a.floor(x)
     if state.addressing in _MIRRORS:
         x = a.absolute(x - a.const(2.0, F) * a.rint(x * a.const(0.5, F)))
-    return x * a.const(float(size), F)
+    return x * a.cast(size, F)
 
 
 def _integer(a: Algebra, x: Lanes) -> Lanes:
@@ -95,9 +96,14 @@ Axis = list[tuple[Lanes, Mask, Lanes | None]]
 """The texel numbers that count along an axis: one for nearest, two with weights for linear."""
 
 
-def _axes(a: Algebra, coordinates: list[Lanes], sizes: list[int], state: SamplerState, linear: bool, offsets: list[Lanes | None]) -> list[Axis]:
+def _axes(a: Algebra, image: ImageView, coordinates: list[Lanes], state: SamplerState, linear: bool, offsets: list[Lanes | None]) -> list[Axis]:
+    """For each axis the texels that count; along the layers of an array it is the one nearest, held in the array (OpenCL C, image addressing)."""
     found: list[Axis] = []
-    for x, size, offset in zip(coordinates, sizes, offsets, strict=False):
+    for number, (x, size, offset) in enumerate(zip(coordinates, image.sizes, offsets, strict=False)):
+        if image.kind.layered and number == image.kind.axes - 1:
+            layer, inside = _wrap(a, _integer(a, a.rint(x)), size, "clamp_edge")
+            found.append([(layer, inside, None)])
+            continue
         x = _texel_space(a, x, size, state)
         x = x - a.const(0.5, F) if linear else x
         low = _integer(a, x)
@@ -118,7 +124,7 @@ def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -
     return [a.select(_COMPARISONS[comparison](reference, texel[0]), one, zero), zero, zero, one]
 
 
-def sample(m: Machine, image: Any, axes: list[Axis], state: SamplerState, reference: Lanes | None, mask: Mask) -> list[Lanes]:
+def sample(m: Machine, image: ImageView, axes: list[Axis], state: SamplerState, reference: Lanes | None, mask: Mask, i: Instruction) -> list[Lanes]:
     """Four channels, filtered over the texels of the axes."""
     a = m.algebra
     total: list[Lanes] | None = None
@@ -127,14 +133,14 @@ def sample(m: Machine, image: Any, axes: list[Axis], state: SamplerState, refere
         for _, ok, w in reversed(picks):
             inside = both(inside, ok)
             weight = w if weight is None else weight * w
-        texel = m.image_fetch(image, [p[0] for p in reversed(picks)], inside)
+        texel = fetch_texels(m, image, [p[0] for p in reversed(picks)], inside, i)
         if reference is not None:
             texel = _passes(a, texel, reference, state.compare)
         if weight is not None:
-            texel = [t * weight for t in texel]
+            texel = [a.cast(t, F) * weight for t in texel]
         total = texel if total is None else [x + y for x, y in zip(total, texel, strict=True)]
     assert total is not None
-    return total
+    return [a.bitcast(t, types.UD) for t in total]
 
 
 def _store_channels(m: Machine, raw: Raw, count: int, chosen: list[int]) -> Callable[[list[Lanes], Mask], None]:
@@ -186,10 +192,13 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
     write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
 
     def step() -> None:
-        lanes = mask()
-        image, state = m.image(args["surface"]), m.sampler(args["sampler"])
-        axes = _axes(m.algebra, [r() for r in reads], m.image_size(image), state, state.filter == "linear", offsets())
-        write(sample(m, image, axes, state, reference() if reference else None, lanes), lanes)
+        lanes, coordinates, moved, compared = mask(), [r() for r in reads], offsets(), reference() if reference else None
+
+        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
+            axes = _axes(m.algebra, image, coordinates, state, state.filter == "linear", moved)
+            return sample(m, image, axes, state, compared, lanes, instruction)
+
+        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
 
     return step
 
@@ -206,9 +215,13 @@ def media_sample(m: Machine, instruction: Instruction) -> Step:
     write = _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
 
     def step() -> None:
-        image, state, lanes = m.image(args["surface"]), m.sampler(args["sampler"]), m.thread_mask()
-        axes = _axes(m.algebra, [r() for r in reads], m.image_size(image), state, state.filter == "linear", [None] * 3)
-        write(sample(m, image, axes, state, None, lanes), lanes)
+        lanes, coordinates = m.thread_mask(), [r() for r in reads]
+
+        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
+            axes = _axes(m.algebra, image, coordinates, state, state.filter == "linear", [None] * 3)
+            return sample(m, image, axes, state, None, lanes, instruction)
+
+        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
 
     return step
 
@@ -219,7 +232,7 @@ def media_load(m: Machine, instruction: Instruction) -> Step:
     args, count = instruction.args, _pixels(instruction)
     reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
     write = _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-    return lambda: write(_fetch(m, m.image(args["surface"]), [r() for r in reads], m.thread_mask()), m.thread_mask())
+    return lambda: write(_fetch(m, m.image(args["surface"]), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
 
 
 @semantics("load_3d", "load_lz", "load_2dms_w")
@@ -236,7 +249,7 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
         places = [r() if o is None else r() + o for r, o in zip(reads, offsets(), strict=False)]
         for zero in zeros:
             inside = both(inside, zero() == a.const(0, D))
-        write(_fetch(m, m.image(args["surface"]), places, inside), lanes)
+        write(_fetch(m, m.image(args["surface"]), places, inside, instruction), lanes)
 
     return step
 
@@ -250,18 +263,21 @@ def load_mcs(m: Machine, instruction: Instruction) -> Step:
     return lambda: write([a.const(0, types.UD)] * 4, mask())
 
 
-def _inside(m: Machine, image: Any, places: list[Lanes], mask: Mask) -> tuple[list[Lanes], Mask]:
+def _inside(m: Machine, image: ImageView, places: list[Lanes], mask: Mask) -> tuple[list[Lanes], Mask]:
     """The coordinates that the image has, and the lanes that are in it."""
     a = m.algebra
-    places = places[: len(m.image_size(image))]
-    for x, size in zip(places, m.image_size(image), strict=False):
-        mask = both(mask, (x >= a.const(0, D)) & (x < a.const(size, D)))
-    return places, mask
+    for x, size in zip(places, image.sizes, strict=False):
+        mask = both(mask, (x >= a.const(0, D)) & (x < size))
+    return places[: image.kind.axes], mask
 
 
-def _fetch(m: Machine, image: Any, places: list[Lanes], mask: Mask) -> list[Lanes]:
-    places, inside = _inside(m, image, places, mask)
-    return m.image_fetch(image, places, inside)
+def _fetch(m: Machine, image: ImageReference, places: list[Lanes], mask: Mask, instruction: Instruction) -> list[Lanes]:
+    """Four channels of the texels at these coordinates, 0 outside the image."""
+
+    def texels(view: ImageView, lanes: Mask) -> list[Lanes]:
+        return [m.algebra.bitcast(t, types.UD) for t in fetch_texels(m, view, *_inside(m, view, places, lanes), instruction)]
+
+    return m.with_image(image, mask, instruction, texels)
 
 
 @semantics("sample4", "sample4_c", "sample4_po", "sample4_po_c")
@@ -275,16 +291,18 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     write, mask = _store_channels(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
-        lanes = mask()
-        image, state = m.image(args["surface"]), m.sampler(args["sampler"])
-        places = [r() for r in moved] or offsets()
-        x_axis, y_axis = _axes(a, [r() for r in reads], m.image_size(image)[:2], state, True, places)
-        texels = []
-        for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
-            (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
-            texel = m.image_fetch(image, [x, y], both(lanes, x_in & y_in))
-            texels.append(_passes(a, texel, reference(), state.compare)[0] if reference else texel[channel])
-        write(texels, lanes)
+        lanes, coordinates, places, compared = mask(), [r() for r in reads], [r() for r in moved] or offsets(), reference() if reference else None
+
+        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
+            x_axis, y_axis = _axes(a, image, coordinates, state, True, places)
+            found = []
+            for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
+                (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
+                texel = fetch_texels(m, image, [x, y], both(lanes, x_in & y_in), instruction)
+                found.append(texel[channel] if compared is None else _passes(a, texel, compared, state.compare)[0])
+            return [a.bitcast(t, types.UD) for t in found]
+
+        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
 
     return step
 
@@ -305,34 +323,39 @@ def resinfo(m: Machine, instruction: Instruction) -> Step:
     count = args["exec"].size
     write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
 
-    def step() -> None:
-        sizes = [*m.image_size(m.image(args["surface"])), 0, 0][:3]
-        write([a.const(n, types.UD) for n in (*sizes, 1)], mask())
+    def sizes(image: ImageView, _: Mask) -> list[Lanes]:
+        return [a.bitcast(n, types.UD) for n in [*image.sizes, a.const(0, D), a.const(0, D)][:3]] + [a.const(1, types.UD)]
 
-    return step
+    return lambda: write(m.with_image(m.image(args["surface"]), mask(), instruction, sizes), mask())
 
 
 # -- typed memory ----------------------------------------------------------------------------------------------
 
 
-def _typed(m: Machine, instruction: Instruction, image: Callable[[], Any], coordinates: list[Raw], mask_bits: int, *, store: bool) -> Step:
+def _typed(m: Machine, instruction: Instruction, image: Callable[[], ImageReference], coordinates: list[Raw], mask_bits: int, *, store: bool) -> Step:
     args = instruction.args
     count = args["exec"].size
     reads = [m.raw_reader(r, 0, count, D) for r in coordinates]
     chosen, mask = channels(mask_bits), mask_of(m, instruction)
     if not store:
         write = _store_channels(m, args["dst"], count, chosen)
-        return lambda: write(_fetch(m, image(), [r() for r in reads], mask()), mask())
+        return lambda: write(_fetch(m, image(), [r() for r in reads], mask(), instruction), mask())
     step_bytes = stride(m, count, 4)
     raw = args["src1"] if "src1" in args else args["src"]
     values = [m.raw_reader(raw, k * step_bytes, count, types.UD) for k in range(len(chosen))]
 
-    def step() -> None:
-        where = image()
-        places, lanes = _inside(m, where, [r() for r in reads], mask())
-        m.image_store(where, places, {c: v() for c, v in zip(chosen, values, strict=True)}, lanes)
+    return lambda: _store(m, image(), [r() for r in reads], {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction)
 
-    return step
+
+def _store(m: Machine, image: ImageReference, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction) -> None:
+    """Write channels of the texels at these coordinates; those outside the image are dropped."""
+
+    def put(view: ImageView, lanes: Mask) -> list[Lanes]:
+        inner, inside = _inside(m, view, places, lanes)
+        store_texels(m, view, inner, values, inside, instruction)
+        return []
+
+    m.with_image(image, mask, instruction, put)
 
 
 @semantics("gather4_typed", "scatter4_typed")
@@ -341,7 +364,7 @@ def typed_message(m: Machine, instruction: Instruction) -> Step:
     return _typed(m, instruction, lambda: m.image(args["surface"]), [args["u"], args["v"], args["r"]], args["channel_mask"], store="src" in args)
 
 
-def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], Any]:
+def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
     kind = next((k for k, v in LSC_ADDRESS_TYPES.items() if v == instruction.args["addr_type"]), "flat")
     surface = source(m, instruction.args["surface"], 1, types.UD)
     return lambda: m.image_by_handle(kind, surface())
@@ -355,9 +378,9 @@ def lsc_quad(m: Machine, instruction: Instruction) -> Step:
     return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], chosen, store=store)
 
 
-def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Any], op: str, memory: types.DataType, raws: list[Raw]) -> Step:
+def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], ImageReference], op: str, memory: types.DataType, raws: list[Raw]) -> Step:
     """An atomic on one element of an image; lanes outside the image do nothing and get 0. ``raws``: dst, then the sources in the order of the algebra."""
-    args = instruction.args
+    args, a = instruction.args, m.algebra
     count = args["exec"].size
     register = types.UD if memory is UW else memory
     reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
@@ -366,10 +389,16 @@ def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Any]
     write, mask = m.raw_writer(dst, 0, count, register), mask_of(m, instruction)
 
     def step() -> None:
-        where, active = image(), mask()
-        places, lanes = _inside(m, where, [r() for r in reads], active)
-        values = [m.algebra.cast(s(), memory) for s in sources]
-        write(m.algebra.cast(m.image_atomic(where, op, places, memory, values, lanes, instruction), register), active)
+        active, places, values = mask(), [r() for r in reads], [a.cast(s(), memory) for s in sources]
+
+        def update(view: ImageView, lanes: Mask) -> list[Lanes]:
+            inner, inside = _inside(m, view, places, lanes)
+            if view.kind.format.size < memory.size:
+                raise m.cannot(f"the operation is on {memory.size} bytes, the image has elements of {view.kind.format.size}: it cannot be executed")
+            return [m.atomic(view.space, op, offset_of(a, view, inner), memory, values, inside, instruction)]
+
+        (old,) = m.with_image(image(), active, instruction, update)
+        write(a.cast(old, register), active)
 
     return step
 
@@ -400,7 +429,12 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i's element lies in the image."""
     image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
     reads = [m.raw_reader(instruction.args[n], 0, instruction.args["exec"].size, D) for n in _PLACE.split()]
-    return status_step(m, instruction, lambda: _inside(m, image(), [r() for r in reads], mask())[1])
+
+    def mapped() -> Mask:
+        places = [r() for r in reads]
+        return m.with_image(image(), mask(), instruction, lambda view, lanes: [_inside(m, view, places, lanes)[1]])[0]
+
+    return status_step(m, instruction, mapped)
 
 
 # -- the graphics pipeline -------------------------------------------------------------------------------------
@@ -414,34 +448,48 @@ def render_target_write(m: Machine, instruction: Instruction) -> Step:
     first = sum(1 for bit in TARGET_OUTPUTS[:2] if args["mode"] & bit)
     colours = {c: m.raw_reader(raw, 0, count, types.UD) for c, raw in enumerate(outputs[first : first + 4]) if raw.var}
     pixel, mask = m.pixel(args["exec"]), mask_of(m, instruction)
-
-    def step() -> None:
-        image = m.image(args["surface"])
-        places, lanes = _inside(m, image, pixel(), mask())
-        m.image_store(image, places, {c: r() for c, r in colours.items()}, lanes)
-
-    return step
+    return lambda: _store(m, m.image(args["surface"]), pixel(), {c: r() for c, r in colours.items()}, mask(), instruction)
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------
 
 
-def _image_block(m: Machine, image: Callable[[], Any], x: Read, y: Read, width: int, height: int, pitch: int, raw: Raw, *, store: bool) -> Step:
-    """Rows of bytes; reads beyond the rim repeat it, writes there do nothing."""
-    a = m.algebra
-    columns = a.iota(width, D)
-    reads = [m.raw_reader(raw, r * pitch, width, UB) for r in range(height)]
-    writes = [m.raw_writer(raw, r * pitch, width, UB) for r in range(height)]
+def _image_block(
+    m: Machine, instruction: Instruction, image: Callable[[], ImageReference], x: Read, y: Read, width: int, height: int, raw: Raw, *, store: bool
+) -> Step:
+    """Rows of bytes, in registers padded to a power of two of at least four; reads beyond the rim repeat it, writes there do nothing."""
+    a, pitch, zero = m.algebra, 4, m.algebra.const(0, D)
+    while pitch < width:
+        pitch *= 2
+    columns = a.iota(pitch, D)
+    used = True if pitch == width else columns < a.const(width, D)
+    reads = [m.raw_reader(raw, r * pitch, pitch, UB) for r in range(height)]
+    writes = [m.raw_writer(raw, r * pitch, pitch, UB) for r in range(height)]
+
+    def held(place: Lanes, size: Lanes) -> Lanes:
+        last = size - a.const(1, D)
+        return a.select(place < zero, zero, a.select(place > last, last, place))
 
     def step() -> None:
-        where = image()
-        left, top = x(), y()
-        for r in range(height):
-            row = top + a.const(r, D)
-            if store:
-                m.image_store_bytes(where, left + columns, row, reads[r](), m.thread_mask())
-            else:
-                writes[r](m.image_fetch_bytes(where, left + columns, row), m.thread_mask())
+        left, top, lanes = x() + columns, y(), m.thread_mask()
+        lanes = used if lanes is True else both(used, lanes)
+        data = [r() for r in reads] if store else []
+
+        def move(view: ImageView, lanes: Mask) -> list[Lanes]:
+            row_bytes, rows = view.sizes[0] * a.const(view.kind.format.size, D), view.sizes[1]
+            column, found = held(left, row_bytes), []
+            for r in range(height):
+                row = top + a.const(r, D)
+                at = a.cast(held(row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
+                if store:
+                    inside = both(both(lanes, (left >= zero) & (left < row_bytes)), (row >= zero) & (row < rows))
+                    m.store(view.space, at, data[r], inside, instruction)
+                else:
+                    found.append(m.load(view.space, at, UB, lanes, instruction))
+            return found
+
+        for write, values in zip(writes, m.with_image(image(), lanes, instruction, move), strict=not store):
+            write(values, lanes)
 
     return step
 
@@ -450,11 +498,9 @@ def _image_block(m: Machine, image: Callable[[], Any], x: Read, y: Read, width: 
 def media_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     width, height = args["block_width"], args["block_height"]
-    pitch = 4
-    while pitch < width:
-        pitch *= 2
     x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
-    return _image_block(m, lambda: m.image(args["surface"]), x, y, width, height, pitch, args["data"], store=instruction.form.mnemonic == "media_st")
+    store = instruction.form.mnemonic == "media_st"
+    return _image_block(m, instruction, lambda: m.image(args["surface"]), x, y, width, height, args["data"], store=store)
 
 
 @semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
@@ -462,7 +508,5 @@ def lsc_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     store = "store" in instruction.form.mnemonic
     x, y = (m.raw_reader(args[n], 0, 1, D) for n in "uv")
-    pitch = 4
-    while pitch < args["width"]:
-        pitch *= 2
-    return _image_block(m, _lsc_image(m, instruction), x, y, args["width"], args["height"], pitch, args["src1"] if store else args["dst"], store=store)
+    data = args["src1"] if store else args["dst"]
+    return _image_block(m, instruction, _lsc_image(m, instruction), x, y, args["width"], args["height"], data, store=store)

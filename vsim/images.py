@@ -1,0 +1,106 @@
+"""Images as arguments: how their texels are stored, and how many axes they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ORDERS = {"r": "r001", "a": "000r", "rg": "rg01", "ra": "r00g", "rgba": "rgba", "bgra": "bgra", "argb": "gbar", "intensity": "rrrr", "luminance": "rrr1",
+          "depth": "r001"}  # fmt: skip
+"""By the order of the stored channels what red, green, blue and alpha are: the first to fourth stored one (r, g, b, a), 0 or 1."""
+ELEMENTS = {"f16": "f2", "f32": "f4", "u8": "u1", "u16": "u2", "u32": "u4", "i8": "i1", "i16": "i2", "i32": "i4", "unorm8": "u1", "unorm16": "u2",
+            "snorm8": "i1", "snorm16": "i2"}  # fmt: skip
+"""Elements of images, and how they are stored."""
+
+
+@dataclass(frozen=True)
+class ImageFormat:
+    """Order and element type of the channels, such as ``rgba`` and ``unorm8``."""
+
+    order: str
+    element: str
+
+    @classmethod
+    def parse(cls, text: str) -> ImageFormat | None:
+        """The format that a text like ``rgba_f32`` names; None if there is no such format."""
+        order, _, element = text.partition("_")
+        return cls(order, element) if order in ORDERS and element in ELEMENTS else None
+
+    @staticmethod
+    def names() -> Iterator[str]:
+        """All formats."""
+        return (f"{order}_{element}" for order in ORDERS for element in ELEMENTS)
+
+    @property
+    def channels(self) -> int:
+        """Stored channels."""
+        return 1 + max("rgba".find(c) for c in ORDERS[self.order])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How an element is stored."""
+        return np.dtype(ELEMENTS[self.element])
+
+    @property
+    def size(self) -> int:
+        """Bytes of a texel."""
+        return self.channels * self.dtype.itemsize
+
+    @property
+    def is_real(self) -> bool:
+        """Whether texels are read as floats."""
+        return self.element[0] == "f" or "norm" in self.element
+
+    @property
+    def scale(self) -> float:
+        """What the elements of normalised formats are divided by; 0 for other formats."""
+        return float(np.iinfo(self.dtype).max) if "norm" in self.element else 0.0
+
+
+@dataclass(frozen=True)
+class ImageKind:
+    """What code that works on an image is made for: its format, the number of its axes, and whether the last of them counts layers."""
+
+    format: ImageFormat
+    axes: int
+    layered: bool = False
+
+
+@dataclass(eq=False)
+class SurfaceImage:
+    """An image argument: an array (depth or layers x) height x width (x channels)."""
+
+    name: str
+    array: npt.NDArray[Any]
+    kind: ImageKind
+    handle: int
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Width, height, and depth or layers if there are any."""
+        shape = self.array.shape if self.array.ndim == 2 else self.array.shape[:-1]
+        return [int(n) for n in reversed(shape)]
+
+    @property
+    def bytes(self) -> npt.NDArray[np.uint8]:
+        """The memory of the image."""
+        return self.array.reshape(-1).view(np.uint8)
+
+
+def kind_of(array: npt.NDArray[Any], format: str, declared: str = "") -> ImageKind | str:
+    """The kind of an image argument, or why it is none; ``declared`` is the type in the kernel (``image_2d_array``), if it is known."""
+    known = ImageFormat.parse(format)
+    if known is None:
+        return f"has the unknown format '{format}'"
+    if array.ndim not in (2, 3, 4):
+        return f"is an image of shape {array.shape}, but (depth,) height, width, channels were expected"
+    stored = array.shape[-1] if array.ndim > 2 else 1
+    if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
+        return f"is an image of {stored} channels of type {array.dtype}, but the format '{format}' has {known.channels} of type {known.dtype}"
+    return ImageKind(known, 3 if array.ndim == 4 else 2, re.search("_array(_|$)", declared) is not None)
