@@ -13,6 +13,8 @@ from probe import Probe
 from test_memory_values import INTEGER_ATOMICS, LSC_NAMES, model_atomics
 from test_values import CHECKED, ENGINES, RUNNING
 
+from visa.diagnostics import LaunchError, SimulationError
+from vsim.images import ImageFormat
 from vsim.launch import ImageArg, SamplerArg
 
 LANES = 8
@@ -82,9 +84,9 @@ def image_of(random, dims):
     return values.reshape(*shape, 4)
 
 
-def probe_with(image, sampler=None, running=None, format="rgba_f32", lanes=LANES, platform="tgllp"):
+def probe_with(image, sampler=None, running=None, format="rgba_f32", lanes=LANES, platform="tgllp", layered=False):
     probe = Probe(platform, lanes, running)
-    probe.image(ImageArg(image, format))
+    probe.image(ImageArg(image, format, layered))
     if sampler is not None:
         probe.arguments.append(sampler)
         probe.declarations.append(".decl S0 v_type=S num_elts=1")
@@ -283,27 +285,104 @@ def test_typed_reads_and_writes(platform, what, data):
         assert np.array_equal(image[..., :2], wanted[..., :2]), f"{engine}: {probe.lines}"
 
 
-FORMATS = {"r_u32": ("u4", 1), "rgba_u8": ("u1", 4), "rgba_i16": ("i2", 4), "r_f32": ("f4", 1), "rgba_unorm8": ("u1", 4)}
+STORED = {"r": "r", "a": "a", "rg": "rg", "ra": "ra", "rgba": "rgba", "bgra": "bgra", "argb": "argb", "intensity": "i", "luminance": "l", "depth": "r"}
+LARGEST = {"unorm8": 255, "unorm16": 65535, "snorm8": 127, "snorm16": 32767}
 
 
-@pytest.mark.parametrize("format", FORMATS)
+def read_channels(stored, order, element):
+    """Red, green, blue and alpha of a texel, from its stored elements."""
+    large = LARGEST.get(element)
+    values = [max(-1.0, float(v) / large) if large else v for v in stored]
+    known = dict(zip(STORED[order], values, strict=True))
+    if order in ("intensity", "luminance"):
+        return [values[0]] * 3 + [values[0] if order == "intensity" else 1]
+    return [known.get(c, 1 if c == "a" and order != "a" else 0) for c in "rgba"] if "a" not in known else [known.get(c, 0) for c in "rgba"]
+
+
+def stored_channels(values, order, element, dtype):
+    """The elements that four channels are stored as."""
+    found = []
+    for c in STORED[order]:
+        x = values["rgba".index(c)] if c in "rgba" else values[0]
+        if element in LARGEST:
+            low = -1.0 if element[0] == "s" else 0.0
+            x = round(f32(max(low, min(1.0, 0.0 if math.isnan(x) else x)) * LARGEST[element]))
+        elif dtype.kind in "iu":
+            x = max(np.iinfo(dtype).min, min(np.iinfo(dtype).max, x))
+        found.append(x)
+    return np.array(found).astype(dtype)
+
+
+@pytest.mark.parametrize("format", ImageFormat.names())
 def test_formats(format):
-    """Stored elements come out as integers, floats, or fractions of the largest."""
-    dtype, channels = FORMATS[format]
+    """Channels come out of what is stored, and go back into it: in their order, as integers, floats, or parts of the largest; what does not fit is clamped."""
+    order, element = format.split("_")
+    known = ImageFormat.parse(format)
     random = np.random.default_rng(5)
-    image = random.integers(0, 100, (5, 7, channels)).astype(dtype)
-    image[0, 0, 0] = np.iinfo(dtype).max if dtype != "f4" else -1.5
-    probe = probe_with(image, None, format=format)
-    probe.fill(X=("d", range(LANES)), Y=("d", [0] * LANES))
-    kind = "f" if "f32" in format or "norm" in format else "d"
-    probe.variable("FOUND", kind, [0] * LANES * 4)
-    probe.lines.append(typed_lines("tgllp", "read"))
+    if known.dtype.kind == "f":
+        original = random.uniform(-9, 9, (5, 7, known.channels)).astype(known.dtype)
+    else:
+        original = np.frombuffer(random.bytes(5 * 7 * known.size), known.dtype).reshape(5, 7, known.channels)
+    real, signed = known.is_real, known.dtype.kind == "i"
+    written = [[f32(x) for x in (-2.5, -0.75, -0.0, 0.1, 0.5, 0.998, 1.0, math.inf)] if real else [0, 1, 100, 127, 200, 40000, 70000, 2**31 - 1]] * 4
+    written = [values[c:] + values[:c] for c, values in enumerate(written)]
+    if not real and signed:
+        written = [[-v if n % 2 else v for n, v in enumerate(values)] for values in written]
+    kind = "f" if real else "d"
     for engine in ENGINES:
+        image = original.copy()
+        probe = probe_with(image, None, format=format)
+        probe.fill(
+            X=("d", range(LANES)),
+            Y=("d", [0] * LANES),
+            Z=("d", [2] * LANES),
+            FOUND=(kind, [0] * LANES * 4),
+            DATA=(kind, [x for values in written for x in values]),
+        )
+        probe.lines += [typed_lines("tgllp", "read"), f"scatter4_typed.RGBA (M1, {LANES}) T8 X.0 Z.0 %null.0 %null.0 DATA.0"]
         found = probe.run(engine)["FOUND"].reshape(4, LANES)
         for x in range(7):
-            for c in range(channels):
-                value = int(image[0, x, c]) if kind == "d" else float(image[0, x, c]) / (255.0 if "norm" in format else 1.0)
-                assert abs(float(found[c][x]) - (scalar.wrap(value, "d") if kind == "d" else value)) < 1e-6, (engine, format)
+            wanted = read_channels(original[0, x], order, element)
+            assert [float(v) for v in found[:, x]] == [f32(v) if real else scalar.wrap(int(v), "d") for v in wanted], (engine, x)
+            assert np.array_equal(image[2, x], stored_channels([w[x] for w in written], order, element, known.dtype)), (engine, x)
+        assert np.array_equal(np.delete(image, 2, 0), np.delete(original, 2, 0))
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_layers(normalized):
+    """The layer of an array is the one nearest to the coordinate, which is never normalised, held in the array; layers do not mix."""
+    image = image_of(Random(3), 3)
+    layers = [-1.0, 0.4, 0.6, 1.0, 1.4, 1.6, 2.4, 7.0]
+    sampler = SamplerArg(normalized, "clamp_edge", "linear")
+    u, v = ([f32(0.3 * (i + 1) / (1 if not normalized else size)) for i in range(LANES)] for size in (6, 5))
+    probe = probe_with(image, sampler, layered=True)
+    probe.fill(U=("f", u), V=("f", v), R=("f", layers), FOUND=("f", [-7.0] * LANES * 4))
+    probe.lines.append(f"sample_3d.RGBA (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 U.0 V.0 R.0")
+    check(probe, lambda i: sampled(image[max(0, min(2, round(layers[i])))], (u[i], v[i]), sampler), None, tolerance=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("array", "format", "message"),
+    [
+        (np.zeros((4, 4, 4), "f4"), "rgba_f31", "unknown format 'rgba_f31'"),
+        (np.zeros((4, 4, 4), "f4"), "rgba_u8", "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8"),
+        (np.zeros((4, 4, 3), "f4"), "rgba_f32", "3 channels of type float32"),
+        (np.zeros(4, "f4"), "r_f32", r"shape \(4,\)"),
+    ],
+)
+def test_arrays_that_are_no_images(array, format, message):
+    with pytest.raises(LaunchError, match=message):
+        probe_with(array, None, format=format).run("llvm")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_buffer_is_no_image(engine):
+    probe = Probe("tgllp", LANES)
+    probe.buffer("B", bytes(64))
+    probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
+    probe.lines.append(f"gather4_typed.RGBA (M1, {LANES}) T8 X.0 X.0 %null.0 %null.0 FOUND.0")
+    with pytest.raises(SimulationError, match="surface 2 is used as an image, but is none, by 'gather4_typed"):
+        probe.run(engine)
 
 
 TYPED_ATOMICS = [

@@ -26,9 +26,9 @@ PRINTF_BYTES = 4 << 20
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 URB = 0x10000
+"""Number of the surface that stands for the URB."""
 IMAGE_HANDLE_STEP = 0x40
 """Handles of bindless images are multiples of the size of a surface state; 0 is none."""
-"""Number of the surface that stands for the URB."""
 _ONE_GRF_SKIPPED = ("skl", "icllp", "tgllp")
 _TRIPLE = struct.Struct("<3I")
 
@@ -340,8 +340,8 @@ class Binder:
         assert isinstance(argument, ImageArg)
         handle = IMAGE_HANDLE_STEP * (index + 1)
         if handle not in bound.images:
-            declared = next((str(e.tree["image_type"]) for e in self.interface.entries if e.index == index and "image_type" in e.tree), "")
-            kind = kind_of(argument.array, argument.format, declared)
+            declared = any("_array" in str(e.tree.get("image_type")) for e in self.interface.entries if e.index == index)
+            kind = kind_of(argument.array, argument.format, argument.layered or declared)
             if isinstance(kind, str):
                 raise self.fail(f"{self.interface.describe(index)} {kind}", did_you_mean(argument.format, ImageFormat.names()))
             bound.images[handle] = SurfaceImage(self.interface.argument_names.get(index) or f"argument {index}", argument.array, kind, handle)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,9 +31,9 @@ class ImageFormat:
         return cls(order, element) if order in ORDERS and element in ELEMENTS else None
 
     @staticmethod
-    def names() -> Iterator[str]:
+    def names() -> list[str]:
         """All formats."""
-        return (f"{order}_{element}" for order in ORDERS for element in ELEMENTS)
+        return [f"{order}_{element}" for order in ORDERS for element in ELEMENTS]
 
     @property
     def channels(self) -> int:
@@ -93,8 +91,8 @@ class SurfaceImage:
         return self.array.reshape(-1).view(np.uint8)
 
 
-def kind_of(array: npt.NDArray[Any], format: str, declared: str = "") -> ImageKind | str:
-    """The kind of an image argument, or why it is none; ``declared`` is the type in the kernel (``image_2d_array``), if it is known."""
+def kind_of(array: npt.NDArray[Any], format: str, layered: bool) -> ImageKind | str:
+    """The kind of an image argument, or why it is none."""
     known = ImageFormat.parse(format)
     if known is None:
         return f"has the unknown format '{format}'"
@@ -103,4 +101,4 @@ def kind_of(array: npt.NDArray[Any], format: str, declared: str = "") -> ImageKi
     stored = array.shape[-1] if array.ndim > 2 else 1
     if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
         return f"is an image of {stored} channels of type {array.dtype}, but the format '{format}' has {known.channels} of type {known.dtype}"
-    return ImageKind(known, 3 if array.ndim == 4 else 2, re.search("_array(_|$)", declared) is not None)
+    return ImageKind(known, 3 if array.ndim == 4 else 2, layered)

@@ -56,10 +56,14 @@ class LocalArg:
 
 @dataclass
 class ImageArg(Checked):
-    """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``."""
+    """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``; the first axis counts layers if it is ``layered``.
+
+    Kernels that say so in ze_info (``image2d_array_t``) need no ``layered``.
+    """
 
     array: Array
     format: str
+    layered: bool = False
 
 
 @dataclass
@@ -173,7 +177,7 @@ class LaunchFile:
                     raise _fail(f"'{tolerance}' is a number, found {check[tolerance]!r}", where)
             if key == "buffer":
                 return BufferArg(array, **check)
-            return ImageArg(array, str(item.get("format", "rgba_f32")), **check)
+            return ImageArg(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **check)
         if "scalar" in item:
             return ScalarArg(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
         if "local" in item:

@@ -34,12 +34,16 @@ def local_ids(bound: Bound, group: Group, thread: int) -> list[Array]:
     return [(linear % x).astype(np.uint16), (linear // x % y).astype(np.uint16), (linear // (x * y) % max(z, 1)).astype(np.uint16)]
 
 
+def id_row_bytes(bound: Bound) -> int:
+    """Bytes of the local ids of a thread along one dimension: whole registers."""
+    return 64 if bound.simd == 32 and bound.grf_size == 32 else bound.grf_size
+
+
 def group_payload(bound: Bound, group: Group) -> Array:
     """The payload of all threads of a group of this size, threads x bytes, at its register offsets."""
     count = bound.threads_of(group)
     data = np.tile(np.frombuffer(bound.payload_of(group), np.uint8), (count, 1))
-    grf = bound.grf_size
-    row = 64 if bound.simd == 32 and grf == 32 else grf
+    grf, row = bound.grf_size, id_row_bytes(bound)
     for t in range(count):
         for dimension, ids in enumerate(local_ids(bound, group, t)[: bound.local_id_rows]):
             at = grf + dimension * row

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.ir import MASK, OLD_MASKED, Builder, Value, ir_type
@@ -371,6 +372,17 @@ class Access:
         self.fault(failed, place.kind, bad, self._wide(at_lane, offset.type), place.number, place.size or "0")
         return result
 
+    def mapped(self, place: Place, address: Value, size: int, mask: Any) -> Value:
+        """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
+        b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        found: Any = mask
+        for offset in (address, address + b.const(size - 1, address.type)):
+            out = self._helper_call("mapped", place, b.broadcast(self._masked(place, offset), lanes), vector, lanes, types.UB, [])
+            inside = b.load(types.UB, lanes, out, 64) != b.const(0, types.UB)
+            found = inside if found is True else found & inside
+        return cast(Value, found)
+
     def atomic(self, place: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any) -> Value:
         """Atomic operations in lane order; old values, 0 where the mask does not hold."""
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
@@ -428,7 +440,7 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
     for k in range(sources):
         out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
     out += _update(op, ty, size)
-    out += ["next:", "  br label %head", "bad:", "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
+    out += ["next:", "  br label %head", "bad:", "  br label %next" if op == "mapped" else "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
     return "\n".join(out)
 
 
@@ -476,6 +488,8 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int
 
 def _update(op: str, ty: str, size: int) -> list[str]:
     """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
+    if op == "mapped":
+        return [f"  store {ty} 1, ptr %rp", "  br label %next"]
     if op == "load":
         return [f"  %v = load {ty}, ptr %p, align 1", f"  store {ty} %v, ptr %rp", "  br label %next"]
     if op == "store":

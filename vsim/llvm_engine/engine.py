@@ -15,7 +15,7 @@ from visa.cisa import write_module
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Body
 from vsim import threads
-from vsim.abi import Bound, Group
+from vsim.abi import URB, Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.coverage import Marks
@@ -99,7 +99,7 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
 
 def _surface_table(table: Words, bound: Bound) -> None:
     table[:] = 0
-    entries = [(n, s) for n, s in bound.surfaces.items() if n < cx.SURFACE_LIMIT]
+    entries = [(place_in_table(False, n), s) for n, s in bound.surfaces.items() if n < cx.SURFACE_LIMIT or n == URB]
     entries += [(place_in_table(True, handle), image) for handle, image in bound.images.items()]
     for number, surface in entries:
         entry = table[number * cx.SURFACE_ENTRY // 8 :]
@@ -162,7 +162,7 @@ def row_of(bound: Bound) -> int:
 
 def _ids(state: State, bound: Bound, group: Group) -> npt.NDArray[Any]:
     """Local ids of all threads of a group, three rows for each."""
-    row = 64 if bound.simd == 32 and bound.grf_size == 32 else bound.grf_size
+    row = threads.id_row_bytes(bound)
     key = (group.size, bound.simd, row)
     found = state.ids.get(key)
     if found is None:

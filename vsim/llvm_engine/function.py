@@ -11,13 +11,13 @@ from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immedia
 from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
 from visa.types import DataType
 from vsim import threads
-from vsim.abi import SAMPLER_HANDLE_SHIFT
+from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
 from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Flow, analyse, dominators, is_uniform
-from vsim.llvm_engine.images import ImageNumber, Images
+from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
 from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
@@ -283,8 +283,7 @@ class Function:
         b, bound = self.builder, self.bound
         payload = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_PAYLOAD)}, align 8, !invariant.load !0")
         ids = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_IDS)}, align 8, !invariant.load !0")
-        grf = bound.grf_size
-        row = 64 if bound.simd == 32 and grf == 32 else grf
+        grf, row = bound.grf_size, threads.id_row_bytes(bound)
         rows = bound.local_id_rows
         mine = b.assign(f"mul i64 %thread, {row * 3}")
         ids = b.assign(f"getelementptr i8, ptr {ids}, i64 {mine}")
@@ -1101,7 +1100,8 @@ class Function:
         b = self.builder
         table = b.assign(f"load ptr, ptr {b.offset('%ctx', cx.SURFACES)}, align 8, !invariant.load !0")
         if number.constant is not None:
-            entry = b.offset(table, min(number.constant, cx.SURFACE_LIMIT - 1) * cx.SURFACE_ENTRY)
+            place = number.constant if number.constant < cx.SURFACE_LIMIT or number.constant == URB else cx.SURFACE_LIMIT - 1
+            entry = b.offset(table, place_in_table(False, place) * cx.SURFACE_ENTRY)
             shown = str(number.constant)
         else:
             limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
@@ -1112,6 +1112,9 @@ class Function:
         pointer = b.assign(f"load ptr, ptr {entry}, align 8, !invariant.load !0")
         size = b.assign(f"load i64, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
         return Place(cx.SURFACE, pointer, size, shown)
+
+    def urb(self) -> Place:
+        return self._table(self.builder.const(URB, types.UD))
 
     def surface_by_handle(self, kind: str, value: Value) -> Place:
         if kind == "ss":
@@ -1138,12 +1141,24 @@ class Function:
         number = number >> b.const(SAMPLER_HANDLE_SHIFT, types.UD) if sampler == NAMED_SAMPLER else number
         return self.images.with_image(image, lambda view: self.images.with_sampler(number, lambda state: act(view, state, mask)))
 
-    # -- the reference engine's ----------------------------------------------------------------------------
+    def pixel(self, execution: Execution) -> Callable[[], list[Value]]:
+        if not self.is_kernel:
+            raise Unsupported("a render target in a function")
+        return lambda: [self._global_ids(axis, execution) for axis in range(2)]
 
-    def _reference_only(self, *_: Any) -> Any:
-        raise Unsupported("the URB, a named barrier, a page status or a pixel of the render target")
+    def _global_ids(self, axis: int, execution: Execution) -> Value:
+        """Global ids of the lanes along an axis: from the table of local ids of the group's shape."""
+        b, row = self.builder, threads.id_row_bytes(self.bound)
+        ids = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_IDS)}, align 8, !invariant.load !0")
+        mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
+        local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)
+        size, offset = (b.assign(f"load i64, ptr {b.offset('%ctx', place + 8 * axis)}, align 8") for place in (cx.LOCAL_SIZE, cx.OFFSETS))
+        start = b.assign(f"mul i64 {size}, {('%gx', '%gy')[axis]}")
+        first = b.assign(f"add i64 {offset}, {start}")
+        return b.value(types.D, 1, f"trunc i64 {first} to i32") + b.cast(local, types.D)
 
-    mapped = named_barrier = urb = pixel = _reference_only
+    def named_barrier(self, *_: Any) -> Any:
+        raise Unsupported("a named barrier")
 
     # -- checked access ------------------------------------------------------------------------------------
 
@@ -1152,6 +1167,9 @@ class Function:
 
     def store(self, space: Place, address: Value, value: Value, mask: Any, instruction: Instruction) -> None:
         self.access.store(space, address, value, mask)
+
+    def mapped(self, space: Place, address: Value, size: int, mask: Any) -> Value:
+        return self.access.mapped(space, address, size, mask)
 
     def atomic(self, space: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any, instruction: Instruction) -> Value:
         return self.access.atomic(space, op, address, data_type, sources, mask)

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TypeVar
 
 from visa import types
-from vsim.abi import IMAGE_HANDLE_STEP, Bound
+from vsim.abi import IMAGE_HANDLE_STEP, URB, Bound
 from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine import context as cx
@@ -35,8 +35,8 @@ def kinds(bound: Bound) -> tuple[tuple[bool, int, ImageKind], ...]:
 
 
 def place_in_table(bindless: bool, number: int) -> int:
-    """The entry of the table of surfaces: bindless images stand behind the numbered surfaces."""
-    return cx.SURFACE_LIMIT + number // IMAGE_HANDLE_STEP if bindless else number
+    """The entry of the table of surfaces: the URB and bindless images stand behind the numbered surfaces."""
+    return cx.SURFACE_LIMIT + number // IMAGE_HANDLE_STEP if bindless else number if number != URB else cx.SURFACE_LIMIT
 
 
 class Images:

@@ -132,7 +132,7 @@ def sample(m: Machine, image: ImageView, axes: list[Axis], state: SamplerState, 
         inside, weight = mask, None
         for _, ok, w in reversed(picks):
             inside = both(inside, ok)
-            weight = w if weight is None else weight * w
+            weight = w if weight is None else weight if w is None else weight * w
         texel = fetch_texels(m, image, [p[0] for p in reversed(picks)], inside, i)
         if reference is not None:
             texel = _passes(a, texel, reference, state.compare)
