@@ -5,6 +5,7 @@ import pytest
 from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, same
 
 from visa import LaunchError, SimulationError
+from vsim.llvm_engine import native
 from vsim.program import Program
 
 CASES = sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir())
@@ -23,6 +24,18 @@ def on_both_engines(folder, launch, platform):
 @pytest.mark.parametrize("folder", CASES, ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_case(folder):
     on_both_engines(folder, folder.parent / "launch.json", folder.name)
+
+
+@pytest.mark.parametrize(("small", "huge"), [(1 << 30, 1 << 30), (0, 1 << 30), (0, 0)], ids=["whole pipeline", "short pipeline", "none"])
+def test_pipelines(small, huge, monkeypatch):
+    """Code is right whatever passes of LLVM a module of its size goes through."""
+    monkeypatch.setattr(native, "SMALL_LINES", small)
+    monkeypatch.setattr(native, "HUGE_BLOCKS", huge)
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    for folder in CASES:
+        if folder.name in ("tgllp", "bmg"):
+            _, wrong = run_case(folder, folder.parent / "launch.json", folder.name, "llvm")
+            assert not wrong, folder
 
 
 @pytest.mark.parametrize("name", SAMPLES)

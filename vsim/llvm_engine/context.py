@@ -30,8 +30,11 @@ def parts_of_fault(place: int) -> tuple[int, int, int]:
 
 
 # One for each worker thread.
-WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE = range(0, 56, 8)
+WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE, WORKER_FRAME_ALIGN = range(0, 64, 8)
 WORKER_SIZE = 64
+
+ARENA_ALIGN = 512
+"""Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes. LLVM relies on it when it addresses a frame."""
 
 # One for each combination of partial dimensions of a group.
 VARIANT_PAYLOAD, VARIANT_IDS, VARIANT_ITEMS, VARIANT_THREADS, VARIANT_ORDER = range(0, 40, 8)

@@ -28,11 +28,11 @@ ARENA_BYTES = 16 << 20
 MAXIMUM_SHAPES = 64
 
 
-def aligned(size: int, dtype: str = "u1") -> npt.NDArray[Any]:
-    """Zeroed memory that begins at a multiple of 64."""
-    raw = np.zeros(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size].view(dtype)
+def aligned(size: int, align: int = 64) -> npt.NDArray[np.uint8]:
+    """Zeroed memory that begins at a multiple of ``align``."""
+    raw = np.zeros(size + align, np.uint8)
+    start = -raw.ctypes.data % align
+    return raw[start : start + size]
 
 
 def address(array: npt.NDArray[Any]) -> int:
@@ -183,7 +183,7 @@ def _workers(state: State, bound: Bound, count: int, per_group: int, barrier: bo
         block = aligned(cx.WORKER_SIZE).view(np.uint64)
         worker = Worker(block, aligned(bound.slm_size + 64), aligned(bound.scratch_size * per_group + 64))
         if barrier:
-            worker.arena, worker.handles = aligned(ARENA_BYTES), aligned(8 * 1024)
+            worker.arena, worker.handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * 1024)
             block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(worker.arena), address(worker.handles)
             block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
         block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(worker.slm), address(worker.scratch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from visa.operands import SCALAR, General, Immediate, Predicate
@@ -25,15 +26,17 @@ class Flow:
 
     def region_of(self, place: int) -> int:
         """Start of the subroutine that holds an instruction (0 for the body's main part)."""
-        return max((r for r in self.regions if r <= place), default=0)
+        at = bisect_right(self.regions, place)
+        return self.regions[at - 1] if at else 0
 
     def region_end(self, place: int) -> int:
-        return min((r for r in self.regions if r > place), default=len(self.body.instructions))
+        at = bisect_right(self.regions, place)
+        return self.regions[at] if at < len(self.regions) else len(self.body.instructions)
 
     def next_join(self, place: int) -> int | None:
         """The next waiting place behind an instruction, in its subroutine."""
-        end = self.region_end(place)
-        return min((j for j in self.joins if place < j < end), default=None)
+        at = bisect_right(self.joins, place)
+        return self.joins[at] if at < len(self.joins) and self.joins[at] < self.region_end(place) else None
 
 
 def is_uniform(body: Body, instruction: Instruction, uniform: set[int]) -> bool:
@@ -149,13 +152,9 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
     ends = {n for n, i in enumerate(flow.body.instructions) if ends_lanes(i)}
     together: set[int] = set()
     while True:
-        block_of: dict[int, int] = {}
-        ordered = flow.starts
 
-        def start_of(place: int, cache: dict[int, int] = block_of, blocks: list[int] = ordered) -> int:
-            if place not in cache:
-                cache[place] = max(b for b in blocks if b <= place)
-            return cache[place]
+        def start_of(place: int) -> int:
+            return flow.starts[bisect_right(flow.starts, place) - 1]
 
         splitting = list(sources)
         splitting += [(n, t) for n, t in uniform if start_of(n) not in together and t > n]
@@ -168,27 +167,67 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
     flow.together = together
 
 
-def dominators(edges: dict[int, set[int]], entry: int) -> dict[int, frozenset[int]]:
-    """For each block the blocks through which every way from the entry to it leads, itself included; all blocks for one that no way leads to."""
-    nodes = list(edges)
-    bit = {n: 1 << i for i, n in enumerate(nodes)}
-    before: dict[int, list[int]] = {n: [] for n in nodes}
-    for n, targets in edges.items():
-        for target in targets:
-            before[target].append(n)
-    everything = (1 << len(nodes)) - 1
-    found = dict.fromkeys(nodes, everything)
-    found[entry] = bit[entry]
-    changed = True
-    while changed:
-        changed = False
-        for n in nodes:
-            if n == entry:
+class Dominators:
+    """Which blocks every way from the entry to a block leads through (Cooper, Harvey and Kennedy: a simple, fast dominance algorithm)."""
+
+    def __init__(self, edges: dict[int, set[int]], entry: int) -> None:
+        order = _postorder(edges, entry)
+        number = {n: i for i, n in enumerate(order)}
+        before: dict[int, list[int]] = {n: [] for n in order}
+        for n in order:
+            for target in edges[n]:
+                before[target].append(n)
+        above = {entry: entry}
+        changed = True
+        while changed:
+            changed = False
+            for n in reversed(order[:-1]):
+                common = -1
+                for p in before[n]:
+                    if p in above:
+                        p = number[p]
+                        while common not in (-1, p):
+                            if p < common:
+                                p = number[above[order[p]]]
+                            else:
+                                common = number[above[order[common]]]
+                        common = p
+                if above.get(n) != order[common]:
+                    above[n], changed = order[common], True
+        below: dict[int, list[int]] = {n: [] for n in order}
+        for n in order[:-1]:
+            below[above[n]].append(n)
+        # A block dominates those whose numbers in a walk over the tree lie between its own first and last.
+        self.first: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        work = [(entry, False)]
+        while work:
+            n, done = work.pop()
+            if done:
+                self.last[n] = len(self.first)
                 continue
-            common = everything
-            for p in before[n]:
-                common &= found[p]
-            common |= bit[n]
-            if common != found[n]:
-                found[n], changed = common, True
-    return {n: frozenset(m for m in nodes if found[n] & bit[m]) for n in nodes}
+            self.first[n] = len(self.first)
+            work += [(n, True), *((m, False) for m in below[n])]
+
+    def dominates(self, block: int, place: int) -> bool:
+        """Whether every way to ``place`` leads through ``block``; true where no way leads to ``place``."""
+        if place not in self.first:
+            return True
+        return block in self.first and self.first[block] <= self.first[place] < self.last[block]
+
+
+def _postorder(edges: dict[int, set[int]], entry: int) -> list[int]:
+    """Blocks that the entry reaches, each behind those that it was left for."""
+    found, seen = [], {entry}
+    work = [(entry, iter(edges[entry]))]
+    while work:
+        n, targets = work[-1]
+        for target in targets:
+            if target not in seen:
+                seen.add(target)
+                work.append((target, iter(edges[target])))
+                break
+        else:
+            found.append(n)
+            work.pop()
+    return found

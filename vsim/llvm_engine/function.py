@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from visa import types
@@ -16,7 +17,7 @@ from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.coverage import Coverage
-from vsim.llvm_engine.flow import Flow, analyse, dominators, is_uniform
+from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
 from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
 from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
@@ -80,7 +81,7 @@ class Function:
         self.keys = {}
         return self._emit(live)
 
-    def _emit(self, live: dict[int, set[Key]] | None) -> str:
+    def _emit(self, live: dict[int, int] | None) -> str:
         b = self.builder = Builder(self.unit.intrinsics)
         self.algebra = b
         self.cold: list[str] = []
@@ -91,48 +92,60 @@ class Function:
         self.uses: dict[int, BlockUse] = {}
         self.live = live
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
-        entry_live = None if live is None else live[-1] - self.unstored
-        self.uses[-1] = self.registers.begin_block(entry_live)
+        self._begin_block(-1)
         self._prologue()
         self._end_block(-1)
         b.emit(f"br label %{self._check(0)}")
-        ends = [*self.flow.starts[1:], len(self.body.instructions)]
-        for start, end in zip(self.flow.starts, ends, strict=True):
+        for start, end in self._blocks():
             self._block(start, end)
         for region in self.flow.regions:
             self._return_point(region)
         self._epilogue()
         return self._assemble()
 
-    def _liveness(self) -> dict[int, set[Key]]:
-        """Keys that some later block reads, for each block (and -1 for the entry)."""
+    def _liveness(self) -> dict[int, int]:
+        """Keys that some later block reads, as bits, for each block (and -1 for the entry)."""
         blocks = [-1, *self.flow.starts]
-        successors: dict[int, set[int]] = {-1: {0}}
-        for start in self.flow.starts:
-            successors[start] = self._successors(start)
-        live_in: dict[int, set[Key]] = {n: set() for n in blocks}
-        live_out: dict[int, set[Key]] = {n: set() for n in blocks}
+        self.successors = {-1: {0}} | {start: self._successors(start, end) for start, end in self._blocks()}
+        self.bits: dict[Key, int] = {}
         self.writers: dict[Key, set[int]] = {}
         for n, use in self.uses.items():
+            for key in use.exposed | use.written:
+                self.bits.setdefault(key, 1 << len(self.bits))
             for key in use.written:
                 self.writers.setdefault(key, set()).add(n)
+        exposed = {n: self._as_bits(use.exposed) for n, use in self.uses.items()}
+        killed = {n: self._as_bits(use.killed) for n, use in self.uses.items()}
+        joins = set(self.flow.joins)
+        live_in, live_out = dict.fromkeys(blocks, 0), dict.fromkeys(blocks, 0)
         changed = True
         while changed:
             changed = False
             for n in reversed(blocks):
-                out = set().union(*(live_in[s] for s in successors[n])) if successors[n] else set()
-                use = self.uses[n]
-                into = use.exposed | (out - use.killed)
-                if n in self.flow.joins and (following := self.flow.next_join(n)) is not None:
+                out = 0
+                for s in self.successors[n]:
+                    out |= live_in[s]
+                into = exposed[n] | (out & ~killed[n])
+                if n in joins and (following := self.flow.next_join(n)) is not None:
                     into |= live_in[following]
                 if into != live_in[n] or out != live_out[n]:
                     live_in[n], live_out[n], changed = into, out, True
         self.live_at_entry = live_in[0]
         return live_out
 
+    def _as_bits(self, keys: Iterable[Key]) -> int:
+        found = 0
+        for key in keys:
+            found |= self.bits[key]
+        return found
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """First instruction of each block and of what follows it."""
+        return list(pairwise([*self.flow.starts, len(self.body.instructions)]))
+
     def _find_carried(self) -> None:
         """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
-        self.dominators = dominators(self._edges(), -1)
+        dominates = self.dominates = Dominators(self._edges(), -1).dominates
         self.carried = {
             key: next(iter(blocks)) for key, blocks in self.writers.items() if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)
         }
@@ -140,22 +153,20 @@ class Function:
         for n, use in self.uses.items():
             for key in use.exposed:
                 readers.setdefault(key, []).append(n)
-        self.unstored = {key for key, block in self.carried.items() if all(n > block and block in self.dominators[n] for n in readers.get(key, ()))}
+        self.unstored = self._as_bits(key for key, block in self.carried.items() if all(n > block and dominates(block, n) for n in readers.get(key, ())))
 
     def _edges(self) -> dict[int, set[int]]:
-        """Ways between blocks as they are emitted: a join whose lanes are all gone is passed over on the way to the next one."""
-        passed: dict[int, set[int]] = {}
-        for start in reversed(self.flow.starts):
-            passed[start] = {start}
-            if start in self.flow.joins and start not in self.flow.together and (following := self.flow.next_join(start)) is not None:
-                passed[start] |= passed[following]
-        edges = {start: set().union(*(passed[s] for s in self._successors(start))) for start in self.flow.starts}
-        return edges | {-1: passed[0]}
+        """Ways between blocks as they are emitted. A join has a node of its own (-2 - start), from which the way leads over its block to the next join,
+        if its lanes are all gone."""
+        joins = set(self.flow.joins)
+        edges = {n: {-2 - s if s in joins else s for s in found} for n, found in self.successors.items()}
+        for start in joins:
+            following = None if start in self.flow.together else self.flow.next_join(start)
+            edges[-2 - start] = {start} if following is None else {start, -2 - following}
+        return edges
 
-    def _successors(self, start: int) -> set[int]:
-        blocks = self.flow.starts
-        index = blocks.index(start)
-        last = (blocks[index + 1] if index + 1 < len(blocks) else len(self.body.instructions)) - 1
+    def _successors(self, start: int, end: int) -> set[int]:
+        last = end - 1
         i = self.body.instructions[last]
         found = {last + 1} if last + 1 < len(self.body.instructions) else set()
         name = i.form.mnemonic
@@ -175,13 +186,12 @@ class Function:
     def _assemble(self) -> str:
         b = self.builder
         head: list[str] = []
-        zero = self.live_at_entry if self.live is not None else set()
         for key, size in self.keys.items():
             if self._is_shared(key) or (key[0] == "V" and key[1] in self.layout.file_offsets):
                 continue
             name = self._slot(key)
             head.append(f"  {name} = alloca [{size} x i8], align 64")
-            if key in zero and key not in self.uses[-1].written:
+            if self.live is not None and self.bits.get(key, 0) & self.live_at_entry and key not in self.uses[-1].written:
                 head.append(f"  store <{size} x i8> zeroinitializer, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
         if self.layout.file_offsets:
             head.append(f"  %file = alloca [{self.layout.file_size} x i8], align 64")
@@ -190,10 +200,11 @@ class Function:
             head.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
             head.append(self._memset("%shared", SHARED_SIZE))
         em = ir_type(MASK, self.lanes_total)
-        head.append(f"  %em = alloca {em}, align 8")
-        head += [f"  %wait{j} = alloca {em}, align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
+        # Masks lie in bytes: as vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
+        head.append("  %em = alloca [8 x i8], align 8")
+        head += [f"  %wait{j} = alloca [8 x i8], align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
         for region in self.flow.regions:
-            head.append(f"  %held{region} = alloca {em}, align 8\n  %site{region} = alloca i32, align 4")
+            head.append(f"  %held{region} = alloca [8 x i8], align 8\n  %site{region} = alloca i32, align 4")
         if self.coverage:
             head += self.coverage.declaration()
         if b.scratch_bytes:
@@ -208,9 +219,11 @@ class Function:
             signature = f"define internal {result} @kernel({arguments}) {attributes}{split or ' alwaysinline'} {{"
         start = []
         if self.coroutine:
-            start = ["  %coro = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
+            start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
                      f"  %frame_size_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_SIZE}",
-                     "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)"]  # fmt: skip
+                     "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %frame_align = call i64 @llvm.coro.align.i64()",
+                     f"  %frame_align_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_ALIGN}", "  store i64 %frame_align, ptr %frame_align_at, align 8",
+                     "  %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)"]  # fmt: skip
             # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
             head += ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
@@ -462,10 +475,7 @@ class Function:
                 b.emit(f"br i1 {b.any(both)}, label %block{start}, label %{self._next(start)}")
         b.label(f"block{start}")
         self.block = start
-        if self.live is None:
-            self.uses[start] = self.registers.begin_block(None)
-        else:
-            self.uses[start] = self.registers.begin_block(self.live[start] - self.unstored, self.dominators[start])
+        self._begin_block(start)
         self.together = start in self.flow.together
         self.em = self._everybody() if self.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
         if self.coverage:
@@ -481,6 +491,13 @@ class Function:
         if not self.ended:
             self._end_block(start)
             b.emit(f"br label %{self._check(end)}")
+
+    def _begin_block(self, block: int) -> None:
+        if self.live is None:
+            self.uses[block] = self.registers.begin_block()
+        else:
+            live, bits = self.live[block] & ~self.unstored, self.bits
+            self.uses[block] = self.registers.begin_block(lambda key: bool(live & bits.get(key, 0)), lambda left: self.dominates(left, block))
 
     def _end_block(self, block: int) -> None:
         if self.live is not None:
@@ -527,7 +544,8 @@ class Function:
 
     def _local_joins_only(self, place: int, target: int) -> bool:
         """Whether no lanes can wait between a forward jump and its target."""
-        return self.together or not any(place < j < target for j in self.flow.joins)
+        following = self.flow.next_join(place)
+        return self.together or following is None or following >= target
 
     def goto(self, label: int, lanes: Callable[[], Any]) -> Callable[[], None]:
         i = self.body.instructions[self.here]

@@ -17,6 +17,11 @@ from vsim.llvm_engine.ir import MASK, Builder, Value, ir_type
 Key = tuple[str, int]
 """Storage class ("V" variable, "A" address, "T" state, "P" predicate) and number."""
 
+
+def _anything(_: object) -> bool:
+    return True
+
+
 _BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
@@ -50,18 +55,29 @@ class Registers:
         self.b, self.pointer, self.size = builder, pointer, size
         self.entries: dict[Key, list[Entry]] = {}
         self.use = BlockUse()
-        self.live_out: set[Key] | None = None
+        self.live_out: Callable[[Key], bool] = _anything
+        self.kept: Callable[[int], bool] = _anything
         self.carried: dict[Key, tuple[int, list[Entry]]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
 
-    def begin_block(self, live_out: set[Key] | None, dominators: frozenset[int] = frozenset()) -> BlockUse:
-        """Forget the values of the last block, but for those that blocks which dominate this one have left for good."""
-        self.entries = {
-            key: [Entry(e.low, e.high, e.value, False, False) for e in entries] for key, (block, entries) in self.carried.items() if block in dominators
-        }
+    def begin_block(self, live_out: Callable[[Key], bool] = _anything, kept: Callable[[int], bool] = _anything) -> BlockUse:
+        """Forget the values of the last block, but for those that were left for good by a block that counts here (``kept``).
+
+        ``live_out``: whether other blocks read a key.
+        """
+        self.entries = {}
         self.use = BlockUse()
-        self.live_out = live_out
+        self.live_out, self.kept = live_out, kept
         return self.use
+
+    def _known(self, key: Key) -> list[Entry]:
+        """The values of a key in this block."""
+        found = self.entries.get(key)
+        if found is None:
+            block, left = self.carried.get(key, (None, []))
+            kept = left if block is not None and self.kept(block) else []
+            found = self.entries[key] = [Entry(e.low, e.high, e.value, False, False) for e in kept]
+        return found
 
     def end_block(self) -> None:
         """Store what other blocks need. Predicates are stored whole, so that every block finds them in one form."""
@@ -73,7 +89,7 @@ class Registers:
                 self.use.written.add(key)
                 if sum(e.high - e.low for e in entries if e.dirty) >= self.size(key):
                     self.use.killed.add(key)
-                if self.live_out is None or key in self.live_out or self.always(key):
+                if self.live_out(key) or self.always(key):
                     for e in entries:
                         self._store(key, e)
 
@@ -106,7 +122,7 @@ class Registers:
         """``count`` consecutive elements from a byte offset on."""
         size = data_type.size
         high = low + count * size
-        entries = self.entries.setdefault(key, [])
+        entries = self._known(key)
         for e in entries:
             if e.low <= low and e.high >= high:
                 found = self._part(e, low, count, data_type)
@@ -190,7 +206,7 @@ class Registers:
     def write(self, key: Key, low: int, count: int, value: Value) -> None:
         """Consecutive elements; a scalar value stands for all of them."""
         high = low + count * value.type.size
-        entries = self.entries.setdefault(key, [])
+        entries = self._known(key)
         kept = []
         for e in entries:
             if e.high <= low or e.low >= high:
