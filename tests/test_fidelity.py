@@ -8,6 +8,7 @@ from visa import LaunchError
 from vsim.fidelity import report
 from vsim.launch import BufferArg, Launch, ScalarArg
 from vsim.program import Program
+from vsim.registers import float_modes
 
 HEAD = """.version 4.1
 .kernel "k"
@@ -105,6 +106,16 @@ def test_denormals_follow_the_control_register(control, kept, engine):
     # A comparison takes them as zeros, too.
     picked, _ = run(head + "cmp.gt (M1, 8) P1 X(0,0)<1;1,0> 0x0:f\n(P1) sel (M1, 8) Y(0,0)<1> 0x3f800000:f 0x0:f", engine, TINY)
     assert (picked == (1 if kept else 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "flushed"), [("or", set()), ("main:\nor", set()), ("jmp (M1, 1) main\nmain:\nor", {"df", "f", "hf"}), ("xor", {"df", "f", "hf"})]
+)
+def test_what_is_set_at_the_beginning_stays(text, flushed):
+    """Denormals that are kept before control can go anywhere cost nothing later."""
+    line = f"{text} (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
+    image = build_text(f'.version 4.1\n.kernel "k"\n{line}\nret (M1, 1)\n')
+    assert {t.name for t in float_modes(image.module.kernels).flushed} == flushed
 
 
 @ENGINES

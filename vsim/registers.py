@@ -95,12 +95,12 @@ class FloatModes:
 
 def float_modes(bodies: Iterable[Body]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
-    # Bits that are set before control can flow anywhere, that are set and cleared somewhere.
+    # Bits that are set before control can flow anywhere (labels and marks of functions lead nowhere), that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
     straight = True
     for body in bodies:
         for i in body.instructions:
-            straight = straight and i.form.category != "flow"
+            straight = straight and (i.form.category != "flow" or i.form.mnemonic.startswith("."))
             dst = i.args.get("dst")
             if isinstance(dst, General) and _is_control(body, dst.var):
                 sets, clears = _control_change(i)

@@ -125,8 +125,15 @@ class Access:
         """One element for each lane, 0 where the mask does not hold."""
         if place.inside and (found := self._load_inside(place, address, data_type, mask)) is not None:
             return found
-        offset = self.offset_of(place, address)
-        parts = [self._guarded(m, data_type, o.lanes, partial(self._load_part, place, o, data_type, m)) for o, m in self._parts(offset, data_type.size, mask)]
+        parts: list[Value] = []
+        bases: list[str] = []
+        for offset, part in self._parts(self.offset_of(place, address), data_type.size, mask):
+            base = offset.affine.base.text if offset.affine and part is True else ""
+            if parts and base and base == bases[-1]:  # a row at the same place as the one before it
+                parts.append(parts[-1])
+            else:
+                parts.append(self._guarded(part, data_type, offset.lanes, partial(self._load_part, place, offset, data_type, part)))
+            bases.append(base)
         return self.b.concat(parts)
 
     def _load_inside(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value | None:
@@ -188,16 +195,11 @@ class Access:
             return emit()
         b = self.b
         some = b.any(mask)
-        here, inside, last, behind = (b.new_label(s) for s in ("before", "active", "inside", "behind"))
-        before = b.mark()
-        b.emit(f"br label %{here}")
-        b.label(here, before)
+        inside, behind, here, before = b.new_label("active"), b.new_label("behind"), b.block, b.mark()
         b.emit(f"br i1 {some}, label %{inside}, label %{behind}")
         b.label(inside, before)
         value = emit()
-        b.emit(f"br label %{last}")
-        b.label(last, before)
-        b.emit(f"br label %{behind}")
+        last = b.end_block(behind)
         b.label(behind, before)
         if value is None or data_type is None:
             return None
@@ -235,30 +237,31 @@ class Access:
             same, equal = same | outside, equal | outside
         return Shape(self._wide(at_first, t), b.all(same), b.all(equal))
 
-    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], Value | None]) -> list[tuple[Value | None, str]]:
-        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values and the blocks that they come from.
+    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], Value | None]) -> Value | None:
+        """Code for each way in which the lanes may lie, behind the tests that are left to do; the value that it gives.
 
         Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
         """
+        if "true" in (shape.contiguous, shape.uniform):
+            return contiguous() if shape.contiguous == "true" else uniform()
         b, done = self.b, self.b.new_label("done")
         found: list[tuple[Value | None, str]] = []
         before = b.mark()
         for test, weight, emit in ((shape.contiguous, "", contiguous), (shape.uniform, ", !prof !2", uniform)):
             if test == "false":
                 continue
-            other = b.new_label("other")
-            if test != "true":
-                way = b.new_label("way")
-                b.emit(f"br i1 {test}, label %{way}, label %{other}{weight}")
-                b.label(way, before)
-            found.append((emit(), b.end_of_block(done)))
-            if test == "true":
-                break
+            way, other = b.new_label("way"), b.new_label("other")
+            b.emit(f"br i1 {test}, label %{way}, label %{other}{weight}")
+            b.label(way, before)
+            found.append((emit(), b.end_block(done)))
             b.label(other, before)
-        else:
-            found.append((scattered(shape.proved), b.end_of_block(done)))
-        b.label(done, before if len(found) > 1 else b.mark())
-        return found
+        found.append((scattered(shape.proved), b.end_block(done)))
+        b.label(done, before)
+        first = found[0][0]
+        if first is None:
+            return None
+        arms = ", ".join(f"[ {value.text}, %{end} ]" for value, end in found if value)
+        return b.value(first.type, first.lanes, f"phi {first.ir} {arms}")
 
     def _back(self, pointer: str, first: str, size: int) -> str:
         """From the first active lane's element to where lane 0's is or would be."""
@@ -295,9 +298,8 @@ class Access:
         def uniform() -> Value:
             return b.broadcast(b.load(data_type, 1, self.resolve(place, shape.low, str(size), first), 1), lanes)
 
-        ways = self._ways(shape, contiguous, uniform, lambda rare: self._helper_load(place, offset, data_type, vector, lanes, rare))
-        arms = ", ".join(f"[ {value.text}, %{end} ]" for value, end in ways if value)
-        return b.value(data_type, lanes, f"phi {ir} {arms}")
+        found = self._ways(shape, contiguous, uniform, lambda rare: self._helper_load(place, offset, data_type, vector, lanes, rare))
+        return cast(Value, found)
 
     def _store_part(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
         b, size = self.b, value.type.size

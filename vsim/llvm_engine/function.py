@@ -84,6 +84,7 @@ class Function:
     def _emit(self, live: dict[int, int] | None) -> str:
         b = self.builder = Builder(self.unit.intrinsics)
         self.algebra = b
+        b.block = "started" if self.coroutine else "entry"
         self.cold: list[str] = []
         self.registers = Registers(b, self._pointer, self._size)
         self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))

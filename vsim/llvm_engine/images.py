@@ -99,9 +99,9 @@ class Images:
             way, other = b.new_label("way"), b.new_label("other")
             b.emit(f"br i1 {test.text}, label %{way}, label %{other}")
             b.label(way, before)
-            arms.append((act(choice), b.end_of_block(done)))
+            arms.append((act(choice), b.end_block(done)))
             b.label(other, before)
-        arms.append((act(default), b.end_of_block(done)))
+        arms.append((act(default), b.end_block(done)))
         b.label(done, before)
         ends = [end for _, end in arms]
         return [self._joined(column, ends) for column in zip(*(values for values, _ in arms), strict=True)]

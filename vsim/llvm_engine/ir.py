@@ -306,6 +306,7 @@ class Builder:
         self.intrinsics = intrinsics
         self.scratch_bytes = 0
         self.known: dict[str, str] = {}
+        self.block = "entry"
         self.order: list[str] = []
 
     def scratch(self, size: int) -> str:
@@ -346,15 +347,13 @@ class Builder:
         for text in self.order[dominated_by:]:
             del self.known[text]
         del self.order[dominated_by:]
+        self.block = name
         self.lines.append(f"{name}:")
 
-    def end_of_block(self, target: str) -> str:
-        """End this block with a branch to a label; the block from which it branches."""
-        end = self.new_label("end")
-        self.emit(f"br label %{end}")
-        self.label(end, self.mark())
+    def end_block(self, target: str) -> str:
+        """End this block with a branch to a label; the name of this block."""
         self.emit(f"br label %{target}")
-        return end
+        return self.block
 
     def new_label(self, stem: str) -> str:
         self.counter += 1

@@ -48,6 +48,8 @@ def target_machine(level: int) -> Any:
 
 SMALL_LINES = 500
 """LLVM's whole pipeline costs more than it gains beyond this many lines of IR."""
+LARGE_LINES = 4_000
+"""Beyond this many lines combining instructions costs more than it gains: code as large is straight, and the builder has found what is equal."""
 HUGE_BLOCKS = 10_000
 """Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: minutes for 30,000 of them. Beyond this
 many, code is selected block by block and slots stay in memory, which takes seconds."""
@@ -84,7 +86,8 @@ def compile_object(text: str) -> bytes:
     elif text.count("\n") < SMALL_LINES:
         _run_pipeline(module, machine, 2)
     else:
-        _run_passes(module, machine, _BEFORE_SPLIT)
+        large = text.count("\n") > LARGE_LINES
+        _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or not large))
         _run_pipeline(module, machine, 0)
         _run_passes(module, machine, _AFTER_SPLIT)
     return bytes(machine.emit_object(module))
