@@ -15,7 +15,7 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did
 from visa.image import Image
 from visa.program import FIRST_VARIABLE, Body, Instruction
 from vsim.atomics import depends_on_order
-from vsim.images import ImageFormat, SurfaceImage, kind_of
+from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.refused import may_be_refused
@@ -340,11 +340,12 @@ class Binder:
         assert isinstance(argument, ImageArg)
         handle = IMAGE_HANDLE_STEP * (index + 1)
         if handle not in bound.images:
-            declared = any("_array" in str(e.tree.get("image_type")) for e in self.interface.entries if e.index == index)
-            kind = kind_of(argument.array, argument.format, argument.layered or declared)
-            if isinstance(kind, str):
-                raise self.fail(f"{self.interface.describe(index)} {kind}", did_you_mean(argument.format, ImageFormat.names()))
-            bound.images[handle] = SurfaceImage(self.interface.argument_names.get(index) or f"argument {index}", argument.array, kind, handle)
+            declared = next((str(e.tree["image_type"]) for e in self.interface.entries if e.index == index and "image_type" in e.tree), "")
+            name = self.interface.argument_names.get(index) or f"argument {index}"
+            found = surface_image(name, argument.array, argument.format, declared, argument.layered, handle)
+            if isinstance(found, str):
+                raise self.fail(f"{self.interface.describe(index)} {found}", did_you_mean(argument.format, ImageFormat.names()))
+            bound.images[handle] = found
         return bound.images[handle]
 
     def _surface(self, bound: Bound, index: int) -> Buffer | SurfaceImage:
@@ -398,9 +399,9 @@ class Binder:
             self._base(bound, kind, at, size)
         elif kind.startswith("image_"):
             image = self._image(bound, index)
-            sizes, layers = image.sizes, image.sizes[-1] if image.kind.layered else 0
-            values = {"image_width": sizes[0], "image_height": sizes[1], "image_depth": sizes[2] if len(sizes) > 2 and not layers else 0,
-                      "image_array_size": layers}  # fmt: skip
+            layers = image.sizes[-1] if image.kind.layered else 0
+            width, height, depth = (*(image.sizes[:-1] if layers else image.sizes), 0, 0)[:3]
+            values = {"image_width": width, "image_height": height, "image_depth": depth, "image_array_size": layers}
             if kind not in values:
                 raise self.fail(f"{self.interface.describe(index)}: payload entry '{kind}' is not known")
             self._put(bound, at, values[kind], size)

@@ -62,7 +62,7 @@ class Arguments:
             raise self.fail(index, "is an array that is not contiguous", "pass numpy.ascontiguousarray of it")
         if not any(e.index == index and e.tree.get("addrspace") == "image" for e in self.interface.entries):
             return BufferArg(array)
-        kind, channels = _IMAGE_TYPES.get(array.dtype.name), _CHANNELS.get(array.shape[-1] if array.ndim > 1 else 0)
+        kind, channels = _IMAGE_TYPES.get(array.dtype.name), _CHANNELS.get(array.shape[-1] if array.ndim > 1 else 1)
         if kind is None or channels is None:
             hint = "the last axis is 1, 2 or 4 channels; name the format with Image(array, format)"
             raise self.fail(index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,18 +71,13 @@ class ImageKind:
 
 @dataclass(eq=False)
 class SurfaceImage:
-    """An image argument: an array (depth or layers x) height x width (x channels)."""
+    """An image argument; ``sizes`` are width, height, and depth or layers, as many as it has axes."""
 
     name: str
     array: npt.NDArray[Any]
     kind: ImageKind
+    sizes: list[int]
     handle: int
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """Width, height, and depth or layers if there are any."""
-        shape = self.array.shape if self.array.ndim == 2 else self.array.shape[:-1]
-        return [int(n) for n in reversed(shape)]
 
     @property
     def bytes(self) -> npt.NDArray[np.uint8]:
@@ -91,14 +85,29 @@ class SurfaceImage:
         return self.array.reshape(-1).view(np.uint8)
 
 
-def kind_of(array: npt.NDArray[Any], format: str, layered: bool) -> ImageKind | str:
-    """The kind of an image argument, or why it is none."""
+_AXES = {"image_1d": 1, "image_1d_buffer": 1, "image_buffer": 1, "image_1d_array": 2, "image_2d_array": 3, "image_2d_array_depth": 3, "image_3d": 3}
+"""Axes of the image types of ze_info; the others have two."""
+
+
+def surface_image(name: str, array: npt.NDArray[Any], format: str, declared: str, layered: bool, handle: int) -> SurfaceImage | str:
+    """An image argument, or why the array cannot be one.
+
+    Args:
+        array: (depth or layers x) height x width (x channels); of images with one axis width (x channels). Leading axes of one element may be more.
+        declared: the type in ze_info, such as ``image_2d_array``; empty if it is not known.
+        layered: whether the last axis counts layers though the type does not say so.
+    """
     known = ImageFormat.parse(format)
     if known is None:
         return f"has the unknown format '{format}'"
-    if array.ndim not in (2, 3, 4):
-        return f"is an image of shape {array.shape}, but (depth,) height, width, channels were expected"
-    stored = array.shape[-1] if array.ndim > 2 else 1
+    axes = _AXES.get(declared, 2) if declared else 3 if array.ndim == 4 else 2
+    shape = list(array.shape)
+    stored = shape.pop() if len(shape) > axes else 1
+    while len(shape) > axes and shape[0] == 1:
+        shape.pop(0)
+    if len(shape) != axes:
+        wanted = ", ".join([*("depth or layers", "height", "width")[3 - axes :], "channels"])
+        return f"is an image of shape {array.shape}, but {wanted} were expected"
     if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
         return f"is an image of {stored} channels of type {array.dtype}, but the format '{format}' has {known.channels} of type {known.dtype}"
-    return ImageKind(known, 3 if array.ndim == 4 else 2, layered)
+    return SurfaceImage(name, array, ImageKind(known, axes, layered or "_array" in declared), [int(n) for n in reversed(shape)], handle)

@@ -19,6 +19,7 @@ from vsim.abi import URB, Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.coverage import Marks
+from vsim.llvm_engine.flow import may_go_back
 from vsim.llvm_engine.images import kinds, place_in_table
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
@@ -26,6 +27,8 @@ from vsim.memory import AddressSpace, Buffer
 Words = npt.NDArray[np.uint64]
 ARENA_BYTES = 16 << 20
 MAXIMUM_SHAPES = 64
+LIGHT_WORK = 1 << 14
+"""Instructions in all threads of a launch up to which waking a worker costs more than running them."""
 
 
 def aligned(size: int, align: int = 64) -> npt.NDArray[np.uint8]:
@@ -72,6 +75,8 @@ class Shape:
     jobs: Sequence[Callable[[], None]]
     thread_slots: int
     keep: list[Any]
+    light: bool
+    """Whether the launch is over before a worker would have begun: it runs in the caller's thread."""
 
 
 @dataclass
@@ -213,7 +218,8 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     full = items % bound.simd == 0 and not any(partial_flags)
     code = _code(state, bound, full, row_of(bound))
     per_group = bound.threads_of(whole)
-    count = 1 if bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
+    light = groups * per_group * len(bound.kernel.instructions) <= LIGHT_WORK and not may_go_back(bound.kernel)
+    count = 1 if light or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
     surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
@@ -245,7 +251,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     jobs = [partial(code.native.run, address(context), address(w.block)) for w in workers]
     if len(state.shapes) >= MAXIMUM_SHAPES:
         state.shapes.clear()
-    found = state.shapes[key] = Shape(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep)
+    found = state.shapes[key] = Shape(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, light)
     return found
 
 
@@ -277,7 +283,11 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     marks = Marks(bound) if bound.coverage is not None else None
     if marks:
         context[cx.COVERAGE // 8] = address(marks.words)
-    in_time = POOL.run(shape.jobs, stop, max_seconds)
+    in_time = True
+    if shape.light:
+        shape.jobs[0]()
+    else:
+        in_time = POOL.run(shape.jobs, stop, max_seconds)
     if marks:
         marks.tell(bound, shape.code.bodies)
     if context[cx.FAULT // 8]:
