@@ -38,7 +38,7 @@ class Shape:
     proved: bool = False
 
 
-Emit = Callable[[], Value | None]
+Emit = Callable[[], list[Value]]
 Fault = Callable[[str, int, str, str, str, str], None]
 """Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
 
@@ -46,11 +46,33 @@ Fault = Callable[[str, int, str, str, str, str], None]
 _SUFFIXES = {"float": "f32", "double": "f64", "half": "f16", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 
 
-class Access:
-    """Memory instructions of one function."""
+def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
+    """Vectors that memory holds one behind the other, whose elements belong to each lane in turn, as one vector for each of a lane's elements."""
+    count, lanes = len(vectors), vectors[0].lanes
+    return [_picked(b, vectors, [divmod(i * count + k, lanes) for i in range(lanes)]) for k in range(count)]
 
-    def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str]) -> None:
-        self.b, self.context, self.helpers = builder, context, helpers
+
+def _together(b: Builder, values: list[Value]) -> list[Value]:
+    """The opposite: vectors as memory holds them."""
+    count, lanes = len(values), values[0].lanes
+    return [_picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)]
+
+
+def _picked(b: Builder, vectors: list[Value], places: list[tuple[int, int]]) -> Value:
+    """A vector of lanes that are given as vector and lane; two vectors are mixed at a time."""
+    lanes, found = vectors[0].lanes, vectors[0]
+    for number, other in enumerate(vectors[1:], 1):
+        picks = [lane if n == 0 and number == 1 else i if n < number else lanes + lane if n == number else -1 for i, (n, lane) in enumerate(places)]
+        text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
+        found = b.value(found.type, lanes, f"shufflevector {found.typed}, {other.typed}, <{lanes} x i32> <{text}>")
+    return found
+
+
+class Access:
+    """Memory instructions of one function; ``row``: how many lanes make a row of the work-group, 0 if that is not known."""
+
+    def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str], row: int) -> None:
+        self.b, self.context, self.helpers, self.row = builder, context, helpers, row
         self._leave = fault
         self._first_lane = 0
 
@@ -121,60 +143,43 @@ class Access:
 
         return vector, to64(first), to64(last)
 
-    def load(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value:
-        """One element for each lane, 0 where the mask does not hold."""
-        if place.inside and (found := self._load_inside(place, address, data_type, mask)) is not None:
-            return found
-        parts: list[Value] = []
-        bases: list[str] = []
-        for offset, part in self._parts(self.offset_of(place, address), data_type.size, mask):
+    def load(self, place: Place, address: Value, data_type: DataType, mask: Any, count: int = 1) -> list[Value]:
+        """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
+        b = self.b
+        parts: list[list[Value]] = []
+        bases = [""]
+        if place.inside and mask is not True:
+            address = b.broadcast(address, max(address.lanes, mask.lanes))
+        for offset, part in self._parts(place, self.offset_of(place, address), count * data_type.size, mask):
             base = offset.affine.base.text if offset.affine and part is True else ""
-            if parts and base and base == bases[-1]:  # a row at the same place as the one before it
+            if base and base == bases[-1]:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
-                parts.append(self._guarded(part, data_type, offset.lanes, partial(self._load_part, place, offset, data_type, part)))
+                parts.append(self._guarded(part, partial(self._load_part, place, offset, data_type, part, count)))
             bases.append(base)
-        return self.b.concat(parts)
+        return [b.concat(list(column)) for column in zip(*parts, strict=True)]
 
-    def _load_inside(self, place: Place, address: Value, data_type: DataType, mask: Any) -> Value | None:
-        """Lanes that are known to be inside and are seldom neighbours: a gather, for small elements a call; None for a single lane."""
-        b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
-        if lanes == 1:
-            return None
-        address, vector = b.broadcast(address, lanes), None if mask is True else b.broadcast(mask, lanes)
-        if data_type.size < 4:
-            return self._helper_load(place, address, data_type, vector, lanes)
-        ir, pointers = ir_type(data_type, lanes), f"<{lanes} x ptr>"
-        name = f"llvm.masked.gather.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.v{lanes}p0"
-        b.declare(name, ir, f"{pointers}, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"{pointers}, <{lanes} x i1>, {ir}")
-        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {address.typed}")
-        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
-        active = vector.typed if vector is not None else f"<{lanes} x i1> {b.splat_literal('true', MASK, lanes)}"
-        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {active}, {ir} zeroinitializer)")
+    def store(self, place: Place, address: Value, values: list[Value], mask: Any) -> None:
+        """Consecutive elements for each active lane; of lanes with one address the highest wins."""
+        b, size = self.b, len(values) * values[0].type.size
+        lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
+        first = 0
+        for offset, part in self._parts(place, self.offset_of(place, address), size, mask):
+            row = list(range(first, first + offset.lanes))
+            own = [v if v.lanes == 1 or offset.lanes in (1, lanes) else b.shuffle(v, row) for v in values]
+            self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
+            first += offset.lanes
 
-    def store(self, place: Place, address: Value, value: Value, mask: Any) -> None:
-        """One element for each active lane; of lanes with one address the highest wins."""
-        b, data_type = self.b, value.type
-        lanes = max(address.lanes, value.lanes, 1 if mask is True else mask.lanes)
-        if place.inside and lanes > 1:
-            vector = None if mask is True else b.broadcast(mask, lanes)
-            self._helper_call("store", place, b.broadcast(address, lanes), vector, lanes, data_type, [value])
-            return
-        offset, first = self.offset_of(place, address), 0
-        for o, m in self._parts(offset, data_type.size, mask):
-            own = value if value.lanes == 1 or o.lanes in (1, lanes) else b.shuffle(value, list(range(first, first + o.lanes)))
-            self._guarded(m, None, o.lanes, partial(self._store_part, place, o, own, m, lanes if address.lanes == 1 else o.lanes))
-            first += o.lanes
-
-    def _parts(self, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
-        """An access by rows, where that makes the lanes of each row follow each other or share an address; else in one."""
+    def _parts(self, place: Place, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
+        """An access by rows, where that makes the lanes of each row follow each other or share an address (of images it may); else in one."""
         offset = self._settled(offset, mask)
         known, lanes = offset.affine, offset.lanes
-        if known is None or known.row == lanes or known.step not in (0, size):
+        length = self.row if place.inside else lanes if known is None or known.step not in (0, size) else known.row
+        if not 0 < length < lanes:
             yield offset, mask
             return
-        for first in range(0, lanes, known.row):
-            row = list(range(first, first + known.row))
+        for first in range(0, lanes, length):
+            row = list(range(first, first + length))
             self._first_lane = first
             yield self.b.shuffle(offset, row), mask if mask is True or mask.lanes == 1 else self.b.shuffle(mask, row)
         self._first_lane = 0
@@ -189,8 +194,8 @@ class Access:
         found.affine = known.settled() if inside else None
         return found
 
-    def _guarded(self, mask: Any, data_type: DataType | None, lanes: int, emit: Callable[[], Value | None]) -> Any:
-        """Emit what runs only if some lane is active; its value is 0 otherwise."""
+    def _guarded(self, mask: Any, emit: Emit) -> list[Value]:
+        """Emit what runs only if some lane is active; its values are 0 otherwise."""
         if mask is True:
             return emit()
         b = self.b
@@ -198,13 +203,11 @@ class Access:
         inside, behind, here, before = b.new_label("active"), b.new_label("behind"), b.block, b.mark()
         b.emit(f"br i1 {some}, label %{inside}, label %{behind}")
         b.label(inside, before)
-        value = emit()
+        values = emit()
         last = b.end_block(behind)
         b.label(behind, before)
-        if value is None or data_type is None:
-            return None
-        zero = b.splat_literal("0.0" if data_type.is_float else "0", data_type, lanes)
-        return b.value(data_type, lanes, f"phi {ir_type(data_type, lanes)} [ {value.text}, %{last} ], [ {zero}, %{here} ]")
+        zeros = [b.splat_literal("0.0" if v.type.is_float else "0", v.type, v.lanes) for v in values]
+        return [b.value(v.type, v.lanes, f"phi {v.ir} [ {v.text}, %{last} ], [ {zero}, %{here} ]") for v, zero in zip(values, zeros, strict=True)]
 
     def _first_address(self, place: Place, offset: Value, first: str, size: int) -> str:
         """Address of the first active lane (i64) of lanes that are proved to follow each other or to share an address (size 0)."""
@@ -237,15 +240,15 @@ class Access:
             same, equal = same | outside, equal | outside
         return Shape(self._wide(at_first, t), b.all(same), b.all(equal))
 
-    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], Value | None]) -> Value | None:
-        """Code for each way in which the lanes may lie, behind the tests that are left to do; the value that it gives.
+    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]) -> list[Value]:
+        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
 
         Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
         """
         if "true" in (shape.contiguous, shape.uniform):
             return contiguous() if shape.contiguous == "true" else uniform()
         b, done = self.b, self.b.new_label("done")
-        found: list[tuple[Value | None, str]] = []
+        found: list[tuple[list[Value], str]] = []
         before = b.mark()
         for test, weight, emit in ((shape.contiguous, "", contiguous), (shape.uniform, ", !prof !2", uniform)):
             if test == "false":
@@ -257,11 +260,8 @@ class Access:
             b.label(other, before)
         found.append((scattered(shape.proved), b.end_block(done)))
         b.label(done, before)
-        first = found[0][0]
-        if first is None:
-            return None
-        arms = ", ".join(f"[ {value.text}, %{end} ]" for value, end in found if value)
-        return b.value(first.type, first.lanes, f"phi {first.ir} {arms}")
+        ends = [end for _, end in found]
+        return [b.phi(column, ends) for column in zip(*(values for values, _ in found), strict=True)]
 
     def _back(self, pointer: str, first: str, size: int) -> str:
         """From the first active lane's element to where lane 0's is or would be."""
@@ -276,72 +276,131 @@ class Access:
         difference = b.assign(f"sub i64 {last}, {first}")
         return b.assign(f"mul i64 {b.assign(f'add i64 {difference}, 1')}, {size}")
 
-    def _load_part(self, place: Place, offset: Value, data_type: DataType, mask: Any) -> Value:
-        b, size, lanes = self.b, data_type.size, offset.lanes
+    def _elements(self, pointer: str, data_type: DataType, count: int) -> list[Value]:
+        """Consecutive elements, the same for all lanes."""
+        return [self.b.load(data_type, 1, self.b.offset(pointer, k * data_type.size), 1) for k in range(count)]
+
+    def _load_part(self, place: Place, offset: Value, data_type: DataType, mask: Any, count: int) -> list[Value]:
+        b, size, lanes = self.b, count * data_type.size, offset.lanes
         if lanes == 1:
             lane = "0" if mask is True or mask.lanes == 1 else self._active(mask, mask.lanes)[1]
             address = self._wide(self._masked(place, offset).text, offset.type)
-            return b.load(data_type, 1, self.resolve(place, address, str(size), lane), 1)
+            return self._elements(self.resolve(place, address, str(size), lane), data_type, count)
         vector, first, last = self._active(mask, lanes)
         shape = self._shape(place, offset, size, vector, first)
-        ir = ir_type(data_type, lanes)
+        if place.inside:
+            shape.uniform = "false"  # lanes outside the mask must be 0
 
-        def contiguous() -> Value:
+        def contiguous() -> list[Value]:
             pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
-            if vector is None:
-                return b.load(data_type, lanes, pointer, 1)
-            name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
-            b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
-            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
-            return b.value(data_type, lanes, f"call {ir} @{name}({target}, {vector.typed}, {ir} zeroinitializer)")
+            return _apart(
+                b, [self._load_vector(b.offset(pointer, k * lanes * data_type.size), data_type, lanes, m) for k, m in self._masks(vector, lanes, count)]
+            )
 
-        def uniform() -> Value:
-            return b.broadcast(b.load(data_type, 1, self.resolve(place, shape.low, str(size), first), 1), lanes)
+        def uniform() -> list[Value]:
+            return [b.broadcast(v, lanes) for v in self._elements(self.resolve(place, shape.low, str(size), first), data_type, count)]
 
-        found = self._ways(shape, contiguous, uniform, lambda rare: self._helper_load(place, offset, data_type, vector, lanes, rare))
-        return cast(Value, found)
+        def scattered(rare: bool) -> list[Value]:
+            masked = self._masked(place, offset)
+            if place.inside and data_type.size >= 4:
+                return [self._gather(place, o, data_type, vector) for o, _ in self._columns(masked, data_type.size, count)]
+            outs = [(o, more) for o, more in self._columns(masked, data_type.size, count)]
+            return [b.load(data_type, lanes, self._helper_call("load", place, o, vector, lanes, data_type, [], rare, more), 64) for o, more in outs]
 
-    def _store_part(self, place: Place, offset: Value, value: Value, mask: Any, lanes: int) -> None:
-        b, size = self.b, value.type.size
+        return self._ways(shape, contiguous, uniform, scattered)
+
+    def _columns(self, offset: Value, size: int, count: int) -> Iterator[tuple[Value, int]]:
+        """Offsets of the elements of all lanes, one after the other, and the bytes behind the element that are to be checked with it."""
+        for k in range(count):
+            yield (offset + self.b.const(k * size, offset.type) if k else offset), 0 if k else (count - 1) * size
+
+    def _masks(self, vector: Value | None, lanes: int, count: int) -> list[tuple[int, Value | None]]:
+        """Masks of the vectors that the elements of all lanes fill, if each lane has ``count`` of them."""
+        if vector is None or count == 1:
+            return [(k, vector) for k in range(count)]
+        return [(k, self.b.shuffle(vector, [(k * lanes + i) // count for i in range(lanes)])) for k in range(count)]
+
+    def _load_vector(self, pointer: str, data_type: DataType, lanes: int, mask: Value | None) -> Value:
+        b, ir = self.b, ir_type(data_type, lanes)
+        if mask is None:
+            return b.load(data_type, lanes, pointer, 1)
+        name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
+        b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
+        target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
+        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {mask.typed}, {ir} zeroinitializer)")
+
+    def _gather(self, place: Place, offset: Value, data_type: DataType, vector: Value | None) -> Value:
+        """Lanes that are known to be inside."""
+        b, lanes = self.b, offset.lanes
+        ir, pointers = ir_type(data_type, lanes), f"<{lanes} x ptr>"
+        name = f"llvm.masked.gather.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.v{lanes}p0"
+        b.declare(name, ir, f"{pointers}, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"{pointers}, <{lanes} x i1>, {ir}")
+        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {offset.typed}")
+        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
+        active = vector.typed if vector is not None else f"<{lanes} x i1> {b.splat_literal('true', MASK, lanes)}"
+        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {active}, {ir} zeroinitializer)")
+
+    def _store_part(self, place: Place, offset: Value, values: list[Value], mask: Any, lanes: int) -> list[Value]:
+        b, data_type, count = self.b, values[0].type, len(values)
+        size = count * data_type.size
         vector, first, last = self._active(mask, lanes)
 
-        def single(address: str) -> None:
-            element = value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
-            b.store(element, self.resolve(place, address, str(size), last), 1)
+        def single(address: str) -> list[Value]:
+            pointer = self.resolve(place, address, str(size), last)
+            for k, value in enumerate(values):
+                element = value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
+                b.store(element, b.offset(pointer, k * data_type.size), 1)
+            return []
 
         if offset.lanes == 1:
-            single(self._wide(self._masked(place, offset).text, offset.type))
-            return
+            return single(self._wide(self._masked(place, offset).text, offset.type))
         shape = self._shape(place, offset, size, vector, first)
-        value = b.broadcast(value, lanes)
+        values = [b.broadcast(v, lanes) for v in values]
 
-        def contiguous() -> None:
+        def contiguous() -> list[Value]:
             pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
-            if vector is None:
-                b.store(value, pointer, 1)
-                return
-            name = f"llvm.masked.store.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.p0"
-            b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
-            target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
-            b.emit(f"call void @{name}({value.typed}, {target}, {vector.typed})")
+            for value, (k, m) in zip(_together(b, values), self._masks(vector, lanes, count), strict=True):
+                self._store_vector(b.offset(pointer, k * lanes * data_type.size), value, m)
+            return []
 
-        def scattered(rare: bool) -> None:
-            self._helper_call("store", place, self._masked(place, offset), vector, lanes, value.type, [value], rare)
+        def scattered(rare: bool) -> list[Value]:
+            masked = self._masked(place, offset)
+            for value, (o, more) in zip(values, self._columns(masked, data_type.size, count), strict=True):
+                self._helper_call("store", place, o, vector, lanes, data_type, [value], rare, more)
+            return []
 
         if not shape.proved:
             shape.uniform = "false"  # not worth a test: lanes seldom store to one place
-        self._ways(shape, contiguous, lambda: single(shape.low), scattered)
+        return self._ways(shape, contiguous, lambda: single(shape.low), scattered)
+
+    def _store_vector(self, pointer: str, value: Value, mask: Value | None) -> None:
+        b, lanes = self.b, value.lanes
+        if mask is None:
+            b.store(value, pointer, 1)
+            return
+        name = f"llvm.masked.store.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.p0"
+        b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
+        target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
+        b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     # -- lanes one by one ----------------------------------------------------------------------------------
 
-    def _helper_load(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, lanes: int, rare: bool = False) -> Value:
-        out = self._helper_call("load", place, self._masked(place, offset), vector, lanes, data_type, [], rare)
-        return self.b.load(data_type, lanes, out, 64)
-
     def _helper_call(
-        self, op: str, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, sources: list[Value], rare: bool = False
+        self,
+        op: str,
+        place: Place,
+        offset: Value,
+        vector: Value | None,
+        lanes: int,
+        data_type: DataType,
+        sources: list[Value],
+        rare: bool = False,
+        more: int = 0,
     ) -> str:
-        """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results."""
+        """Call the loop that handles lanes one by one; leave the function if it reports a lane. Gives the place of the results.
+
+        ``more``: bytes behind each element that must be inside, too.
+        """
         b = self.b
         flat = place.pointer is None
         together = op in ("load", "store") and lanes > 1 and not rare
@@ -366,7 +425,9 @@ class Access:
             packed = b.assign(f"bitcast {vector.typed} to i{lanes}")
             bits = packed if lanes == 64 else b.assign(f"zext i{lanes} {packed} to i64")
         region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
-        bad = b.assign(f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}{region}{''.join(pointers)}){' #2' if rare else ''}")
+        bad = b.assign(
+            f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #2' if rare else ''}"
+        )
         failed = b.assign(f"icmp sge i64 {bad}, 0")
         place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
         wrong = b.assign(f"select i1 {failed}, ptr {place_of}, ptr {addresses}")
@@ -405,13 +466,15 @@ _FLOAT_UPDATES = {"fadd", "fsub", "fmin", "fmax", "fcmpwr"}
 def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool, intrinsics: dict[str, str]) -> str:
     """A function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
 
-    Arguments: context, addresses, results, active lanes as bits, (pointer and size of a region,) sources.
+    Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
+    region,) sources.
     """
     ty, size = ir_type(data_type, 1), data_type.size
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
     intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
-    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits{region}{extra}) #0 {{", "entry:"]
+    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
+           f"  %need = add i64 %more, {size}"]  # fmt: skip
     if together:
         out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
         out.append("slow:")
@@ -436,7 +499,7 @@ def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lan
                 "  %limit = load i64, ptr %lp", "  %off = sub i64 %a, %base"]  # fmt: skip
     else:
         out += ["  %off = or i64 %a, 0"]
-    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", f"  %short = icmp ult i64 %room, {size}",
+    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", "  %short = icmp ult i64 %room, %need",
             "  %out = or i1 %beyond, %short", "  br i1 %out, label %bad, label %good", "good:", "  %p = getelementptr i8, ptr %region, i64 %off",
             f"  %rp = getelementptr {ty}, ptr %results, i64 %lane"]  # fmt: skip
     for k in range(sources):
@@ -471,7 +534,7 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int
     else:
         out += ["  %where = getelementptr i8, ptr %region, i64 0", "  %bound = or i64 %limit, 0", f"  %vo = or {wide} %vw, zeroinitializer"]
     out += [
-        f"  %small = icmp ult i64 %bound, {size}", f"  %last = sub i64 %bound, {size}", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
+        "  %small = icmp ult i64 %bound, %need", "  %last = sub i64 %bound, %need", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
         f"  %vbad = and {mask} %vout, %m", f"  %bb = bitcast {mask} %vbad to i{lanes}", f"  %anybad = icmp ne i{lanes} %bb, 0",
         "  %go = or i1 %anybad, %small", "  br i1 %go, label %slow, label %together", "together:", f"  %vp = getelementptr i8, ptr %where, {wide} %vo",
     ]  # fmt: skip

@@ -88,7 +88,7 @@ class Function:
         self.cold: list[str] = []
         self.registers = Registers(b, self._pointer, self._size)
         self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
-        self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
+        self.access = Access(b, "%ctx", self._fault, self.unit.helpers, self.unit.row)
         self.images = Images(b, self._fault, self.bound)
         self.uses: dict[int, BlockUse] = {}
         self.live = live
@@ -953,7 +953,7 @@ class Function:
         place = b.broadcast(place, count)
         region = Place(cx.REGISTER, "%file", str(self.layout.file_size))
         wide = b.cast(place, types.UQ)
-        self.access.store(region, wide, b.broadcast(value, count), mask)
+        self.access.store(region, wide, [b.broadcast(value, count)], mask)
         self.registers.flush(lambda key: key[0] == "V" and key[1] in self.layout.file_offsets, forget=True)
 
     def _raw_place(self, op: Raw, offset: int, size: int) -> tuple[Key, int]:
@@ -1182,10 +1182,16 @@ class Function:
     # -- checked access ------------------------------------------------------------------------------------
 
     def load(self, space: Place, address: Value, data_type: DataType, mask: Any, instruction: Instruction) -> Value:
-        return self.access.load(space, address, data_type, mask)
+        return self.access.load(space, address, data_type, mask)[0]
 
     def store(self, space: Place, address: Value, value: Value, mask: Any, instruction: Instruction) -> None:
-        self.access.store(space, address, value, mask)
+        self.access.store(space, address, [value], mask)
+
+    def load_elements(self, space: Place, address: Value, data_type: DataType, count: int, mask: Any, instruction: Instruction) -> list[Value]:
+        return self.access.load(space, address, data_type, mask, count)
+
+    def store_elements(self, space: Place, address: Value, values: list[Value], mask: Any, instruction: Instruction) -> None:
+        self.access.store(space, address, values, mask)
 
     def mapped(self, space: Place, address: Value, size: int, mask: Any) -> Value:
         return self.access.mapped(space, address, size, mask)

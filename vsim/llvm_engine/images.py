@@ -13,7 +13,7 @@ from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Fault, Place
-from vsim.llvm_engine.ir import Builder, Value, ir_type
+from vsim.llvm_engine.ir import Builder, Value
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import ImageView
 
@@ -107,8 +107,7 @@ class Images:
         return [self._joined(column, ends) for column in zip(*(values for values, _ in arms), strict=True)]
 
     def _joined(self, values: tuple[Value, ...], ends: list[str]) -> Value:
-        lanes, data_type = max(v.lanes for v in values), values[0].type
+        lanes = max(v.lanes for v in values)
         if any(v.lanes != lanes and v.text.startswith("%") for v in values):
             raise Unsupported("kinds of images that give one lane and many")
-        ways = ", ".join(f"[ {self.b.broadcast(v, lanes).text}, %{end} ]" for v, end in zip(values, ends, strict=True))
-        return self.b.value(data_type, lanes, f"phi {ir_type(data_type, lanes)} {ways}")
+        return self.b.phi([self.b.broadcast(v, lanes) for v in values], ends)

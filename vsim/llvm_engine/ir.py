@@ -6,7 +6,7 @@ A lane value is a scalar (the same in every lane) or a vector. Operators broadca
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -381,6 +381,12 @@ class Builder:
             return text
         scalar = ir_type(data_type, 1)
         return "<" + ", ".join([f"{scalar} {text}"] * lanes) + ">"
+
+    def phi(self, values: Sequence[Value], blocks: Sequence[str]) -> Value:
+        """The value that comes from the block that was run last."""
+        first = values[0]
+        arms = ", ".join(f"[ {v.text}, %{block} ]" for v, block in zip(values, blocks, strict=True))
+        return self.value(first.type, first.lanes, f"phi {first.ir} {arms}")
 
     def broadcast(self, x: Value, lanes: int) -> Value:
         """A scalar in every lane of a vector."""

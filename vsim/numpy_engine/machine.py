@@ -544,10 +544,16 @@ class NumpyMachine:
         return self.context.code.body if self.context is not None else self.body
 
     def load(self, space: Any, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
-        return mem.load(self._access(space, address, mask, data_type.size, instruction), DTYPES[data_type])
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
 
     def store(self, space: Any, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
-        mem.store(self._access(space, address, mask, value.dtype.itemsize, instruction), value)
+        self.store_elements(space, address, [value], mask, instruction)
+
+    def load_elements(self, space: Any, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction) -> list[Array]:
+        return mem.load(self._access(space, address, mask, count * data_type.size, instruction), DTYPES[data_type], count)
+
+    def store_elements(self, space: Any, address: Array, values: list[Array], mask: Mask, instruction: Instruction) -> None:
+        mem.store(self._access(space, address, mask, len(values) * values[0].dtype.itemsize, instruction), values)
 
     def mapped(self, space: Any, address: Array, size: int, mask: Mask) -> Array:
         bits = np.broadcast_to(True if mask is True else mask, np.broadcast_shapes(address.shape, (self.threads, 1)))

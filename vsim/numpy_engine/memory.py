@@ -151,24 +151,29 @@ class Access:
         return found
 
 
-def load(access: Access, dtype: np.dtype[Any]) -> Array:
-    """One element for each lane, 0 outside the mask."""
-    parts = access.parts()
-    if len(parts) == 1 and parts[0][2] is None:
-        return access.spread(_gather(parts[0][0], parts[0][1], dtype))
-    values = np.zeros(access.address.size, dtype)
-    for data, offsets, chosen in parts:
-        values[chosen] = _gather(data, offsets, dtype)
-    return access.spread(values)
+def load(access: Access, dtype: np.dtype[Any], count: int) -> list[Array]:
+    """Consecutive elements for each lane, 0 outside the mask."""
+    parts, found = access.parts(), []
+    for k in range(count):
+        if len(parts) == 1 and parts[0][2] is None:
+            values = _gather(parts[0][0], parts[0][1] + k * dtype.itemsize, dtype)
+        else:
+            values = np.zeros(access.address.size, dtype)
+            for data, offsets, chosen in parts:
+                values[chosen] = _gather(data, offsets + k * dtype.itemsize, dtype)
+        found.append(access.spread(values))
+    return found
 
 
-def store(access: Access, values: Array) -> None:
-    """One element for each active lane; of lanes with one address the last wins."""
+def store(access: Access, values: list[Array]) -> None:
+    """Consecutive elements for each active lane, the first of all lanes first; of lanes with one address the last wins."""
     if not access.address.size:
         return
-    active = access.per_lane(values)
-    for data, offsets, chosen in access.parts():
-        _scatter(data, offsets, active if chosen is None else active[chosen])
+    parts = access.parts()
+    for k, value in enumerate(values):
+        active = access.per_lane(value)
+        for data, offsets, chosen in parts:
+            _scatter(data, offsets + k * value.dtype.itemsize, active if chosen is None else active[chosen])
 
 
 def _signed(x: Array) -> Array:

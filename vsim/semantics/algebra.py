@@ -196,6 +196,12 @@ class Machine(Protocol):
     def store(self, space: Space, address: Lanes, value: Lanes, mask: Mask, instruction: Instruction) -> None:
         """Write one element for each lane; of lanes with one address the highest wins."""
 
+    def load_elements(self, space: Space, address: Lanes, data_type: DataType, count: int, mask: Mask, instruction: Instruction) -> list[Lanes]:
+        """Read consecutive elements for each lane from its address on; all of them must be inside the buffer."""
+
+    def store_elements(self, space: Space, address: Lanes, values: list[Lanes], mask: Mask, instruction: Instruction) -> None:
+        """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
+
     def atomic(self, space: Space, op: str, address: Lanes, data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
         """Atomic operations in lane order; gives the old values."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from visa import types
@@ -59,26 +60,36 @@ def _transfer(
     mask: Callable[[], Mask], *, store: bool,
 ) -> Step:  # fmt: skip
     """Load or store elements at ``address + offset`` for each offset; part k of the payload belongs to offset k."""
-    count = instruction.args["exec"].size
+    a, count = m.algebra, instruction.args["exec"].size
     reads, writes = _payload(m, raw, count, memory, register, len(offsets))
+    runs = _runs(offsets, memory.size)
 
     def load_step() -> None:
         where, base, lanes = space(), address(), mask()
-        values = [m.load(where, base + _like(m, base, o) if o else base, memory, lanes, instruction) for o in offsets]
+        values: list[Lanes] = []
+        for o, n in runs:
+            values += m.load_elements(where, base + a.const(o, UQ) if o else base, memory, n, lanes, instruction)
         for write, value in zip(writes, values, strict=True):
             write(value, lanes)
 
     def store_step() -> None:
         where, base, lanes = space(), address(), mask()
-        for read, o in zip(reads, offsets, strict=True):
-            m.store(where, base + _like(m, base, o) if o else base, read(), lanes, instruction)
+        values = iter([r() for r in reads])
+        for o, n in runs:
+            m.store_elements(where, base + a.const(o, UQ) if o else base, list(islice(values, n)), lanes, instruction)
 
     return store_step if store else load_step
 
 
-def _like(m: Machine, base: Lanes, value: int) -> Lanes:
-    """A UQ constant to add to an address."""
-    return m.algebra.const(value, UQ)
+def _runs(offsets: list[int], size: int) -> list[tuple[int, int]]:
+    """Offsets of elements that follow each other, as offset and number."""
+    found: list[tuple[int, int]] = []
+    for o in offsets:
+        if found and o == found[-1][0] + found[-1][1] * size:
+            found[-1] = found[-1][0], found[-1][1] + 1
+        else:
+            found.append((o, 1))
+    return found
 
 
 def _surface_address(m: Machine, instruction: Instruction, scale: int = 1) -> Read:

@@ -64,9 +64,9 @@ def fetch_texels(m: Machine, image: ImageView, places: list[Lanes], mask: Mask, 
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
     if format.size % 4:
-        elements = [a.cast(m.load(image.space, at + a.const(k * size, UQ), _STORED[size], mask, instruction), types.UD) for k in range(format.channels)]
+        elements = [a.cast(x, types.UD) for x in m.load_elements(image.space, at, _STORED[size], format.channels, mask, instruction)]
     else:
-        words = [m.load(image.space, at + a.const(k, UQ), types.UD, mask, instruction) for k in range(0, format.size, 4)]
+        words = m.load_elements(image.space, at, types.UD, format.size // 4, mask, instruction)
         low = a.const(_STORED[size].maximum, types.UD)
         elements = []
         for k in range(0, format.size, size):
@@ -90,8 +90,9 @@ def store_texels(m: Machine, image: ImageView, places: list[Lanes], values: dict
         for k, bits in elements.items():
             m.store(image.space, at + a.const(k * size, UQ), a.cast(bits, _STORED[size]), mask, instruction)
         return
+    words = []
     for first in range(0, format.channels, 4 // size):
-        word = elements[first]
+        words.append(elements[first])
         for k in range(1, 4 // size):
-            word = word | elements[first + k] << a.const(8 * size * k, types.UD)
-        m.store(image.space, at + a.const(first * size, UQ), word, mask, instruction)
+            words[-1] = words[-1] | elements[first + k] << a.const(8 * size * k, types.UD)
+    m.store_elements(image.space, at, words, mask, instruction)
