@@ -99,6 +99,8 @@ class Access:
         ``lane`` is the one at the address; those behind it follow in steps of so many bytes.
         """
         b = self.b
+        if place.inside:
+            return b.assign(f"getelementptr i8, ptr {place.pointer}, i64 {address}")
         if place.pointer is None:
             slot = b.assign(f"lshr i64 {address}, 32")
             slots = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
@@ -148,27 +150,84 @@ class Access:
         b = self.b
         parts: list[list[Value]] = []
         bases = [""]
-        if place.inside and mask is not True:
-            address = b.broadcast(address, max(address.lanes, mask.lanes))
+        if place.inside:
+            address, mask = self._alike(address, mask)
         for offset, part in self._parts(place, self.offset_of(place, address), count * data_type.size, mask):
             base = offset.affine.base.text if offset.affine and part is True else ""
             if base and base == bases[-1]:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
-                parts.append(self._guarded(part, partial(self._load_part, place, offset, data_type, part, count)))
+                emit = partial(self._load_inside if place.inside else self._load_part, place, offset, data_type, part, count)
+                parts.append(emit() if place.inside and offset.lanes > 1 else self._guarded(part, emit))
             bases.append(base)
         return [b.concat(list(column)) for column in zip(*parts, strict=True)]
 
     def store(self, place: Place, address: Value, values: list[Value], mask: Any) -> None:
         """Consecutive elements for each active lane; of lanes with one address the highest wins."""
         b, size = self.b, len(values) * values[0].type.size
+        if place.inside:
+            address, mask = self._alike(address, mask)
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
         first = 0
         for offset, part in self._parts(place, self.offset_of(place, address), size, mask):
             row = list(range(first, first + offset.lanes))
             own = [v if v.lanes == 1 or offset.lanes in (1, lanes) else b.shuffle(v, row) for v in values]
-            self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
+            if place.inside and offset.lanes > 1:
+                self._store_inside(place, offset, [b.broadcast(v, offset.lanes) for v in own], part)
+            else:
+                self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
             first += offset.lanes
+
+    # -- lanes that are known to be inside -----------------------------------------------------------------
+
+    def _alike(self, address: Value, mask: Any) -> tuple[Value, Any]:
+        """Address and mask with the same number of lanes."""
+        if mask is True:
+            mask = Value(self.b, MASK, 1, "true")
+        lanes = max(address.lanes, mask.lanes)
+        return self.b.broadcast(address, lanes), self.b.broadcast(mask, lanes)
+
+    def _load_inside(self, place: Place, offset: Value, data_type: DataType, mask: Any, count: int) -> list[Value]:
+        b, lanes, ir = self.b, offset.lanes, ir_type(data_type, offset.lanes)
+        if lanes == 1:
+            return self._load_part(place, offset, data_type, mask, count)
+        if data_type.size < 4:
+            return self._helper_loads(place, offset, mask, lanes, data_type, count)
+        result = f"{{ {', '.join([ir] * count)} }}"
+        found = b.assign(f"call {result} @{self._inside_helper('load', data_type, lanes, count)}(ptr {place.pointer}, {offset.typed}, {mask.typed})")
+        return [b.value(data_type, lanes, f"extractvalue {result} {found}, {k}") for k in range(count)]
+
+    def _store_inside(self, place: Place, offset: Value, values: list[Value], mask: Value) -> None:
+        lanes, data_type = offset.lanes, values[0].type
+        if data_type.size < 4:
+            for value, (o, _) in zip(values, self._columns(offset, data_type.size, len(values)), strict=True):
+                self._helper_call("store", place, o, mask, lanes, data_type, [value])
+            return
+        name = self._inside_helper("store", data_type, lanes, len(values))
+        self.b.emit(f"call void @{name}(ptr {place.pointer}, {offset.typed}, {mask.typed}, {', '.join(v.typed for v in values)})")
+
+    def _inside_helper(self, op: str, data_type: DataType, lanes: int, count: int) -> str:
+        """A function for an access that is known to be inside: whole vectors where lanes follow each other, else a gather or scatter."""
+        name = f"inside_{op}_{ir_type(data_type, 1)}_{lanes}x{count}"
+        if name in self.helpers:
+            return name
+        b, ir = Builder(self.b.intrinsics), ir_type(data_type, lanes)
+        own = Access(b, "%ctx", self._leave, self.helpers, 0)
+        offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
+        place, arguments = Place(cx.SURFACE, "%base", inside=True), f"ptr %base, {offset.typed}, {mask.typed}"
+        if op == "load":
+            result = f"{{ {', '.join([ir] * count)} }}"
+            found = "poison"
+            for k, value in enumerate(own._guarded(mask, partial(own._load_part, place, offset, data_type, mask, count))):
+                found = b.assign(f"insertvalue {result} {found}, {value.typed}, {k}")
+            b.emit(f"ret {result} {found}")
+        else:
+            values = [Value(b, data_type, lanes, f"%value{k}") for k in range(count)]
+            arguments, result = f"{arguments}, {', '.join(v.typed for v in values)}", "void"
+            own._guarded(mask, partial(own._store_part, place, offset, values, mask, lanes))
+            b.emit("ret void")
+        self.helpers[name] = "\n".join([f"define internal {result} @{name}({arguments}) #1 {{", "entry:", *b.lines, "}"])
+        return name
 
     def _parts(self, place: Place, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
         """An access by rows, where that makes the lanes of each row follow each other or share an address (of images it may); else in one."""
@@ -302,10 +361,9 @@ class Access:
 
         def scattered(rare: bool) -> list[Value]:
             masked = self._masked(place, offset)
-            if place.inside and data_type.size >= 4:
+            if place.inside:
                 return [self._gather(place, o, data_type, vector) for o, _ in self._columns(masked, data_type.size, count)]
-            outs = [(o, more) for o, more in self._columns(masked, data_type.size, count)]
-            return [b.load(data_type, lanes, self._helper_call("load", place, o, vector, lanes, data_type, [], rare, more), 64) for o, more in outs]
+            return self._helper_loads(place, masked, vector, lanes, data_type, count, rare)
 
         return self._ways(shape, contiguous, uniform, scattered)
 
@@ -329,16 +387,27 @@ class Access:
         target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
         return b.value(data_type, lanes, f"call {ir} @{name}({target}, {mask.typed}, {ir} zeroinitializer)")
 
-    def _gather(self, place: Place, offset: Value, data_type: DataType, vector: Value | None) -> Value:
+    def _gather(self, place: Place, offset: Value, data_type: DataType, mask: Value | None) -> Value:
         """Lanes that are known to be inside."""
+        assert mask
         b, lanes = self.b, offset.lanes
         ir, pointers = ir_type(data_type, lanes), f"<{lanes} x ptr>"
         name = f"llvm.masked.gather.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.v{lanes}p0"
         b.declare(name, ir, f"{pointers}, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"{pointers}, <{lanes} x i1>, {ir}")
         places = b.assign(f"getelementptr i8, ptr {place.pointer}, {offset.typed}")
         target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
-        active = vector.typed if vector is not None else f"<{lanes} x i1> {b.splat_literal('true', MASK, lanes)}"
-        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {active}, {ir} zeroinitializer)")
+        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {mask.typed}, {ir} zeroinitializer)")
+
+    def _scatter(self, place: Place, offset: Value, value: Value, mask: Value | None) -> None:
+        """Lanes that are known to be inside; of lanes with one address the highest wins."""
+        assert mask
+        b, lanes = self.b, offset.lanes
+        pointers = f"<{lanes} x ptr>"
+        name = f"llvm.masked.scatter.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.v{lanes}p0"
+        b.declare(name, "void", f"{value.ir}, {pointers}, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, {pointers}, <{lanes} x i1>")
+        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {offset.typed}")
+        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
+        b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     def _store_part(self, place: Place, offset: Value, values: list[Value], mask: Any, lanes: int) -> list[Value]:
         b, data_type, count = self.b, values[0].type, len(values)
@@ -366,6 +435,9 @@ class Access:
         def scattered(rare: bool) -> list[Value]:
             masked = self._masked(place, offset)
             for value, (o, more) in zip(values, self._columns(masked, data_type.size, count), strict=True):
+                if place.inside:
+                    self._scatter(place, o, value, vector)
+                    continue
                 self._helper_call("store", place, o, vector, lanes, data_type, [value], rare, more)
             return []
 
@@ -384,6 +456,13 @@ class Access:
         b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     # -- lanes one by one ----------------------------------------------------------------------------------
+
+    def _helper_loads(self, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, count: int, rare: bool = False) -> list[Value]:
+        found = []
+        for column, more in self._columns(offset, data_type.size, count):
+            out = self._helper_call("load", place, column, vector, lanes, data_type, [], rare, more)
+            found.append(self.b.load(data_type, lanes, out, 64))
+        return found
 
     def _helper_call(
         self,
