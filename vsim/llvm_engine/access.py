@@ -13,7 +13,8 @@ from typing import Any, cast
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.ir import MASK, OLD_MASKED, Builder, Value, ir_type
+from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, Builder, Value, ir_type
+from vsim.llvm_engine.lanes import lane_function
 
 
 @dataclass
@@ -43,9 +44,6 @@ Fault = Callable[[str, int, str, str, str, str], None]
 """Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
 
 
-_SUFFIXES = {"float": "f32", "double": "f64", "half": "f16", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
-
-
 def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
     """Vectors that memory holds one behind the other, whose elements belong to each lane in turn, as one vector for each of a lane's elements."""
     count, lanes = len(vectors), vectors[0].lanes
@@ -69,10 +67,10 @@ def _picked(b: Builder, vectors: list[Value], places: list[tuple[int, int]]) -> 
 
 
 class Access:
-    """Memory instructions of one function; ``row``: how many lanes make a row of the work-group, 0 if that is not known."""
+    """Memory instructions of one function."""
 
-    def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str], row: int) -> None:
-        self.b, self.context, self.helpers, self.row = builder, context, helpers, row
+    def __init__(self, builder: Builder, context: str, fault: Fault, helpers: dict[str, str]) -> None:
+        self.b, self.context, self.helpers = builder, context, helpers
         self._leave = fault
         self._first_lane = 0
 
@@ -99,8 +97,6 @@ class Access:
         ``lane`` is the one at the address; those behind it follow in steps of so many bytes.
         """
         b = self.b
-        if place.inside:
-            return b.assign(f"getelementptr i8, ptr {place.pointer}, i64 {address}")
         if place.pointer is None:
             slot = b.assign(f"lshr i64 {address}, 32")
             slots = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
@@ -150,94 +146,41 @@ class Access:
         b = self.b
         parts: list[list[Value]] = []
         bases = [""]
-        if place.inside:
-            address, mask = self._alike(address, mask)
-        for offset, part in self._parts(place, self.offset_of(place, address), count * data_type.size, mask):
+        for offset, part in self._parts(self.offset_of(place, address), count * data_type.size, mask):
             base = offset.affine.base.text if offset.affine and part is True else ""
             if base and base == bases[-1]:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
-                emit = partial(self._load_inside if place.inside else self._load_part, place, offset, data_type, part, count)
-                parts.append(emit() if place.inside and offset.lanes > 1 else self._guarded(part, emit))
+                parts.append(self._guarded(part, partial(self._load_part, place, offset, data_type, part, count)))
             bases.append(base)
         return [b.concat(list(column)) for column in zip(*parts, strict=True)]
 
     def store(self, place: Place, address: Value, values: list[Value], mask: Any) -> None:
         """Consecutive elements for each active lane; of lanes with one address the highest wins."""
         b, size = self.b, len(values) * values[0].type.size
-        if place.inside:
-            address, mask = self._alike(address, mask)
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
         first = 0
-        for offset, part in self._parts(place, self.offset_of(place, address), size, mask):
+        for offset, part in self._parts(self.offset_of(place, address), size, mask):
             row = list(range(first, first + offset.lanes))
             own = [v if v.lanes == 1 or offset.lanes in (1, lanes) else b.shuffle(v, row) for v in values]
-            if place.inside and offset.lanes > 1:
-                self._store_inside(place, offset, [b.broadcast(v, offset.lanes) for v in own], part)
-            else:
-                self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
+            self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
             first += offset.lanes
 
-    # -- lanes that are known to be inside -----------------------------------------------------------------
-
-    def _alike(self, address: Value, mask: Any) -> tuple[Value, Any]:
-        """Address and mask with the same number of lanes."""
-        if mask is True:
-            mask = Value(self.b, MASK, 1, "true")
-        lanes = max(address.lanes, mask.lanes)
-        return self.b.broadcast(address, lanes), self.b.broadcast(mask, lanes)
-
-    def _load_inside(self, place: Place, offset: Value, data_type: DataType, mask: Any, count: int) -> list[Value]:
-        b, lanes, ir = self.b, offset.lanes, ir_type(data_type, offset.lanes)
-        if lanes == 1:
-            return self._load_part(place, offset, data_type, mask, count)
-        if data_type.size < 4:
-            return self._helper_loads(place, offset, mask, lanes, data_type, count)
-        result = f"{{ {', '.join([ir] * count)} }}"
-        found = b.assign(f"call {result} @{self._inside_helper('load', data_type, lanes, count)}(ptr {place.pointer}, {offset.typed}, {mask.typed})")
-        return [b.value(data_type, lanes, f"extractvalue {result} {found}, {k}") for k in range(count)]
-
-    def _store_inside(self, place: Place, offset: Value, values: list[Value], mask: Value) -> None:
-        lanes, data_type = offset.lanes, values[0].type
-        if data_type.size < 4:
-            for value, (o, _) in zip(values, self._columns(offset, data_type.size, len(values)), strict=True):
-                self._helper_call("store", place, o, mask, lanes, data_type, [value])
-            return
-        name = self._inside_helper("store", data_type, lanes, len(values))
-        self.b.emit(f"call void @{name}(ptr {place.pointer}, {offset.typed}, {mask.typed}, {', '.join(v.typed for v in values)})")
-
-    def _inside_helper(self, op: str, data_type: DataType, lanes: int, count: int) -> str:
-        """A function for an access that is known to be inside: whole vectors where lanes follow each other, else a gather or scatter."""
-        name = f"inside_{op}_{ir_type(data_type, 1)}_{lanes}x{count}"
-        if name in self.helpers:
-            return name
-        b, ir = Builder(self.b.intrinsics), ir_type(data_type, lanes)
-        own = Access(b, "%ctx", self._leave, self.helpers, 0)
-        offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
-        place, arguments = Place(cx.SURFACE, "%base", inside=True), f"ptr %base, {offset.typed}, {mask.typed}"
-        if op == "load":
-            result = f"{{ {', '.join([ir] * count)} }}"
-            found = "poison"
-            for k, value in enumerate(own._guarded(mask, partial(own._load_part, place, offset, data_type, mask, count))):
-                found = b.assign(f"insertvalue {result} {found}, {value.typed}, {k}")
-            b.emit(f"ret {result} {found}")
-        else:
-            values = [Value(b, data_type, lanes, f"%value{k}") for k in range(count)]
-            arguments, result = f"{arguments}, {', '.join(v.typed for v in values)}", "void"
-            own._guarded(mask, partial(own._store_part, place, offset, values, mask, lanes))
-            b.emit("ret void")
-        self.helpers[name] = "\n".join([f"define internal {result} @{name}({arguments}) #1 {{", "entry:", *b.lines, "}"])
-        return name
-
-    def _parts(self, place: Place, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
-        """An access by rows, where that makes the lanes of each row follow each other or share an address (of images it may); else in one."""
+    def _parts(self, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
+        """An access by rows, where that makes the lanes of each row follow each other or share an address; else in one."""
         offset = self._settled(offset, mask)
-        known, lanes = offset.affine, offset.lanes
-        length = self.row if place.inside else lanes if known is None or known.step not in (0, size) else known.row
-        if not 0 < length < lanes:
+        known = offset.affine
+        if known is None or known.step not in (0, size):
+            yield offset, mask
+        else:
+            yield from self._rows(offset, mask, known.row)
+
+    def _rows(self, offset: Value, mask: Any, length: int) -> Iterator[tuple[Value, Any]]:
+        """Rows of so many lanes, with their masks."""
+        if length >= offset.lanes:
             yield offset, mask
             return
-        for first in range(0, lanes, length):
+        for first in range(0, offset.lanes, length):
             row = list(range(first, first + length))
             self._first_lane = first
             yield self.b.shuffle(offset, row), mask if mask is True or mask.lanes == 1 else self.b.shuffle(mask, row)
@@ -347,8 +290,6 @@ class Access:
             return self._elements(self.resolve(place, address, str(size), lane), data_type, count)
         vector, first, last = self._active(mask, lanes)
         shape = self._shape(place, offset, size, vector, first)
-        if place.inside:
-            shape.uniform = "false"  # lanes outside the mask must be 0
 
         def contiguous() -> list[Value]:
             pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
@@ -360,10 +301,7 @@ class Access:
             return [b.broadcast(v, lanes) for v in self._elements(self.resolve(place, shape.low, str(size), first), data_type, count)]
 
         def scattered(rare: bool) -> list[Value]:
-            masked = self._masked(place, offset)
-            if place.inside:
-                return [self._gather(place, o, data_type, vector) for o, _ in self._columns(masked, data_type.size, count)]
-            return self._helper_loads(place, masked, vector, lanes, data_type, count, rare)
+            return self._load_scattered(place, self._masked(place, offset), data_type, vector, count, rare)
 
         return self._ways(shape, contiguous, uniform, scattered)
 
@@ -382,32 +320,10 @@ class Access:
         b, ir = self.b, ir_type(data_type, lanes)
         if mask is None:
             return b.load(data_type, lanes, pointer, 1)
-        name = f"llvm.masked.load.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.p0"
+        name = f"llvm.masked.load.v{lanes}{SUFFIXES[ir_type(data_type, 1)]}.p0"
         b.declare(name, ir, f"ptr, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"ptr, <{lanes} x i1>, {ir}")
         target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
         return b.value(data_type, lanes, f"call {ir} @{name}({target}, {mask.typed}, {ir} zeroinitializer)")
-
-    def _gather(self, place: Place, offset: Value, data_type: DataType, mask: Value | None) -> Value:
-        """Lanes that are known to be inside."""
-        assert mask
-        b, lanes = self.b, offset.lanes
-        ir, pointers = ir_type(data_type, lanes), f"<{lanes} x ptr>"
-        name = f"llvm.masked.gather.v{lanes}{_SUFFIXES[ir_type(data_type, 1)]}.v{lanes}p0"
-        b.declare(name, ir, f"{pointers}, i32, <{lanes} x i1>, {ir}" if OLD_MASKED else f"{pointers}, <{lanes} x i1>, {ir}")
-        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {offset.typed}")
-        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
-        return b.value(data_type, lanes, f"call {ir} @{name}({target}, {mask.typed}, {ir} zeroinitializer)")
-
-    def _scatter(self, place: Place, offset: Value, value: Value, mask: Value | None) -> None:
-        """Lanes that are known to be inside; of lanes with one address the highest wins."""
-        assert mask
-        b, lanes = self.b, offset.lanes
-        pointers = f"<{lanes} x ptr>"
-        name = f"llvm.masked.scatter.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.v{lanes}p0"
-        b.declare(name, "void", f"{value.ir}, {pointers}, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, {pointers}, <{lanes} x i1>")
-        places = b.assign(f"getelementptr i8, ptr {place.pointer}, {offset.typed}")
-        target = f"{pointers} {places}, i32 4" if OLD_MASKED else f"{pointers} align 4 {places}"
-        b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     def _store_part(self, place: Place, offset: Value, values: list[Value], mask: Any, lanes: int) -> list[Value]:
         b, data_type, count = self.b, values[0].type, len(values)
@@ -433,12 +349,7 @@ class Access:
             return []
 
         def scattered(rare: bool) -> list[Value]:
-            masked = self._masked(place, offset)
-            for value, (o, more) in zip(values, self._columns(masked, data_type.size, count), strict=True):
-                if place.inside:
-                    self._scatter(place, o, value, vector)
-                    continue
-                self._helper_call("store", place, o, vector, lanes, data_type, [value], rare, more)
+            self._store_scattered(place, self._masked(place, offset), values, vector, rare)
             return []
 
         if not shape.proved:
@@ -450,19 +361,23 @@ class Access:
         if mask is None:
             b.store(value, pointer, 1)
             return
-        name = f"llvm.masked.store.v{lanes}{_SUFFIXES[ir_type(value.type, 1)]}.p0"
+        name = f"llvm.masked.store.v{lanes}{SUFFIXES[ir_type(value.type, 1)]}.p0"
         b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
         target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
         b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     # -- lanes one by one ----------------------------------------------------------------------------------
 
-    def _helper_loads(self, place: Place, offset: Value, vector: Value | None, lanes: int, data_type: DataType, count: int, rare: bool = False) -> list[Value]:
+    def _load_scattered(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, count: int, rare: bool) -> list[Value]:
         found = []
         for column, more in self._columns(offset, data_type.size, count):
-            out = self._helper_call("load", place, column, vector, lanes, data_type, [], rare, more)
-            found.append(self.b.load(data_type, lanes, out, 64))
+            out = self._helper_call("load", place, column, vector, offset.lanes, data_type, [], rare, more)
+            found.append(self.b.load(data_type, offset.lanes, out, 64))
         return found
+
+    def _store_scattered(self, place: Place, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+        for value, (column, more) in zip(values, self._columns(offset, values[0].type.size, len(values)), strict=True):
+            self._helper_call("store", place, column, vector, offset.lanes, value.type, [value], rare, more)
 
     def _helper_call(
         self,
@@ -485,7 +400,7 @@ class Access:
         together = op in ("load", "store") and lanes > 1 and not rare
         name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}_{int(together)}"
         if name not in self.helpers:
-            self.helpers[name] = _helper(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together, b.intrinsics)
+            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together, b.intrinsics)
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
         b.store(b.broadcast(offset, lanes), addresses, 64)
@@ -533,127 +448,3 @@ class Access:
         offset = b.broadcast(self._masked(place, self.offset_of(place, address)), lanes)
         out = self._helper_call(op, place, offset, vector, lanes, data_type, sources)
         return b.load(data_type, lanes, out, 64)
-
-
-_RMW = {
-    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max", "xchg": "xchg",
-    "and": "and", "or": "or", "xor": "xor",
-}  # fmt: skip
-_FLOAT_UPDATES = {"fadd", "fsub", "fmin", "fmax", "fcmpwr"}
-
-
-def _helper(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool, intrinsics: dict[str, str]) -> str:
-    """A function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
-
-    Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
-    region,) sources.
-    """
-    ty, size = ir_type(data_type, 1), data_type.size
-    region = "" if flat else ", ptr %region, i64 %limit"
-    extra = "".join(f", ptr %source{k}" for k in range(sources))
-    intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
-    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
-           f"  %need = add i64 %more, {size}"]  # fmt: skip
-    if together:
-        out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
-        out.append("slow:")
-    entry = "slow" if together else "entry"
-    for lane_start in range(0, lanes * size, 64):
-        if op != "store" and lane_start < lanes * size:
-            width = min(64, lanes * size - lane_start)
-            out.append(f"  %z{lane_start} = getelementptr i8, ptr %results, i64 {lane_start}")
-            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{lane_start}, align {width if width & (width - 1) == 0 else 1}")
-    if flat:
-        out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
-                f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
-    out += ["  br label %head", "head:", f"  %left = phi i64 [ %bits, %{entry} ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
-            "  br i1 %none, label %done, label %body", "body:", "  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)",
-            "  %less = sub i64 %left, 1", "  %rest = and i64 %left, %less", f"  %ap = getelementptr {index}, ptr %addresses, i64 %lane"]  # fmt: skip
-    out.append(f"  %a0 = load {index}, ptr %ap")
-    out.append("  %a = zext i32 %a0 to i64" if index == "i32" else "  %a = or i64 %a0, 0")
-    if flat:
-        out += ["  %slot = lshr i64 %a, 32", "  %far = icmp uge i64 %slot, %count", "  br i1 %far, label %bad, label %near", "near:",
-                f"  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot", "  %base = load i64, ptr %e",
-                "  %pp = getelementptr i8, ptr %e, i64 8", "  %region = load ptr, ptr %pp", "  %lp = getelementptr i8, ptr %e, i64 16",
-                "  %limit = load i64, ptr %lp", "  %off = sub i64 %a, %base"]  # fmt: skip
-    else:
-        out += ["  %off = or i64 %a, 0"]
-    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", "  %short = icmp ult i64 %room, %need",
-            "  %out = or i1 %beyond, %short", "  br i1 %out, label %bad, label %good", "good:", "  %p = getelementptr i8, ptr %region, i64 %off",
-            f"  %rp = getelementptr {ty}, ptr %results, i64 %lane"]  # fmt: skip
-    for k in range(sources):
-        out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
-    out += _update(op, ty, size)
-    out += ["next:", "  br label %head", "bad:", "  br label %next" if op == "mapped" else "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
-    return "\n".join(out)
-
-
-def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
-    """All lanes at once, where all of them are inside one buffer; else on to %slow."""
-    wide, ptrs, mask = f"<{lanes} x i64>", f"<{lanes} x ptr>", f"<{lanes} x i1>"
-    scalar = _SUFFIXES[ty]
-    vector = f"<{lanes} x {ty}>"
-
-    def splat(name: str, value: str) -> list[str]:
-        return [f"  %{name}.i = insertelement {wide} poison, i64 {value}, i64 0",
-                f"  %{name} = shufflevector {wide} %{name}.i, {wide} poison, <{lanes} x i32> zeroinitializer"]  # fmt: skip
-
-    bits = ["  %mb = or i64 %bits, 0"] if lanes == 64 else [f"  %mb = trunc i64 %bits to i{lanes}"]
-    out = [*bits, f"  %m = bitcast i{lanes} %mb to {mask}", f"  %va = load <{lanes} x {index}>, ptr %addresses, align 64"]
-    out.append(f"  %vw = zext <{lanes} x i32> %va to {wide}" if index == "i32" else f"  %vw = or {wide} %va, zeroinitializer")
-    if flat:
-        out += [
-            "  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)", f"  %fa = extractelement {wide} %vw, i64 %f", "  %fs = lshr i64 %fa, 32",
-            f"  %ftp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %ft = load ptr, ptr %ftp",
-            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp", "  %ff = icmp uge i64 %fs, %fn",
-            "  %fk = select i1 %ff, i64 0, i64 %fs", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
-            "  %fpp = getelementptr i8, ptr %fe, i64 8", "  %where = load ptr, ptr %fpp", "  %flp = getelementptr i8, ptr %fe, i64 16",
-            "  %bound = load i64, ptr %flp", *splat("vb", "%fb"), f"  %vo = sub {wide} %vw, %vb",
-        ]  # fmt: skip
-    else:
-        out += ["  %where = getelementptr i8, ptr %region, i64 0", "  %bound = or i64 %limit, 0", f"  %vo = or {wide} %vw, zeroinitializer"]
-    out += [
-        "  %small = icmp ult i64 %bound, %need", "  %last = sub i64 %bound, %need", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
-        f"  %vbad = and {mask} %vout, %m", f"  %bb = bitcast {mask} %vbad to i{lanes}", f"  %anybad = icmp ne i{lanes} %bb, 0",
-        "  %go = or i1 %anybad, %small", "  br i1 %go, label %slow, label %together", "together:", f"  %vp = getelementptr i8, ptr %where, {wide} %vo",
-    ]  # fmt: skip
-    pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
-    if op == "load":
-        name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics.setdefault(name, f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
-        out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
-                f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
-    else:
-        name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics.setdefault(name, f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
-        out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
-    return [*out, "  ret i64 -1"]
-
-
-def _update(op: str, ty: str, size: int) -> list[str]:
-    """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
-    if op == "mapped":
-        return [f"  store {ty} 1, ptr %rp", "  br label %next"]
-    if op == "load":
-        return [f"  %v = load {ty}, ptr %p, align 1", f"  store {ty} %v, ptr %rp", "  br label %next"]
-    if op == "store":
-        return [f"  store {ty} %s0, ptr %p, align 1", "  br label %next"]
-    if op in _RMW:
-        operand = "1" if op in ("inc", "dec") else "%s0"
-        return [f"  %old = atomicrmw {_RMW[op]} ptr %p, {ty} {operand} monotonic, align {size}", f"  store {ty} %old, ptr %rp", "  br label %next"]
-    if op == "cmpxchg":
-        return [f"  %pair = cmpxchg ptr %p, {ty} %s0, {ty} %s1 monotonic monotonic, align {size}", f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0",
-                f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
-    real = {4: "float", 8: "double", 2: "half"}[size]
-    compare = {
-        "fmax": [f"  %g = fcmp ogt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
-        "fmin": [f"  %g = fcmp olt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
-        "fadd": [f"  %t = fadd {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
-        "fsub": [f"  %t = fsub {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
-        "fcmpwr": [f"  %k = fcmp oeq {real} %x, %y", f"  %new = select i1 %k, {ty} %s1, {ty} %seen"],
-    }[op]
-    return [f"  %start = load atomic {ty}, ptr %p monotonic, align {size}", "  br label %again", "again:",
-            f"  %seen = phi {ty} [ %start, %good ], [ %old, %again ]", f"  %x = bitcast {ty} %seen to {real}", f"  %y = bitcast {ty} %s0 to {real}",
-            *compare, f"  %pair = cmpxchg ptr %p, {ty} %seen, {ty} %new monotonic monotonic, align {size}",
-            f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0", f"  %ok = extractvalue {{ {ty}, i1 }} %pair, 1",
-            "  br i1 %ok, label %written, label %again", "written:", f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip

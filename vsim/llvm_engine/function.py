@@ -18,7 +18,7 @@ from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
-from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
+from vsim.llvm_engine.images import ImageNumber, Images, Texels, place_in_table
 from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
@@ -88,7 +88,8 @@ class Function:
         self.cold: list[str] = []
         self.registers = Registers(b, self._pointer, self._size)
         self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
-        self.access = Access(b, "%ctx", self._fault, self.unit.helpers, self.unit.row)
+        self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
+        self.texels = Texels(b, self._fault, self.unit.helpers, self.unit.row)
         self.images = Images(b, self._fault, self.bound)
         self.uses: dict[int, BlockUse] = {}
         self.live = live
@@ -1182,16 +1183,16 @@ class Function:
     # -- checked access ------------------------------------------------------------------------------------
 
     def load(self, space: Place, address: Value, data_type: DataType, mask: Any, instruction: Instruction) -> Value:
-        return self.access.load(space, address, data_type, mask)[0]
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
 
     def store(self, space: Place, address: Value, value: Value, mask: Any, instruction: Instruction) -> None:
-        self.access.store(space, address, [value], mask)
+        self.store_elements(space, address, [value], mask, instruction)
 
     def load_elements(self, space: Place, address: Value, data_type: DataType, count: int, mask: Any, instruction: Instruction) -> list[Value]:
-        return self.access.load(space, address, data_type, mask, count)
+        return (self.texels if space.inside else self.access).load(space, address, data_type, mask, count)
 
     def store_elements(self, space: Place, address: Value, values: list[Value], mask: Any, instruction: Instruction) -> None:
-        self.access.store(space, address, values, mask)
+        (self.texels if space.inside else self.access).store(space, address, values, mask)
 
     def mapped(self, space: Place, address: Value, size: int, mask: Any) -> Value:
         return self.access.mapped(space, address, size, mask)

@@ -20,7 +20,8 @@ IR_TYPES: dict[DataType, str] = {
 }  # fmt: skip
 MAXIMUM_NEEDS = 4
 MASK = DataType("mask", 99, 1, types.BOOL)
-_SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
+SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
+"""What the names of intrinsics have for a type."""
 
 
 def _llvm_version() -> int:
@@ -369,7 +370,7 @@ class Builder:
         operands = [self.broadcast(v, lanes) for v in (x, *rest)]
         ir = operands[0].ir
         scalar = ir_type(x.type, 1)
-        suffix = _SUFFIX[scalar] if lanes == 1 else f"v{lanes}{_SUFFIX[scalar]}"
+        suffix = SUFFIXES[scalar] if lanes == 1 else f"v{lanes}{SUFFIXES[scalar]}"
         name = f"llvm.{stem}.{suffix}"
         self.declare(name, ir, ", ".join([ir] * len(operands)))
         return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)})")

@@ -1,0 +1,129 @@
+"""Functions out of line that go through the active lanes of an access one by one, or all at once where that is possible."""
+
+from __future__ import annotations
+
+from visa.types import DataType
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, ir_type
+
+_RMW = {
+    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max", "xchg": "xchg",
+    "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+
+
+def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool, intrinsics: dict[str, str]) -> str:
+    """A function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
+
+    Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
+    region,) sources.
+    """
+    ty, size = ir_type(data_type, 1), data_type.size
+    region = "" if flat else ", ptr %region, i64 %limit"
+    extra = "".join(f", ptr %source{k}" for k in range(sources))
+    intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
+    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
+           f"  %need = add i64 %more, {size}"]  # fmt: skip
+    if together:
+        out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
+        out.append("slow:")
+    entry = "slow" if together else "entry"
+    for lane_start in range(0, lanes * size, 64):
+        if op != "store" and lane_start < lanes * size:
+            width = min(64, lanes * size - lane_start)
+            out.append(f"  %z{lane_start} = getelementptr i8, ptr %results, i64 {lane_start}")
+            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{lane_start}, align {width if width & (width - 1) == 0 else 1}")
+    if flat:
+        out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
+                f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
+    out += ["  br label %head", "head:", f"  %left = phi i64 [ %bits, %{entry} ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
+            "  br i1 %none, label %done, label %body", "body:", "  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)",
+            "  %less = sub i64 %left, 1", "  %rest = and i64 %left, %less", f"  %ap = getelementptr {index}, ptr %addresses, i64 %lane"]  # fmt: skip
+    out.append(f"  %a0 = load {index}, ptr %ap")
+    out.append("  %a = zext i32 %a0 to i64" if index == "i32" else "  %a = or i64 %a0, 0")
+    if flat:
+        out += ["  %slot = lshr i64 %a, 32", "  %far = icmp uge i64 %slot, %count", "  br i1 %far, label %bad, label %near", "near:",
+                f"  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot", "  %base = load i64, ptr %e",
+                "  %pp = getelementptr i8, ptr %e, i64 8", "  %region = load ptr, ptr %pp", "  %lp = getelementptr i8, ptr %e, i64 16",
+                "  %limit = load i64, ptr %lp", "  %off = sub i64 %a, %base"]  # fmt: skip
+    else:
+        out += ["  %off = or i64 %a, 0"]
+    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", "  %short = icmp ult i64 %room, %need",
+            "  %out = or i1 %beyond, %short", "  br i1 %out, label %bad, label %good", "good:", "  %p = getelementptr i8, ptr %region, i64 %off",
+            f"  %rp = getelementptr {ty}, ptr %results, i64 %lane"]  # fmt: skip
+    for k in range(sources):
+        out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
+    out += _update(op, ty, size)
+    out += ["next:", "  br label %head", "bad:", "  br label %next" if op == "mapped" else "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
+    return "\n".join(out)
+
+
+def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
+    """All lanes at once, where all of them are inside one buffer; else on to %slow."""
+    wide, ptrs, mask = f"<{lanes} x i64>", f"<{lanes} x ptr>", f"<{lanes} x i1>"
+    scalar = SUFFIXES[ty]
+    vector = f"<{lanes} x {ty}>"
+
+    def splat(name: str, value: str) -> list[str]:
+        return [f"  %{name}.i = insertelement {wide} poison, i64 {value}, i64 0",
+                f"  %{name} = shufflevector {wide} %{name}.i, {wide} poison, <{lanes} x i32> zeroinitializer"]  # fmt: skip
+
+    bits = ["  %mb = or i64 %bits, 0"] if lanes == 64 else [f"  %mb = trunc i64 %bits to i{lanes}"]
+    out = [*bits, f"  %m = bitcast i{lanes} %mb to {mask}", f"  %va = load <{lanes} x {index}>, ptr %addresses, align 64"]
+    out.append(f"  %vw = zext <{lanes} x i32> %va to {wide}" if index == "i32" else f"  %vw = or {wide} %va, zeroinitializer")
+    if flat:
+        out += [
+            "  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)", f"  %fa = extractelement {wide} %vw, i64 %f", "  %fs = lshr i64 %fa, 32",
+            f"  %ftp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %ft = load ptr, ptr %ftp",
+            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp", "  %ff = icmp uge i64 %fs, %fn",
+            "  %fk = select i1 %ff, i64 0, i64 %fs", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
+            "  %fpp = getelementptr i8, ptr %fe, i64 8", "  %where = load ptr, ptr %fpp", "  %flp = getelementptr i8, ptr %fe, i64 16",
+            "  %bound = load i64, ptr %flp", *splat("vb", "%fb"), f"  %vo = sub {wide} %vw, %vb",
+        ]  # fmt: skip
+    else:
+        out += ["  %where = getelementptr i8, ptr %region, i64 0", "  %bound = or i64 %limit, 0", f"  %vo = or {wide} %vw, zeroinitializer"]
+    out += [
+        "  %small = icmp ult i64 %bound, %need", "  %last = sub i64 %bound, %need", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
+        f"  %vbad = and {mask} %vout, %m", f"  %bb = bitcast {mask} %vbad to i{lanes}", f"  %anybad = icmp ne i{lanes} %bb, 0",
+        "  %go = or i1 %anybad, %small", "  br i1 %go, label %slow, label %together", "together:", f"  %vp = getelementptr i8, ptr %where, {wide} %vo",
+    ]  # fmt: skip
+    pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
+    if op == "load":
+        name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
+        intrinsics.setdefault(name, f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
+        out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
+                f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
+    else:
+        name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
+        intrinsics.setdefault(name, f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
+        out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
+    return [*out, "  ret i64 -1"]
+
+
+def _update(op: str, ty: str, size: int) -> list[str]:
+    """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
+    if op == "mapped":
+        return [f"  store {ty} 1, ptr %rp", "  br label %next"]
+    if op == "load":
+        return [f"  %v = load {ty}, ptr %p, align 1", f"  store {ty} %v, ptr %rp", "  br label %next"]
+    if op == "store":
+        return [f"  store {ty} %s0, ptr %p, align 1", "  br label %next"]
+    if op in _RMW:
+        operand = "1" if op in ("inc", "dec") else "%s0"
+        return [f"  %old = atomicrmw {_RMW[op]} ptr %p, {ty} {operand} monotonic, align {size}", f"  store {ty} %old, ptr %rp", "  br label %next"]
+    if op == "cmpxchg":
+        return [f"  %pair = cmpxchg ptr %p, {ty} %s0, {ty} %s1 monotonic monotonic, align {size}", f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0",
+                f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
+    real = {4: "float", 8: "double", 2: "half"}[size]
+    compare = {
+        "fmax": [f"  %g = fcmp ogt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
+        "fmin": [f"  %g = fcmp olt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
+        "fadd": [f"  %t = fadd {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
+        "fsub": [f"  %t = fsub {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
+        "fcmpwr": [f"  %k = fcmp oeq {real} %x, %y", f"  %new = select i1 %k, {ty} %s1, {ty} %seen"],
+    }[op]
+    return [f"  %start = load atomic {ty}, ptr %p monotonic, align {size}", "  br label %again", "again:",
+            f"  %seen = phi {ty} [ %start, %good ], [ %old, %again ]", f"  %x = bitcast {ty} %seen to {real}", f"  %y = bitcast {ty} %s0 to {real}",
+            *compare, f"  %pair = cmpxchg ptr %p, {ty} %seen, {ty} %new monotonic monotonic, align {size}",
+            f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0", f"  %ok = extractvalue {{ {ty}, i1 }} %pair, 1",
+            "  br i1 %ok, label %written, label %again", "written:", f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
