@@ -367,6 +367,8 @@ def test_layers(normalized):
         (np.zeros((4, 4, 4), "f4"), "rgba_f31", "unknown format 'rgba_f31'"),
         (np.zeros((4, 4, 4), "f4"), "rgba_u8", "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8"),
         (np.zeros((4, 4, 3), "f4"), "rgba_f32", "3 channels of type float32"),
+        (np.zeros((0, 4, 4), "f4"), "rgba_f32", "empty"),
+        (np.zeros((4, 8, 4), "f4")[:, ::2], "rgba_f32", "not contiguous"),
         (np.zeros(4, "f4"), "r_f32", r"shape \(4,\)"),
     ],
 )

@@ -100,6 +100,8 @@ def surface_image(name: str, array: npt.NDArray[Any], format: str, declared: str
     known = ImageFormat.parse(format)
     if known is None:
         return f"has the unknown format '{format}'"
+    if not array.size or not array.flags.c_contiguous:
+        return f"is an image of shape {array.shape} that is {'not contiguous' if array.size else 'empty'}"
     axes = _AXES.get(declared, 2) if declared else 3 if array.ndim == 4 else 2
     shape = list(array.shape)
     stored = shape.pop() if len(shape) > axes else 1
