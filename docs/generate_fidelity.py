@@ -30,7 +30,7 @@ certain.
 ## Rules for all instructions
 
 * Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of `%cr0`: conversions, and
-  `add`, `mul` and `mad` of one float type. The others round to nearest even.
+  `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms of one float type. The others round to nearest even.
 * A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400); computations, comparisons and conversions
   take those of the other types as zeros of the same sign, plain copies keep them. A program that never writes `%cr0` keeps all.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.

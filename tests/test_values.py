@@ -307,7 +307,7 @@ ROUNDING = {"up": 0x10, "down": 0x20, "zero": 0x30}
 @CHECKED
 @given(st.data())
 def test_rounding_modes(mode, data):
-    """Conversions between all types, and add, mul and mad of each float type."""
+    """Conversions between all types, and the arithmetic of each float type."""
     probe, wanted = Probe(), {}
     probe.lines.append(f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {ROUNDING[mode]:#x}:ud")
     for t in ("hf", "f", "df"):
@@ -321,7 +321,7 @@ def test_rounding_modes(mode, data):
         operands = [data.draw(numbers(t, 16)) for _ in range(3)]
         for k, values in enumerate(operands):
             probe.variable(f"X{k}_{t}", t, values)
-        for op, count in (("add", 2), ("mul", 2), ("mad", 3)):
+        for op, count in (("add", 2), ("mul", 2), ("mad", 3), ("div", 2), ("inv", 1), ("sqrt", 1)):
             probe.variable(f"{op}_{t}", t, bytes(16 * SIZES[t]))
             probe.lines.append(f"{op} (M1, 16) {op}_{t}(0,0)<1> {' '.join(f'X{k}_{t}(0,0)<1;1,0>' for k in range(count))}")
             wanted[f"{op}_{t}"] = t, [directed(op, v[:count], t, mode) for v in zip(*operands, strict=True)]
@@ -329,10 +329,15 @@ def test_rounding_modes(mode, data):
 
 
 def directed(op, values, t, mode):
-    if not all(map(math.isfinite, values)):
+    if not all(map(math.isfinite, values)) or (op == "div" and not values[1]) or (op == "inv" and not values[0]) or (op == "sqrt" and values[0] < 0):
         return LANEWISE[op](t, *values)
-    x, y, *z = map(Fraction, values)
-    exact = x + y if op == "add" else x * y + (z[0] if z else 0)
+    x, y, z = (*map(Fraction, values), Fraction(0), Fraction(0))[:3]
+    if op == "sqrt":
+        # A little more than the root's first 1400 bits, unless they are all of it: that rounds as the root does.
+        root = math.isqrt(x.numerator * x.denominator << 2800)
+        exact = Fraction(2 * root + (root**2 != x.numerator * x.denominator << 2800), x.denominator << 1401)
+    else:
+        exact = {"add": lambda: x + y, "mul": lambda: x * y, "mad": lambda: x * y + z, "div": lambda: x / y, "inv": lambda: 1 / x}[op]()
     # A sum that is exactly zero is -0 when rounding down, unless both addends are +0.
     return scalar.round_to(exact, t, exact, mode) if exact else None
 

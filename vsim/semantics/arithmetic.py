@@ -29,12 +29,15 @@ from vsim.semantics.core import (
     unless,
 )  # fmt: skip
 
+_DIRECTED = {"add": 2, "mul": 2, "mad": 3, "div": 2, "divm": 2, "inv": 1, "invm": 1, "sqrt": 1, "sqrtm": 1}
+"""Instructions that round in the mode of %cr0, and their numbers of sources."""
+
 
 def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
-    """add, mul and mad of floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
+    """Arithmetic on floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
     args, a = instruction.args, m.algebra
     name = instruction.form.mnemonic
-    names = ["src0", "src1", "src2"][: 3 if name == "mad" else 2]
+    names = ["src0", "src1", "src2"][: _DIRECTED[name]]
     t = m.type_of(args["dst"])
     if m.rounding() is None or t not in (HF, F, DF) or not all(m.type_of(args[s]) is t for s in names) or args["dst"].modifier == SAT:
         return None
@@ -46,8 +49,13 @@ def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
         store(flush(a, value, t, m.denormals(t)), lanes)
 
     def step() -> None:
-        x, y, *z = (read() for read in reads)
-        total, error = _with_error(a, name, x, y, z[0] if z else x)
+        operands = [read() for read in reads]
+        if name.startswith("sqrt"):
+            total, error = _root_with_error(a, *operands)
+        elif name.startswith(("div", "inv")):
+            total, error = _quotient_with_error(a, *[a.const(1.0, DF), *operands][-2:])
+        else:
+            total, error = _with_error(a, name, operands[0], operands[1], operands[-1])
         rounding = m.rounding()
         value = step_by_mode(a, total, error, DF, rounding) if t is DF else convert(a, to_odd(a, total, error), DF, t, rounding=rounding)
         write(value, mask())
@@ -65,6 +73,21 @@ def _lost(a: Algebra, x: Lanes, y: Lanes, product: Lanes) -> Lanes:
     scaled = a.fma(small * scale, large * more, a.negate(product * scale * more))
     sign = a.select(scaled > zero, least, a.select(scaled < zero, a.negate(least), zero))
     return a.select(a.absolute(product) < a.const(2.0**-900, DF), sign, lost)
+
+
+def _quotient_with_error(a: Algebra, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+    """The quotient of doubles, rounded, and a double with the sign of the error (NaN where the quotient is exactly infinite)."""
+    near, limit = a.fdiv(x, y), a.const(2.0**-800, DF)
+    scale = a.select((a.absolute(x) < limit) | (a.absolute(near) < limit), a.const(2.0**150, DF), a.const(1.0, DF))
+    rest = a.fma(a.negate(near * scale), y, x * scale)
+    return near, a.select(y < a.const(0.0, DF), a.negate(rest), rest)
+
+
+def _root_with_error(a: Algebra, x: Lanes) -> tuple[Lanes, Lanes]:
+    """The square root of doubles, rounded, and a double with the sign of the error."""
+    near, small = a.sqrt(x), x < a.const(2.0**-800, DF)
+    scaled = near * a.select(small, a.const(2.0**100, DF), a.const(1.0, DF))
+    return near, a.fma(a.negate(scaled), scaled, x * a.select(small, a.const(2.0**200, DF), a.const(1.0, DF)))
 
 
 def _with_error(a: Algebra, name: str, x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
@@ -444,5 +467,5 @@ def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     return step
 
 
-unless(_directed_float, "add", "mul", "mad")
+unless(_directed_float, *_DIRECTED)
 unless(_saturated, "add", "mul", "mad", "add3")
