@@ -387,6 +387,36 @@ def test_a_buffer_is_no_image(engine):
         probe.run(engine)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_local_memory_is_no_image(engine):
+    probe = probe_with(image_of(Random(1), 2))
+    probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
+    probe.lines.append(f"gather4_typed.RGBA (M1, {LANES}) %slm X.0 X.0 %null.0 %null.0 FOUND.0")
+    with pytest.raises(SimulationError, match="%slm is no image in 'gather4_typed"):
+        probe.run(engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_atomic_is_not_larger_than_a_texel(engine):
+    probe = probe_with(np.zeros((2, 2, 1), "u1"), format="r_u8", platform="dg2")
+    probe.fill(X=("d", [0] * LANES), A=("ud", [1] * LANES), OLD=("ud", [0] * LANES))
+    probe.lines.append(f"lsc_atomic_iadd.tgm (M1, {LANES}) OLD:d32 bti(0x2)[X,X]:a32 A %null")
+    with pytest.raises(SimulationError, match="on 4 bytes of an image with elements of 1 in 'lsc_atomic_iadd"):
+        probe.run(engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_images_than_a_table_of_surfaces(engine):
+    """The last of many images, which is beyond what compiled code has a table for."""
+    first, *others = [ImageArg(np.full((1, 1, 1), n, "f4"), "r_f32") for n in range(260)]
+    probe = Probe("tgllp", LANES)
+    probe.image(first)
+    probe.arguments += others
+    probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
+    probe.lines += ["movs (M1_NM, 1) T8(0) 261:ud", f"gather4_typed.R (M1, {LANES}) T8 X.0 X.0 %null.0 %null.0 FOUND.0"]
+    assert (probe.run(engine)["FOUND"][:LANES] == 259).all()
+
+
 TYPED_ATOMICS = [
     *((f"typed_atomic.{o}", o, "tgllp") for o in INTEGER_ATOMICS if o != "load"),
     *((f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS),

@@ -10,11 +10,10 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from vsim.abi import Interface
+from vsim.images import ImageFormat
 from vsim.launch import SCALAR_TYPES, Argument, BufferArg, ImageArg, LocalArg, SamplerArg, ScalarArg, scalar_bytes
 
-_IMAGE_TYPES = {"float32": "f32", "float16": "f16", "uint8": "u8", "uint16": "u16", "uint32": "u32", "int8": "i8", "int16": "i16", "int32": "i32"}
 _CODES = {"i1": "<b", "u1": "<B", "i2": "<h", "u2": "<H", "i4": "<i", "u4": "<I", "i8": "<q", "u8": "<Q", "f2": "<e", "f4": "<f", "f8": "<d"}
-_CHANNELS = {1: "r", 2: "rg", 4: "rgba"}
 
 
 class _Rule(NamedTuple):
@@ -62,11 +61,11 @@ class Arguments:
             raise self.fail(index, "is an array that is not contiguous", "pass numpy.ascontiguousarray of it")
         if not any(e.index == index and e.tree.get("addrspace") == "image" for e in self.interface.entries):
             return BufferArg(array)
-        kind, channels = _IMAGE_TYPES.get(array.dtype.name), _CHANNELS.get(array.shape[-1] if array.ndim > 1 else 1)
-        if kind is None or channels is None:
+        format = ImageFormat.of(array)
+        if format is None:
             hint = "the last axis is 1, 2 or 4 channels; name the format with Image(array, format)"
             raise self.fail(index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint)
-        return ImageArg(array, f"{channels}_{kind}")
+        return ImageArg(array, str(format))
 
     def _rule(self, index: int) -> _Rule:
         """What an argument by value is: as the kernel declares it, else as many bytes as the payload has for it (4 where nothing is said)."""

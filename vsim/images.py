@@ -29,10 +29,20 @@ class ImageFormat:
         order, _, element = text.partition("_")
         return cls(order, element) if order in ORDERS and element in ELEMENTS else None
 
+    @classmethod
+    def of(cls, array: npt.NDArray[Any]) -> ImageFormat | None:
+        """The format of plain elements that goes with the type and the last axis of an array; None if there is none."""
+        order = {1: "r", 2: "rg", 4: "rgba"}.get(array.shape[-1] if array.ndim > 1 else 1)
+        element = next((name for name, stored in ELEMENTS.items() if array.dtype == stored and "norm" not in name), None)
+        return cls(order, element) if order and element else None
+
+    def __str__(self) -> str:
+        return f"{self.order}_{self.element}"
+
     @staticmethod
     def names() -> list[str]:
         """All formats."""
-        return [f"{order}_{element}" for order in ORDERS for element in ELEMENTS]
+        return [str(ImageFormat(order, element)) for order in ORDERS for element in ELEMENTS]
 
     @property
     def channels(self) -> int:

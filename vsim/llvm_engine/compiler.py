@@ -110,8 +110,8 @@ def _driver(bound: Any, unit: Unit) -> str:
     lines += [
         "  %frame = getelementptr i8, ptr %arena, i64 %used", f"  %handle = call ptr @kernel({arguments}, ptr %frame)",
         "  %slot = getelementptr ptr, ptr %handles, i64 %t", "  store ptr %handle, ptr %slot, align 8",
-        *_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE), *_field("frame_align", "%worker", cx.WORKER_FRAME_ALIGN), "  %frame_more = add i64 %frame_size, 63", "  %frame_mask = sub i64 0, %frame_align",
-        "  %frame_up = add i64 %frame_more, %frame_align", "  %frame_even = and i64 %frame_up, %frame_mask", "  %frame_space = and i64 %frame_even, -64",
+        *_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE), *_field("frame_align", "%worker", cx.WORKER_FRAME_ALIGN),
+        "  %frame_more = add i64 %frame_size, 63", "  %frame_mask = sub i64 0, %frame_align", "  %frame_up = add i64 %frame_more, %frame_align", "  %frame_even = and i64 %frame_up, %frame_mask", "  %frame_space = and i64 %frame_even, -64",
         "  %used1 = add i64 %used, %frame_space", "  %next_end = add i64 %used1, %frame_space", "  %full = icmp ugt i64 %next_end, %arena_size",
         "  br i1 %full, label %nospace, label %after", "after:", "  %more = icmp ult i64 %t1, %threads",
         "  br i1 %more, label %thread, label %phase", "phase:", "  br label %check", "check:", "  %c = phi i64 [ 0, %phase ], [ %c1, %check ]",

@@ -15,12 +15,12 @@ from visa.cisa import write_module
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Body
 from vsim import threads
-from vsim.abi import URB, Bound, Group
+from vsim.abi import Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.coverage import Marks
 from vsim.llvm_engine.flow import may_go_back
-from vsim.llvm_engine.images import kinds, place_in_table
+from vsim.llvm_engine.images import made_for, place_in_table
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
 
@@ -104,7 +104,7 @@ def _slot_table(state: State, memory: AddressSpace) -> None:
 
 def _surface_table(table: Words, bound: Bound) -> None:
     table[:] = 0
-    entries = [(place_in_table(False, n), s) for n, s in bound.surfaces.items() if n < cx.SURFACE_LIMIT or n == URB]
+    entries = [(place_in_table(False, n), s) for n, s in bound.surfaces.items()]
     entries += [(place_in_table(True, handle), image) for handle, image in bound.images.items()]
     for number, surface in entries:
         entry = table[number * cx.SURFACE_ENTRY // 8 :]
@@ -121,7 +121,7 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None, kinds(bound), tuple(sorted(bound.samplers.items())))
+    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None, made_for(bound))
     found = state.codes.get(name)
     if isinstance(found, Unsupported):
         raise found
@@ -205,7 +205,7 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     """
     key = (
         bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None, bound.schedule,
-        kinds(bound), tuple(sorted(bound.samplers.items())),
+        made_for(bound),
     )  # fmt: skip
     found = state.shapes.get(key)
     if found is not None:

@@ -53,22 +53,6 @@ def ends_lanes(instruction: Instruction) -> bool:
     return instruction.form.mnemonic in ("ret", "fret") or bool(instruction.form.fixed.get("eot"))
 
 
-def may_go_back(body: Body) -> bool:
-    """Whether instructions may run more than once: there is a jump backwards, or a call of whatever kind."""
-    seen = set()
-    for i in body.instructions:
-        name = i.form.mnemonic
-        if name == ".label":
-            seen.add(i.args["label"])
-        elif (
-            name in ("call", "fcall", "ifcall")
-            or (name in ("goto", "jmp") and i.args["label"] in seen)
-            or (name == "switchjmp" and seen & set(i.args["labels"]))
-        ):
-            return True
-    return False
-
-
 def _scalar(op: object) -> bool:
     return isinstance(op, Immediate) or (isinstance(op, General) and op.region == SCALAR)
 
@@ -149,6 +133,12 @@ def analyse(body: Body, starts_full: bool) -> Flow:
     flow.joins = sorted(j for j in joins if j < len(instructions))
     _find_together(flow, sources, uniform_gotos, starts_full, called)
     return flow
+
+
+def may_go_back(body: Body) -> bool:
+    """Whether instructions may run more than once: there is a jump backwards, or a call of whatever kind."""
+    flow = analyse(body, starts_full=False)
+    return bool(flow.backward or flow.regions) or any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
 
 
 def _elsewhere(flow: Flow, place: int, source: int, waiting: int) -> bool:

@@ -18,9 +18,10 @@ from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
-from vsim.llvm_engine.images import ImageNumber, Images, Texels, place_in_table
+from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
 from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
+from vsim.llvm_engine.texels import Texels
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
 from vsim.registers import CR0, layout_of, operand_type
 from vsim.semantics import SEMANTICS
@@ -1067,7 +1068,7 @@ class Function:
         found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
         return found
 
-    def cannot(self, text: str) -> Unsupported:
+    def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
         return Unsupported(text)
 
     def rounding(self) -> Value | None:

@@ -152,13 +152,12 @@ class NumpyMachine:
     def type_of(self, op: VectorOperand) -> DataType:
         return operand_type(self.body, op)
 
-    def cannot(self, text: str) -> SimulationError:
-        i, body = self.body.instructions[self.here], self.body
-        return SimulationError(
-            Diagnostic(
-                "S020", f"{text} in '{BodyPrinter(body).instruction(i)}' (instruction {self.here} of '{body.name}')", self.bound.image.span(body, i.line)
-            )
-        )
+    def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
+        body = self.body if instruction is None else self.body_running()
+        number = self.here if instruction is None else next(n for n, i in enumerate(body.instructions) if i is instruction)
+        i = body.instructions[number]
+        where = f"'{BodyPrinter(body).instruction(i)}' (instruction {number} of '{body.name}')"
+        return SimulationError(Diagnostic("S020", f"{text} in {where}", self.bound.image.span(body, i.line)))
 
     def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
         """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""

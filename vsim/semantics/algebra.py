@@ -164,8 +164,8 @@ class Machine(Protocol):
     def denormals(self, data_type: DataType) -> Mask | None:
         """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
 
-    def cannot(self, text: str) -> Exception:
-        """The error that the instruction which is being prepared cannot be executed."""
+    def cannot(self, text: str, instruction: Instruction | None = None) -> Exception:
+        """The error that an instruction cannot be executed: by default the one which is being prepared."""
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -29,15 +29,12 @@ from vsim.semantics.core import (
     unless,
 )  # fmt: skip
 
-_DIRECTED = {"add": 2, "mul": 2, "mad": 3, "div": 2, "divm": 2, "inv": 1, "invm": 1, "sqrt": 1, "sqrtm": 1}
-"""Instructions that round in the mode of %cr0, and their numbers of sources."""
-
 
 def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
     """Arithmetic on floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
     args, a = instruction.args, m.algebra
     name = instruction.form.mnemonic
-    names = ["src0", "src1", "src2"][: _DIRECTED[name]]
+    names = sources_of(instruction)
     t = m.type_of(args["dst"])
     if m.rounding() is None or t not in (HF, F, DF) or not all(m.type_of(args[s]) is t for s in names) or args["dst"].modifier == SAT:
         return None
@@ -467,5 +464,5 @@ def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     return step
 
 
-unless(_directed_float, *_DIRECTED)
+unless(_directed_float, "add", "mul", "mad", "div", "divm", "inv", "invm", "sqrt", "sqrtm")
 unless(_saturated, "add", "mul", "mad", "add3")

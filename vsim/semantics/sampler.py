@@ -11,7 +11,7 @@ from collections.abc import Callable
 from visa import types
 from visa.isa.enums import LSC_ADDRESS_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Immediate, Raw
-from visa.program import Instruction
+from visa.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
 from visa.types import UB, UQ, UW, D, F
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
@@ -143,6 +143,26 @@ def sample(m: Machine, image: ImageView, axes: list[Axis], state: SamplerState, 
     return [a.bitcast(t, types.UD) for t in total]
 
 
+def _image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
+    """The image that a message names."""
+    index = instruction.args["surface"]
+    if index in (SLM, SCRATCH, STATELESS):
+        raise m.cannot(f"{PREDEFINED_SURFACES[index]} is no image")
+    return lambda: m.image(index)
+
+
+def _sampled(
+    m: Machine, instruction: Instruction, image: ImageReference, coordinates: list[Lanes], offsets: list[Lanes | None], reference: Lanes | None, mask: Mask
+) -> list[Lanes]:
+    """Four channels, as the sampler that a message names filters them."""
+
+    def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
+        axes = _axes(m.algebra, view, coordinates, state, state.filter == "linear", offsets)
+        return sample(m, view, axes, state, reference, lanes, instruction)
+
+    return m.with_sampler(image, instruction.args["sampler"], mask, instruction, texels)
+
+
 def _store_channels(m: Machine, raw: Raw, count: int, chosen: list[int]) -> Callable[[list[Lanes], Mask], None]:
     """Writes the enabled channels one behind the other."""
     a, step = m.algebra, stride(m, count, 4)
@@ -188,17 +208,12 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
     count, found = args["exec"].size, _parameters(m, instruction)
     reads = _reads(m, found, _PLACE, count, F)
     reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
-    offsets = _offsets(m, instruction)
+    image, offsets = _image(m, instruction), _offsets(m, instruction)
     write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
 
     def step() -> None:
-        lanes, coordinates, moved, compared = mask(), [r() for r in reads], offsets(), reference() if reference else None
-
-        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            axes = _axes(m.algebra, image, coordinates, state, state.filter == "linear", moved)
-            return sample(m, image, axes, state, compared, lanes, instruction)
-
-        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
+        lanes = mask()
+        write(_sampled(m, instruction, image(), [r() for r in reads], offsets(), reference() if reference else None, lanes), lanes)
 
     return step
 
@@ -212,18 +227,8 @@ def media_sample(m: Machine, instruction: Instruction) -> Step:
     """The media form: coordinates of 8 or 16 pixels, whatever the execution mask."""
     args, count = instruction.args, _pixels(instruction)
     reads = [m.raw_reader(args[n], 0, count, F) for n in _PLACE.split()]
-    write = _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-
-    def step() -> None:
-        lanes, coordinates = m.thread_mask(), [r() for r in reads]
-
-        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            axes = _axes(m.algebra, image, coordinates, state, state.filter == "linear", [None] * 3)
-            return sample(m, image, axes, state, None, lanes, instruction)
-
-        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
-
-    return step
+    image, write = _image(m, instruction), _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
+    return lambda: write(_sampled(m, instruction, image(), [r() for r in reads], [None] * 3, None, m.thread_mask()), m.thread_mask())
 
 
 @semantics("load")
@@ -231,8 +236,8 @@ def media_load(m: Machine, instruction: Instruction) -> Step:
     """The media form of a load: texels at the integer coordinates of 8 or 16 pixels."""
     args, count = instruction.args, _pixels(instruction)
     reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
-    write = _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-    return lambda: write(_fetch(m, m.image(args["surface"]), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
+    image, write = _image(m, instruction), _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
+    return lambda: write(_fetch(m, image(), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
 
 
 @semantics("load_3d", "load_lz", "load_2dms_w")
@@ -241,7 +246,7 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     count, found = args["exec"].size, _parameters(m, instruction)
     reads, offsets = _reads(m, found, _PLACE, count, D), _offsets(m, instruction)
-    zeros = _reads(m, found, "lod sample", count, D)
+    image, zeros = _image(m, instruction), _reads(m, found, "lod sample", count, D)
     write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
 
     def step() -> None:
@@ -249,7 +254,7 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
         places = [r() if o is None else r() + o for r, o in zip(reads, offsets(), strict=False)]
         for zero in zeros:
             inside = both(inside, zero() == a.const(0, D))
-        write(_fetch(m, m.image(args["surface"]), places, inside, instruction), lanes)
+        write(_fetch(m, image(), places, inside, instruction), lanes)
 
     return step
 
@@ -287,22 +292,22 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     count, found, channel = args["exec"].size, _parameters(m, instruction), args["channel_mask"]
     reads, moved = _reads(m, found, "u v", count, F), _reads(m, found, "offset_u offset_v", count, D)
     reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
-    offsets = _offsets(m, instruction)
+    image, offsets = _image(m, instruction), _offsets(m, instruction)
     write, mask = _store_channels(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
         lanes, coordinates, places, compared = mask(), [r() for r in reads], [r() for r in moved] or offsets(), reference() if reference else None
 
-        def texels(image: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            x_axis, y_axis = _axes(a, image, coordinates, state, True, places)
+        def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
+            x_axis, y_axis = _axes(a, view, coordinates, state, True, places)
             found = []
             for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
                 (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
-                texel = fetch_texels(m, image, [x, y], both(lanes, x_in & y_in), instruction)
+                texel = fetch_texels(m, view, [x, y], both(lanes, x_in & y_in), instruction)
                 found.append(texel[channel] if compared is None else _passes(a, texel, compared, state.compare)[0])
             return [a.bitcast(t, types.UD) for t in found]
 
-        write(m.with_sampler(m.image(args["surface"]), args["sampler"], lanes, instruction, texels), lanes)
+        write(m.with_sampler(image(), args["sampler"], lanes, instruction, texels), lanes)
 
     return step
 
@@ -323,10 +328,12 @@ def resinfo(m: Machine, instruction: Instruction) -> Step:
     count = args["exec"].size
     write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
 
-    def sizes(image: ImageView, _: Mask) -> list[Lanes]:
-        return [a.bitcast(n, types.UD) for n in [*image.sizes, a.const(0, D), a.const(0, D)][:3]] + [a.const(1, types.UD)]
+    image = _image(m, instruction)
 
-    return lambda: write(m.with_image(m.image(args["surface"]), mask(), instruction, sizes), mask())
+    def sizes(view: ImageView, _: Mask) -> list[Lanes]:
+        return [a.bitcast(n, types.UD) for n in [*view.sizes, a.const(0, D), a.const(0, D)][:3]] + [a.const(1, types.UD)]
+
+    return lambda: write(m.with_image(image(), mask(), instruction, sizes), mask())
 
 
 # -- typed memory ----------------------------------------------------------------------------------------------
@@ -361,7 +368,7 @@ def _store(m: Machine, image: ImageReference, places: list[Lanes], values: dict[
 @semantics("gather4_typed", "scatter4_typed")
 def typed_message(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    return _typed(m, instruction, lambda: m.image(args["surface"]), [args["u"], args["v"], args["r"]], args["channel_mask"], store="src" in args)
+    return _typed(m, instruction, _image(m, instruction), [args["u"], args["v"], args["r"]], args["channel_mask"], store="src" in args)
 
 
 def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
@@ -394,7 +401,7 @@ def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Imag
         def update(view: ImageView, lanes: Mask) -> list[Lanes]:
             inner, inside = _inside(m, view, places, lanes)
             if view.kind.format.size < memory.size:
-                raise m.cannot(f"the operation is on {memory.size} bytes, the image has elements of {view.kind.format.size}: it cannot be executed")
+                raise m.cannot(f"an operation on {memory.size} bytes of an image with elements of {view.kind.format.size}", instruction)
             return [m.atomic(view.space, op, offset_of(a, view, inner), memory, values, inside, instruction)]
 
         (old,) = m.with_image(image(), active, instruction, update)
@@ -407,7 +414,7 @@ def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Imag
 def typed_atomic(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     op = ATOMIC_NAMES[args["op"]]
-    return _typed_atomic(m, instruction, lambda: m.image(args["surface"]), op, ATOMIC_TYPES[args["width"]], data_port_order(op, args))
+    return _typed_atomic(m, instruction, _image(m, instruction), op, ATOMIC_TYPES[args["width"]], data_port_order(op, args))
 
 
 for _lsc, _plain in LSC_ATOMICS.items():
@@ -447,8 +454,8 @@ def render_target_write(m: Machine, instruction: Instruction) -> Step:
     count, outputs = args["exec"].size, list(args["outputs"])
     first = sum(1 for bit in TARGET_OUTPUTS[:2] if args["mode"] & bit)
     colours = {c: m.raw_reader(raw, 0, count, types.UD) for c, raw in enumerate(outputs[first : first + 4]) if raw.var}
-    pixel, mask = m.pixel(args["exec"]), mask_of(m, instruction)
-    return lambda: _store(m, m.image(args["surface"]), pixel(), {c: r() for c, r in colours.items()}, mask(), instruction)
+    image, pixel, mask = _image(m, instruction), m.pixel(args["exec"]), mask_of(m, instruction)
+    return lambda: _store(m, image(), pixel(), {c: r() for c, r in colours.items()}, mask(), instruction)
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------
@@ -500,7 +507,7 @@ def media_block(m: Machine, instruction: Instruction) -> Step:
     width, height = args["block_width"], args["block_height"]
     x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
     store = instruction.form.mnemonic == "media_st"
-    return _image_block(m, instruction, lambda: m.image(args["surface"]), x, y, width, height, args["data"], store=store)
+    return _image_block(m, instruction, _image(m, instruction), x, y, width, height, args["data"], store=store)
 
 
 @semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
