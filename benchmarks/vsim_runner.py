@@ -23,8 +23,7 @@ def compile_milliseconds(program: Program, launch: Launch) -> float:
     """From the syntax tree to object code."""
     bound = bind(program.interface(launch.kernel), launch, program.memory)
     start = time.perf_counter()
-    text, _ = compiler.module_text(bound, True, engine.row_of(bound))
-    native.compile_object(text)
+    native.compile_object(compiler.translate(bound, True, engine.row_of(bound)).text)
     return (time.perf_counter() - start) * 1e3
 
 

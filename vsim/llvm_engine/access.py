@@ -40,8 +40,9 @@ class Shape:
 
 
 Emit = Callable[[], list[Value]]
-Fault = Callable[[str, int, str, str, str, str], None]
-"""Called with (condition, kind, lane, address, number, size): leaves the function if the condition holds."""
+Where = Callable[[], tuple[str, str]]
+Fault = Callable[[str, int, str, str, Where], None]
+"""Called with (condition, kind, number, size, where): leaves the function if the condition holds. ``where`` emits, off the way, lane and address."""
 
 
 def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
@@ -76,10 +77,15 @@ class Access:
 
     # -- one element ---------------------------------------------------------------------------------------
 
-    def fault(self, condition: str, kind: int, lane: str, address: str, number: str, size: str) -> None:
+    def fault(self, condition: str, place: Place, where: Where) -> None:
         """Leave the function if the condition holds; lanes are counted from the part of the access that is being emitted."""
-        lane = self.b.assign(f"add i64 {lane}, {self._first_lane}") if self._first_lane else lane
-        self._leave(condition, kind, lane, address, number, size)
+        first = self._first_lane
+
+        def counted() -> tuple[str, str]:
+            lane, address = where()
+            return (self.b.assign(f"add i64 {lane}, {first}") if first else lane), address
+
+        self._leave(condition, place.kind, place.number, place.size or "0", counted)
 
     def offset_of(self, place: Place, address: Value) -> Value:
         """The address as the place takes it: 32 bits within surfaces and local memory, 64 in the flat space."""
@@ -97,13 +103,12 @@ class Access:
         ``lane`` is the one at the address; those behind it follow in steps of so many bytes.
         """
         b = self.b
+        less = str(int(count) - 1) if count.isdigit() else b.assign(f"sub i64 {count}, 1")
         if place.pointer is None:
+            b.declare("llvm.umin.i64", "i64", "i64, i64")
             slot = b.assign(f"lshr i64 {address}, 32")
-            slots = b.assign(f"load i64, ptr {b.offset(self.context, cx.SLOT_COUNT)}, align 8, !invariant.load !0")
-            outside = b.assign(f"icmp uge i64 {slot}, {slots}")
-            slot = b.assign(f"select i1 {outside}, i64 0, i64 {slot}")
-            table = b.assign(f"load ptr, ptr {b.offset(self.context, cx.SLOT_TABLE)}, align 8, !invariant.load !0")
-            entry = b.assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {table}, i64 {slot}")
+            slot = b.assign(f"call i64 @llvm.umin.i64(i64 {slot}, i64 {b.field(self.context, cx.SLOT_COUNT)})")
+            entry = b.assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {b.field(self.context, cx.SLOT_TABLE, 'ptr')}, i64 {slot}")
             base = b.assign(f"load i64, ptr {entry}, align 8, !invariant.load !0")
             pointer = b.assign(f"load ptr, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
             size = b.assign(f"load i64, ptr {b.offset(entry, 16)}, align 8, !invariant.load !0")
@@ -111,13 +116,17 @@ class Access:
         else:
             assert place.size
             pointer, size, start = place.pointer, place.size, address
-        less = str(int(count) - 1) if count.isdigit() else b.assign(f"sub i64 {count}, 1")
         b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
-        limit = size if less == "0" else b.assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {less})")
+        assign = b.once if size in b.steady.values() and less.isdigit() else b.assign
+        limit = size if less == "0" else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {less})")
         bad = b.assign(f"icmp uge i64 {start}, {limit}")
         steps = step << cx.STEP_SHIFT
-        told = str(int(lane) + steps) if lane.isdigit() else b.assign(f"add i64 {lane}, {steps}") if steps else lane
-        self.fault(bad, place.kind, told, address, place.number, place.size or "0")
+
+        def where() -> tuple[str, str]:
+            told = str(int(lane) + steps) if lane.isdigit() else b.assign(f"add i64 {lane}, {steps}") if steps else lane
+            return told, address
+
+        self.fault(bad, place, where)
         return b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     # -- lanes ---------------------------------------------------------------------------------------------
@@ -400,7 +409,8 @@ class Access:
         together = op in ("load", "store") and lanes > 1 and not rare
         name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}_{int(together)}"
         if name not in self.helpers:
-            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together, b.intrinsics)
+            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together)
+        b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *(["ptr, i64"] if not flat else []), *["ptr"] * len(sources)]))
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
         b.store(b.broadcast(offset, lanes), addresses, 64)
@@ -422,11 +432,12 @@ class Access:
         bad = b.assign(
             f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #2' if rare else ''}"
         )
-        failed = b.assign(f"icmp sge i64 {bad}, 0")
-        place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
-        wrong = b.assign(f"select i1 {failed}, ptr {place_of}, ptr {addresses}")
-        at_lane = b.assign(f"load {ir_type(offset.type, 1)}, ptr {wrong}, align {offset.type.size}")
-        self.fault(failed, place.kind, bad, self._wide(at_lane, offset.type), place.number, place.size or "0")
+
+        def where() -> tuple[str, str]:
+            place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
+            return bad, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
+
+        self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, where)
         return result
 
     def mapped(self, place: Place, address: Value, size: int, mask: Any) -> Value:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,10 @@ class State:
 
 
 def _slot_table(state: State, memory: AddressSpace) -> None:
+    """Where the buffers are; behind them stands an empty entry, for all slots beyond."""
     if state.table_entries == memory.changes:
         return
-    count = max(memory.slots, default=0) + 1
+    count = max(memory.slots, default=0) + 2
     state.table = np.zeros(3 * max(count, state.table.size // 3), np.uint64)
     for slot, buffer in memory.slots.items():
         state.table[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
@@ -126,31 +128,38 @@ def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
     if isinstance(found, Unsupported):
         raise found
     if found is None:
-        from llvmlite import __version__ as version
-        from llvmlite import binding as llvm
-
         if not state.image_digest:
             state.image_digest = write_module(bound.image.module)
-        cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-        key = cache.key(state.image_digest, bound.image.ze_info, bound.image.platform, bound.grf_size, name, bound.simd, bound.local_id_rows, cpu, version)
+        key = cache.key(state.image_digest, bound.image.ze_info, bound.image.platform, bound.grf_size, name, bound.simd, bound.local_id_rows, native.host())
         stored = cache.load(key)
         try:
             if stored is None:
                 from vsim.llvm_engine import compiler
 
-                text, bodies = compiler.module_text(bound, full, row)
-                code = native.compile_object(text)
-                numbers = [bound.image.module.bodies.index(b) for b in bodies]
-                cache.save(key, struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers) + code)
+                translation = compiler.translate(bound, full, row)
+                bodies, objects = translation.bodies, translation.objects()
+                cache.save(key, _packed([bound.image.module.bodies.index(b) for b in bodies], objects))
             else:
-                (count,) = struct.unpack_from("<I", stored)
-                numbers = list(struct.unpack_from(f"<{count}I", stored, 4))
-                bodies, code = [bound.image.module.bodies[n] for n in numbers], stored[4 + 4 * count :]
+                numbers, objects = _unpacked(stored)
+                bodies = [bound.image.module.bodies[n] for n in numbers]
         except Unsupported as problem:
             state.codes[name] = problem
             raise
-        found = state.codes[name] = Code(native.Native(code), bodies)
+        found = state.codes[name] = Code(native.Native(objects), bodies)
     return found
+
+
+def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
+    """Bodies and objects of a kernel as they are kept."""
+    sizes = [len(o) for o in objects]
+    return b"".join([struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes), *objects])
+
+
+def _unpacked(stored: bytes) -> tuple[list[int], list[bytes]]:
+    bodies, count = struct.unpack_from("<2I", stored)
+    numbers, sizes = struct.unpack_from(f"<{bodies}I", stored, 8), struct.unpack_from(f"<{count}I", stored, 8 + 4 * bodies)
+    ends = [8 + 4 * (bodies + count) + sum(sizes[:n]) for n in range(count + 1)]
+    return list(numbers), [stored[start:end] for start, end in pairwise(ends)]
 
 
 def row_of(bound: Bound) -> int:
@@ -269,7 +278,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     _slot_table(state, bound.memory)
     context = shape.context
     context[:] = shape.initial
-    context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3
+    context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3 - 1
     if bound.part:
         context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = bound.part
     _surface_table(shape.surfaces, bound)

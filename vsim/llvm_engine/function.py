@@ -15,7 +15,7 @@ from vsim import threads
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
 from vsim.llvm_engine import Unsupported, native
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.access import Access, Place
+from vsim.llvm_engine.access import Access, Place, Where
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
 from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
@@ -31,6 +31,7 @@ _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VA
 SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 MAXIMUM_DEPTH = 1000
+_IDENTITY = ("%thread", "%gx", "%gy", "%gz")
 
 
 @dataclass
@@ -87,6 +88,7 @@ class Function:
         self.algebra = b
         b.block = "started" if self.coroutine else "entry"
         self.cold: list[str] = []
+        self.faults: list[tuple[tuple[str, ...], str]] = []
         self.registers = Registers(b, self._pointer, self._size)
         self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
         self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
@@ -103,6 +105,7 @@ class Function:
             self._block(start, end)
         for region in self.flow.regions:
             self._return_point(region)
+        self._record_faults()
         self._epilogue()
         return self._assemble()
 
@@ -212,14 +215,12 @@ class Function:
             head += self.coverage.declaration()
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
-        attributes = "#0"
         if not self.is_kernel:
-            signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) {attributes} {{"
+            signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
         else:
-            result = "ptr" if self.coroutine else "void"
-            split = " presplitcoroutine" if self.coroutine else ""
-            arguments = f"ptr noalias %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %thread, {em} %mask, ptr %frame"
-            signature = f"define internal {result} @kernel({arguments}) {attributes}{split or ' alwaysinline'} {{"
+            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %thread, ptr %frame"
+            result, kind = ("ptr", "presplitcoroutine") if self.coroutine else ("internal void", "alwaysinline")
+            signature = f"define {result} @kernel({arguments}) #0 {kind} {{"
         start = []
         if self.coroutine:
             start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
@@ -230,7 +231,7 @@ class Function:
             # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
             head += ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
-        return "\n".join([signature, "entry:", *start, *head, *b.lines, *self.cold, "}"])
+        return "\n".join([signature, "entry:", *start, *head, *b.head, *b.lines, *self.cold, "}"])
 
     def _memset(self, pointer: str, size: int) -> str:
         self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
@@ -277,7 +278,7 @@ class Function:
             b.emit(f"store {self.em.typed}, ptr %em, align 8")
             return
         if self.shares:
-            for n, argument in enumerate(("%thread", "%gx", "%gy", "%gz")):
+            for n, argument in enumerate(_IDENTITY):
                 b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         self.together = True
@@ -288,17 +289,24 @@ class Function:
 
     def _everybody(self) -> Any:
         """The mask of a kernel's lanes that are work-items: True where every thread is full."""
-        return True if self.unit.full else Value(self.builder, MASK, self.lanes_total, "%mask")
+        b, lanes = self.builder, self.lanes_total
+        if self.unit.full:
+            return True
+        b.declare("llvm.umin.i64", "i64", "i64, i64")
+        left = b.once(f"sub i64 {b.field('%variant', cx.VARIANT_ITEMS)}, {b.once(f'mul i64 %thread, {lanes}')}")
+        gone = b.once(f"sub i64 {lanes}, {b.once(f'call i64 @llvm.umin.i64(i64 {left}, i64 {lanes})')}")
+        bits = b.once(f"lshr i64 {(1 << lanes) - 1}, {gone}")
+        return Value(b, MASK, lanes, b.once(f"bitcast i{lanes} {b.once(f'trunc i64 {bits} to i{lanes}')} to {ir_type(MASK, lanes)}"))
 
     def _store_full(self) -> None:
-        text = self.builder.splat_literal("true", MASK, self.lanes_total) if self.unit.full else "%mask"
+        everybody = self._everybody()
+        text = self.builder.splat_literal("true", MASK, self.lanes_total) if everybody is True else everybody.text
         self.builder.emit(f"store {ir_type(MASK, self.lanes_total)} {text}, ptr %em, align 8")
 
     def _inputs(self) -> None:
         """Payload into registers: common values from the payload, local ids from the table of the group's shape."""
         b, bound = self.builder, self.bound
-        payload = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_PAYLOAD)}, align 8, !invariant.load !0")
-        ids = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_IDS)}, align 8, !invariant.load !0")
+        payload, ids = b.field("%variant", cx.VARIANT_PAYLOAD, "ptr"), b.field("%variant", cx.VARIANT_IDS, "ptr")
         grf, row = bound.grf_size, threads.id_row_bytes(bound)
         rows = bound.local_id_rows
         mine = b.assign(f"mul i64 %thread, {row * 3}")
@@ -429,21 +437,29 @@ class Function:
 
     # -- faults --------------------------------------------------------------------------------------------
 
-    def _fault(self, condition: str, kind: int, lane: str, address: str, number: str, size: str) -> None:
+    def _fault(self, condition: str, kind: int, number: str, size: str, where: Where) -> None:
         """Leave the function if the condition holds, with a record of what was wrong."""
         b = self.builder
-        bad, good = b.new_label("fault"), b.new_label("ok")
+        bad, good, before, way = b.new_label("fault"), b.new_label("ok"), b.mark(), b.lines
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
-        b.label(good, b.mark())
-        place = cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here)
-        record = f"i64 {place}, i64 {lane}, i64 {address}, i64 {number}, i64 {size}"
-        self.cold.append(f"{bad}:")
-        identity = ["%thread", "%gx", "%gy", "%gz"]
-        if not self.is_kernel:
-            identity = [f"%id{n}.{bad}" for n in range(4)]
-            for n, name in enumerate(identity):
-                self.cold += [f"  {name}.p = getelementptr i8, ptr %shared, i64 {cx.SHARED_IDENTITY + 8 * n}", f"  {name} = load i64, ptr {name}.p, align 8"]
-        self.cold += [f"  call void @record_fault(ptr %ctx, {record}, {', '.join(f'i64 {i}' for i in identity)})", "  br label %exit"]
+        b.lines = self.cold
+        b.label(bad, before)
+        place = str(cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here))
+        self.faults.append(((place, *where(), number, size), b.end_block("faults")))
+        b.lines = way
+        b.label(good, before)
+
+    def _record_faults(self) -> None:
+        """All faults of the function end here: what was wrong and who did it goes into the context."""
+        if not self.faults:
+            return
+        b = self.builder
+        b.label("faults")
+        ends = [end for _, end in self.faults]
+        record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
+        identity = [b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8") for n in range(4)] if not self.is_kernel else _IDENTITY
+        b.emit(f"call void @record_fault(ptr %ctx, {', '.join([*record, *(f'i64 {i}' for i in identity)])})")
+        b.emit("br label %exit")
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -733,7 +749,7 @@ class Function:
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
         b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
-        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", deeper, "0", "0")
+        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", deeper))
         self.saved_depth = depth
 
     def _after_call(self) -> None:
@@ -774,8 +790,7 @@ class Function:
                 self._call(self.unit.function(f), mask)
                 b.emit(f"br label %{done}")
             b.label(wild)
-            at = b.assign(f"zext i32 {value.text} to i64")
-            self._fault("true", cx.CALL, "0", at, "0", "0")
+            self._fault("true", cx.CALL, "0", "0", lambda: ("0", b.assign(f"zext i32 {value.text} to i64")))
             b.emit(f"br label %{done}")
             b.label(done)
             self._after_call()
@@ -1094,17 +1109,14 @@ class Function:
 
     def slm(self) -> Place:
         b = self.builder
-        pointer = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_SLM)}, align 8, !invariant.load !0")
-        size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.SLM_SIZE)}, align 8, !invariant.load !0")
-        return Place(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK)
+        return Place(cx.LOCAL, b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE), address_mask=SLM_ADDRESS_MASK)
 
     def _scratch(self) -> Place:
         b = self.builder
-        base = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_SCRATCH)}, align 8, !invariant.load !0")
-        size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.SCRATCH_SIZE)}, align 8, !invariant.load !0")
-        thread = "%thread" if self.is_kernel else b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY)}, align 8")
-        at = b.assign(f"mul i64 {thread}, {size}")
-        return Place(cx.SCRATCH, b.assign(f"getelementptr i8, ptr {base}, i64 {at}"), size)
+        base, size = b.field("%worker", cx.WORKER_SCRATCH, "ptr"), b.field("%ctx", cx.SCRATCH_SIZE)
+        thread = "%thread" if self.is_kernel else b.field("%shared", cx.SHARED_IDENTITY)
+        at = b.once(f"mul i64 {thread}, {size}")
+        return Place(cx.SCRATCH, b.once(f"getelementptr i8, ptr {base}, i64 {at}"), size)
 
     def surface(self, index: int) -> Place:
         if index == SLM:
@@ -1119,20 +1131,17 @@ class Function:
 
     def _table(self, number: Value) -> Place:
         b = self.builder
-        table = b.assign(f"load ptr, ptr {b.offset('%ctx', cx.SURFACES)}, align 8, !invariant.load !0")
+        table = b.field("%ctx", cx.SURFACES, "ptr")
         if number.constant is not None:
             place = number.constant if number.constant < cx.SURFACE_LIMIT or number.constant == URB else cx.SURFACE_LIMIT - 1
-            entry = b.offset(table, place_in_table(False, place) * cx.SURFACE_ENTRY)
-            shown = str(number.constant)
-        else:
-            limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
-            held = b.select(number < limit, number, limit)
-            wide = b.cast(held, types.UQ)
-            entry = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {wide.text}")
-            shown = wide.text
-        pointer = b.assign(f"load ptr, ptr {entry}, align 8, !invariant.load !0")
-        size = b.assign(f"load i64, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
-        return Place(cx.SURFACE, pointer, size, shown)
+            entry = place_in_table(False, place) * cx.SURFACE_ENTRY
+            return Place(cx.SURFACE, b.field(table, entry, "ptr"), b.field(table, entry + 8), str(number.constant))
+        limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
+        held = b.cast(b.select(number < limit, number, limit), types.UQ).text
+        at = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {held}")
+        pointer = b.assign(f"load ptr, ptr {at}, align 8, !invariant.load !0")
+        size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, !invariant.load !0")
+        return Place(cx.SURFACE, pointer, size, held)
 
     def urb(self) -> Place:
         return self._table(self.builder.const(URB, types.UD))
@@ -1170,7 +1179,7 @@ class Function:
     def _global_ids(self, axis: int, execution: Execution) -> Value:
         """Global ids of the lanes along an axis: from the table of local ids of the group's shape."""
         b, row = self.builder, threads.id_row_bytes(self.bound)
-        ids = b.assign(f"load ptr, ptr {b.offset('%variant', cx.VARIANT_IDS)}, align 8, !invariant.load !0")
+        ids = b.field("%variant", cx.VARIANT_IDS, "ptr")
         mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
         local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)
         size, offset = (b.assign(f"load i64, ptr {b.offset('%ctx', place + 8 * axis)}, align 8") for place in (cx.LOCAL_SIZE, cx.OFFSETS))

@@ -66,7 +66,7 @@ class Images:
 
     def _view(self, image: ImageNumber, kind: ImageKind) -> ImageView:
         b, number = self.b, image.value
-        table = b.assign(f"load ptr, ptr {b.offset('%ctx', cx.SURFACES)}, align 8, !invariant.load !0")
+        table = b.field("%ctx", cx.SURFACES, "ptr")
         if number.constant is not None:
             entry = b.offset(table, place_in_table(image.bindless, number.constant) * cx.SURFACE_ENTRY)
         else:
@@ -96,7 +96,7 @@ class Images:
             if not tests:
                 raise Unsupported("a surface in a launch without images")
             known: Value = reduce(lambda x, y: x | y, tests.values())
-            self.fault((~known).text, cx.IMAGE, "0", "0", b.cast(number, types.UQ).text, "0")
+            self.fault((~known).text, cx.IMAGE, b.cast(number, types.UQ).text, "0", lambda: ("0", "0"))
             default, _ = tests.popitem()
         return self._branches(list(tests.items()), default, act)
 

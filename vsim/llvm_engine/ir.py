@@ -159,6 +159,15 @@ _PURE = (
 _INVARIANT = "!invariant.load !0"
 
 
+def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
+    """A module of functions."""
+    vectors = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
+    return "\n".join([
+        *declarations.values(), *functions, f'attributes #0 = {{ nounwind {vectors} "no-trapping-math"="true" }}', f"attributes #1 = {{ nounwind noinline {vectors} }}",
+        "attributes #2 = { cold noinline nounwind }", '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}', "",
+    ])  # fmt: skip
+
+
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
@@ -309,6 +318,8 @@ class Builder:
         self.known: dict[str, str] = {}
         self.block = "entry"
         self.order: list[str] = []
+        self.head: list[str] = []
+        self.steady: dict[str, str] = {}
 
     def scratch(self, size: int) -> str:
         """Memory for the moment, in the entry block's frame."""
@@ -335,6 +346,19 @@ class Builder:
             self.known[text] = name
             self.order.append(text)
         return name
+
+    def once(self, text: str) -> str:
+        """A pure instruction over what holds for the whole run of the function, emitted at its beginning; its name."""
+        found = self.steady.get(text)
+        if found is None:
+            found = self.steady[text] = self.name()
+            self.head.append(f"  {found} = {text}")
+        return found
+
+    def field(self, base: str, offset: int, ir: str = "i64") -> str:
+        """A field that does not change while the function runs, of a structure that it is given."""
+        pointer = self.once(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+        return self.once(f"load {ir}, ptr {pointer}, align 8, {_INVARIANT}")
 
     def mark(self) -> int:
         """This place, for :meth:`label`."""

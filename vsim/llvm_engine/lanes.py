@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, ir_type
+from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, ir_type, module
 
 _RMW = {
     "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max", "xchg": "xchg",
@@ -12,8 +12,8 @@ _RMW = {
 }  # fmt: skip
 
 
-def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool, intrinsics: dict[str, str]) -> str:
-    """A function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
+def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool) -> str:
+    """The module of a function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
 
     Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
     region,) sources.
@@ -21,8 +21,8 @@ def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataTyp
     ty, size = ir_type(data_type, 1), data_type.size
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
-    intrinsics.setdefault("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
-    out = [f"define internal i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
+    intrinsics = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
+    out = [f"define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
            f"  %need = add i64 %more, {size}"]  # fmt: skip
     if together:
         out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
@@ -55,7 +55,7 @@ def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataTyp
         out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
     out += _update(op, ty, size)
     out += ["next:", "  br label %head", "bad:", "  br label %next" if op == "mapped" else "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
-    return "\n".join(out)
+    return module(["\n".join(out)], intrinsics)
 
 
 def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
@@ -75,8 +75,8 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int
         out += [
             "  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)", f"  %fa = extractelement {wide} %vw, i64 %f", "  %fs = lshr i64 %fa, 32",
             f"  %ftp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %ft = load ptr, ptr %ftp",
-            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp", "  %ff = icmp uge i64 %fs, %fn",
-            "  %fk = select i1 %ff, i64 0, i64 %fs", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
+            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp",
+            "  %fk = call i64 @llvm.umin.i64(i64 %fs, i64 %fn)", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
             "  %fpp = getelementptr i8, ptr %fe, i64 8", "  %where = load ptr, ptr %fpp", "  %flp = getelementptr i8, ptr %fe, i64 16",
             "  %bound = load i64, ptr %flp", *splat("vb", "%fb"), f"  %vo = sub {wide} %vw, %vb",
         ]  # fmt: skip
@@ -90,12 +90,12 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int
     pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
     if op == "load":
         name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics.setdefault(name, f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
+        intrinsics[name] = (f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
         out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
                 f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
     else:
         name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics.setdefault(name, f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
+        intrinsics[name] = (f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
         out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
     return [*out, "  ret i64 -1"]
 

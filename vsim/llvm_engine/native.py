@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
 _INITIALIZED = False
@@ -35,6 +37,12 @@ def coroutine_end() -> tuple[str, str]:
         except RuntimeError:
             continue
     return forms[0]
+
+
+@cache
+def host() -> str:
+    """The CPU and LLVM that code is made for and by."""
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
 
 
 def target_machine(level: int) -> Any:
@@ -75,15 +83,16 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def compile_object(text: str) -> bytes:
-    """Native object code of a module; a large one gets a short pipeline of its own (measured: about half the time, code as fast), a huge one nearly none."""
+def compile_object(text: str, thorough: bool = True) -> bytes:
+    """Native object code of a module; a large one, or one that is said to need no more, gets a short pipeline of its own (measured: about half the time,
+    code as fast), a huge one nearly none."""
     huge = text.count(":\n") > HUGE_BLOCKS
     machine = target_machine(0 if huge else 1)
     module = llvm.parse_assembly(text)
     if huge:
         _run_passes(module, machine, _BEFORE_SPLIT[:1])
         _run_pipeline(module, machine, 0)
-    elif text.count("\n") < SMALL_LINES:
+    elif thorough and text.count("\n") < SMALL_LINES:
         _run_pipeline(module, machine, 2)
     else:
         large = text.count("\n") > LARGE_LINES
@@ -94,13 +103,14 @@ def compile_object(text: str) -> bytes:
 
 
 class Native:
-    """Loaded object code; keeps LLVM's memory alive."""
+    """Loaded object code, linked together; keeps LLVM's memory alive."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, codes: Sequence[bytes]) -> None:
         machine = target_machine(0)
         module = llvm.parse_assembly("")
         self.engine = llvm.create_mcjit_compiler(module, machine)
-        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for code in codes:
+            self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
         address = self.engine.get_function_address("run")
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)

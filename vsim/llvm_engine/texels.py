@@ -10,7 +10,7 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Fault, Place, Shape
-from vsim.llvm_engine.ir import MASK, OLD_MASKED, SUFFIXES, Builder, Value, ir_type
+from vsim.llvm_engine.ir import MASK, OLD_MASKED, SUFFIXES, Builder, Value, ir_type, module
 
 
 class Texels(Access):
@@ -68,7 +68,7 @@ class Texels(Access):
         name, ir = f"texels_{op}_{ir_type(data_type, 1)}_{lanes}x{count}", ir_type(data_type, lanes)
         result = f"{{ {', '.join([ir] * count)} }}" if op == "load" else "void"
         if name not in self.helpers:
-            b = Builder(self.b.intrinsics)
+            b = Builder({})
             own, place = Texels(b, self._leave, self.helpers), Place(cx.SURFACE, "%base")
             offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
             values = [Value(b, data_type, lanes, f"%value{k}") for k in range(count)] if op == "store" else []
@@ -81,7 +81,9 @@ class Texels(Access):
             else:
                 own._guarded(mask, partial(own._store_part, place, offset, values, mask, lanes))
                 b.emit("ret void")
-            self.helpers[name] = "\n".join([f"define internal {result} @{name}({given}) #1 {{", "entry:", *b.lines, "}"])
+            self.helpers[name] = module(["\n".join([f"define {result} @{name}({given}) #1 {{", "entry:", *b.lines, "}"])], b.intrinsics)
+        vectors = ", ".join([ir] * count) if op == "store" else ""
+        self.b.declare(name, result, f"ptr, {ir_type(types.UQ, lanes)}, {ir_type(MASK, lanes)}{', ' if vectors else ''}{vectors}")
         return name, result
 
     def _shape(self, place: Place, offset: Value, size: int, vector: Value | None, first: str) -> Shape:

@@ -1,0 +1,259 @@
+"""Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
+
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for each. Without barriers ``group`` is compiled with the kernel, which is
+inlined there; with barriers it is here, and resumes the group's threads in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from vsim.llvm_engine import context as cx
+from vsim.llvm_engine import native
+from vsim.llvm_engine.cache import key, load, save
+from vsim.llvm_engine.ir import module
+
+RECORD_FAULT = f"declare void @record_fault(ptr, {', '.join(['i64'] * len(cx.FAULT_FIELDS))})"
+GROUP_ARGUMENTS = "ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz"
+GROUP_TYPES = "ptr, ptr, ptr, i64, i64, i64"
+
+COROUTINES = f"""
+declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+declare i64 @llvm.coro.size.i64()
+declare i64 @llvm.coro.align.i64()
+declare ptr @llvm.coro.begin(token, ptr)
+declare i8 @llvm.coro.suspend(token, i1)
+declare ptr @llvm.coro.free(token, ptr)
+{native.coroutine_end()[0]}
+"""
+
+
+@cache
+def compiled(text: str) -> bytes:
+    """Object code of a module, out of memory, the disk or the compiler."""
+    name = key(text, native.host())
+    found = load(name)
+    if found is None:
+        found = native.compile_object(text, thorough=False)
+        save(name, found)
+    return found
+
+
+def objects(texts: Iterable[str]) -> list[bytes]:
+    """Object code of modules."""
+    return [compiled(text) for text in texts]
+
+
+def _field(name: str, base: str, offset: int, ty: str = "i64") -> str:
+    return f"%{name}.p = getelementptr i8, ptr {base}, i64 {offset}\n  %{name} = load {ty}, ptr %{name}.p, align 8"
+
+
+def _element(name: str, base: str, index: str) -> str:
+    return f"%{name}.p = getelementptr i64, ptr {base}, i64 {index}\n  %{name} = load i64, ptr %{name}.p, align 8"
+
+
+def thread_number(ordered: bool) -> tuple[str, str]:
+    """What gives the number of a group's thread at place %t, and its name: with a schedule an order has the numbers."""
+    if not ordered:
+        return "", "%t"
+    return _field("thread_order", "%variant", cx.VARIANT_ORDER, "ptr") + "\n  " + _element("tn", "%thread_order", "%t"), "%tn"
+
+
+@cache
+def driver(barriers: bool, ordered: bool) -> str:
+    """``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``."""
+    parts = [_run(ordered), _fault_recorder()]
+    intrinsics = {"memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
+    if barriers:
+        parts.append(_phases(ordered))
+        intrinsics["kernel"] = f"declare ptr @kernel({GROUP_TYPES}, i64, ptr)"
+        intrinsics["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
+    else:
+        intrinsics["group"] = f"declare void @group({GROUP_TYPES})"
+    return module(parts, intrinsics)
+
+
+def _run(ordered: bool) -> str:
+    """Takes work-groups until there are none: chunks of them, within which ids count up like the digits of a clock."""
+    first, order = "%g0", ""
+    if ordered:
+        first = "%gn"
+        order = _field("group_order", "%ctx", cx.GROUP_ORDER, "ptr") + "\n  " + _element("gn", "%group_order", "%g0")
+    return f"""
+define void @run(ptr noalias %ctx, ptr %worker) #0 {{
+entry:
+  {_field("count", "%ctx", cx.GROUP_COUNT)}
+  {_field("nx", "%ctx", cx.COUNTS)}
+  {_field("ny", "%ctx", cx.COUNTS + 8)}
+  {_field("nz", "%ctx", cx.COUNTS + 16)}
+  {_field("px", "%ctx", cx.PARTIAL)}
+  {_field("py", "%ctx", cx.PARTIAL + 8)}
+  {_field("pz", "%ctx", cx.PARTIAL + 16)}
+  {_field("slm_size", "%ctx", cx.SLM_SIZE)}
+  {_field("variants", "%ctx", cx.VARIANTS, "ptr")}
+  {_field("chunk", "%ctx", cx.CHUNK)}
+  {_field("slm", "%worker", cx.WORKER_SLM, "ptr")}
+  %lx = sub i64 %nx, 1
+  %ly = sub i64 %ny, 1
+  %lz = sub i64 %nz, 1
+  br label %fetch
+fetch:
+  %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic
+  %ge = add i64 %g0, %chunk
+  %gbig = icmp ugt i64 %ge, %count
+  %gend = select i1 %gbig, i64 %count, i64 %ge
+  %nothing = icmp uge i64 %g0, %count
+  br i1 %nothing, label %done, label %begin
+begin:
+  {order}
+  %gx0 = urem i64 {first}, %nx
+  %gr0 = udiv i64 {first}, %nx
+  %gy0 = urem i64 %gr0, %ny
+  %gz0 = udiv i64 %gr0, %ny
+  br label %group
+group:
+  %g = phi i64 [ %g0, %begin ], [ %g1, %ready ]
+  %gx = phi i64 [ %gx0, %begin ], [ %gx2, %ready ]
+  %gy = phi i64 [ %gy0, %begin ], [ %gy2, %ready ]
+  %gz = phi i64 [ %gz0, %begin ], [ %gz2, %ready ]
+  {_field("stop", "%ctx", cx.STOP)}
+  {_field("failed", "%ctx", cx.FAULT)}
+  %either = or i64 %stop, %failed
+  %halt = icmp ne i64 %either, 0
+  br i1 %halt, label %done, label %place
+place:
+  %ex = icmp eq i64 %gx, %lx
+  %ey = icmp eq i64 %gy, %ly
+  %ez = icmp eq i64 %gz, %lz
+  %vx = select i1 %ex, i64 %px, i64 0
+  %vy = select i1 %ey, i64 %py, i64 0
+  %vz = select i1 %ez, i64 %pz, i64 0
+  %v1 = or i64 %vx, %vy
+  %v = or i64 %v1, %vz
+  %variant = getelementptr [{cx.VARIANT_SIZE} x i8], ptr %variants, i64 %v
+  %noslm = icmp eq i64 %slm_size, 0
+  br i1 %noslm, label %ready, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
+  br label %ready
+ready:
+  call void @group({GROUP_ARGUMENTS})
+  %g1 = add i64 %g, 1
+  %gx1 = add i64 %gx, 1
+  %wrapx = icmp eq i64 %gx1, %nx
+  %gx2 = select i1 %wrapx, i64 0, i64 %gx1
+  %carryx = zext i1 %wrapx to i64
+  %gy1 = add i64 %gy, %carryx
+  %wrapy = icmp eq i64 %gy1, %ny
+  %gy2 = select i1 %wrapy, i64 0, i64 %gy1
+  %carryy = zext i1 %wrapy to i64
+  %gz2 = add i64 %gz, %carryy
+  %over = icmp uge i64 %g1, %gend
+  br i1 %over, label %fetch, label %group
+done:
+  ret void
+}}"""
+
+
+def _fault_recorder() -> str:
+    """``record_fault``: writes what went wrong, and who did it, into the context; the first fault stays."""
+    names = cx.FAULT_FIELDS
+    stores = "\n".join(
+        f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}\n  store i64 %{name}, ptr %p{n}, align 8" for n, name in enumerate(names)
+    )
+    return f"""
+define void @record_fault(ptr %ctx, {", ".join(f"i64 %{n}" for n in names)}) #1 {{
+  %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}
+  %earlier = atomicrmw xchg ptr %f, i64 1 monotonic
+  %mine = icmp eq i64 %earlier, 0
+  br i1 %mine, label %record, label %end
+record:
+{stores}
+  br label %end
+end:
+  ret void
+}}"""
+
+
+def _phases(ordered: bool) -> str:
+    """``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended."""
+    order, thread = thread_number(ordered)
+
+    def record(kind: int) -> str:
+        identity = ", ".join(["i64 0"] * 5)
+        return f"call void @record_fault(ptr %ctx, i64 {cx.fault_place(kind, 0, 0)}, {identity}, i64 %gx, i64 %gy, i64 %gz)"
+
+    return f"""
+define void @group({GROUP_ARGUMENTS}) #0 {{
+entry:
+  {_field("arena", "%worker", cx.WORKER_ARENA, "ptr")}
+  {_field("arena_size", "%worker", cx.WORKER_ARENA_SIZE)}
+  {_field("handles", "%worker", cx.WORKER_HANDLES, "ptr")}
+  {_field("threads", "%variant", cx.VARIANT_THREADS)}
+  br label %thread
+thread:
+  %t = phi i64 [ 0, %entry ], [ %t1, %after ]
+  %used = phi i64 [ 0, %entry ], [ %used1, %after ]
+  {order}
+  %t1 = add i64 %t, 1
+  %frame = getelementptr i8, ptr %arena, i64 %used
+  %handle = call ptr @kernel({GROUP_ARGUMENTS}, i64 {thread}, ptr %frame)
+  %slot = getelementptr ptr, ptr %handles, i64 %t
+  store ptr %handle, ptr %slot, align 8
+  {_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE)}
+  {_field("frame_align", "%worker", cx.WORKER_FRAME_ALIGN)}
+  %frame_more = add i64 %frame_size, 63
+  %frame_mask = sub i64 0, %frame_align
+  %frame_up = add i64 %frame_more, %frame_align
+  %frame_even = and i64 %frame_up, %frame_mask
+  %frame_space = and i64 %frame_even, -64
+  %used1 = add i64 %used, %frame_space
+  %next_end = add i64 %used1, %frame_space
+  %full = icmp ugt i64 %next_end, %arena_size
+  br i1 %full, label %nospace, label %after
+after:
+  %more = icmp ult i64 %t1, %threads
+  br i1 %more, label %thread, label %phase
+phase:
+  br label %check
+check:
+  %c = phi i64 [ 0, %phase ], [ %c1, %check ]
+  %ended = phi i64 [ 0, %phase ], [ %ended1, %check ]
+  %cs = getelementptr ptr, ptr %handles, i64 %c
+  %ch = load ptr, ptr %cs, align 8
+  %isdone = call i1 @llvm.coro.done(ptr %ch)
+  %isdone64 = zext i1 %isdone to i64
+  %ended1 = add i64 %ended, %isdone64
+  %c1 = add i64 %c, 1
+  %cmore = icmp ult i64 %c1, %threads
+  br i1 %cmore, label %check, label %checked
+checked:
+  {_field("failed", "%ctx", cx.FAULT)}
+  {_field("stop", "%ctx", cx.STOP)}
+  %either = or i64 %failed, %stop
+  %halt = icmp ne i64 %either, 0
+  br i1 %halt, label %done, label %balance
+balance:
+  %all = icmp eq i64 %ended1, %threads
+  br i1 %all, label %done, label %some
+some:
+  %none = icmp eq i64 %ended1, 0
+  br i1 %none, label %resume, label %stuck
+resume:
+  %r = phi i64 [ 0, %some ], [ %r1, %resume ]
+  %rs = getelementptr ptr, ptr %handles, i64 %r
+  %rh = load ptr, ptr %rs, align 8
+  call void @llvm.coro.resume(ptr %rh)
+  %r1 = add i64 %r, 1
+  %rmore = icmp ult i64 %r1, %threads
+  br i1 %rmore, label %resume, label %phase
+stuck:
+  {record(cx.BARRIER)}
+  br label %done
+nospace:
+  {record(cx.FRAMES)}
+  br label %done
+done:
+  ret void
+}}"""
