@@ -14,7 +14,7 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, Builder, Value, ir_type
-from vsim.llvm_engine.lanes import lane_function
+from vsim.llvm_engine.lanes import lane_function, row_function
 
 
 @dataclass
@@ -31,18 +31,21 @@ class Place:
 
 @dataclass
 class Shape:
-    """How the lanes of an access lie: address of the first active lane, and whether they follow each other or share it (i1, perhaps constant)."""
+    """How the lanes of an access lie: where lane 0's element is or would be if they follow each other, and the address of all if they share it; whether
+    they do (i1, perhaps constant)."""
 
-    low: str
+    low: Value
+    shared: Value
     contiguous: str = "false"
     uniform: str = "false"
     proved: bool = False
 
 
 Emit = Callable[[], list[Value]]
-Where = Callable[[], tuple[str, str]]
+Where = Callable[[], tuple[str, int, str]]
 Fault = Callable[[str, int, str, str, Where], None]
-"""Called with (condition, kind, number, size, where): leaves the function if the condition holds. ``where`` emits, off the way, lane and address."""
+"""Called with (condition, kind, number, size, where): leaves the function if the condition holds. ``where`` emits, off the way, lane, step
+to the next lane's address and address."""
 
 
 def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
@@ -81,9 +84,9 @@ class Access:
         """Leave the function if the condition holds; lanes are counted from the part of the access that is being emitted."""
         first = self._first_lane
 
-        def counted() -> tuple[str, str]:
-            lane, address = where()
-            return (self.b.assign(f"add i64 {lane}, {first}") if first else lane), address
+        def counted() -> tuple[str, int, str]:
+            lane, step, address = where()
+            return (self.b.assign(f"add i64 {lane}, {first}") if first else lane), step, address
 
         self._leave(condition, place.kind, place.number, place.size or "0", counted)
 
@@ -97,13 +100,9 @@ class Access:
     def _wide(self, x: str, data_type: DataType) -> str:
         return x if data_type.size == 8 else self.b.assign(f"zext i32 {x} to i64")
 
-    def resolve(self, place: Place, address: str, count: str, lane: str, step: int = 0) -> str:
-        """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left.
-
-        ``lane`` is the one at the address; those behind it follow in steps of so many bytes.
-        """
+    def _locate(self, place: Place, address: str, count: int) -> tuple[str, str]:
+        """Whether any of ``count`` bytes from an address on is outside (i1), and the host pointer of the address if it is not."""
         b = self.b
-        less = str(int(count) - 1) if count.isdigit() else b.assign(f"sub i64 {count}, 1")
         if place.pointer is None:
             b.declare("llvm.umin.i64", "i64", "i64, i64")
             slot = b.assign(f"lshr i64 {address}, 32")
@@ -117,38 +116,45 @@ class Access:
             assert place.size
             pointer, size, start = place.pointer, place.size, address
         b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
-        assign = b.once if size in b.steady.values() and less.isdigit() else b.assign
-        limit = size if less == "0" else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {less})")
-        bad = b.assign(f"icmp uge i64 {start}, {limit}")
-        steps = step << cx.STEP_SHIFT
+        assign = b.once if size in b.steady.values() else b.assign
+        limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
+        return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
-        def where() -> tuple[str, str]:
-            told = str(int(lane) + steps) if lane.isdigit() else b.assign(f"add i64 {lane}, {steps}") if steps else lane
-            return told, address
+    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str], step: int = 0) -> str:
+        """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left.
 
-        self.fault(bad, place, where)
-        return b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        ``lane`` gives the one at the address; those behind it follow in steps of so many bytes.
+        """
+        outside, pointer = self._locate(place, address, count)
+        self.fault(outside, place, lambda: (lane(), step, address))
+        return pointer
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
-    def _active(self, mask: Any, lanes: int) -> tuple[Value | None, str, str]:
-        """Mask as a vector (None for all), first and last active lane as i64."""
+    def _bits(self, vector: Value | None, lanes: int) -> str:
+        """A mask (None for all lanes) as the bits of an i64."""
         b = self.b
-        if mask is True:
-            return None, "0", str(lanes - 1)
-        vector = b.broadcast(mask, lanes)
-        packed = b.assign(f"bitcast {vector.typed} to i{lanes}") if lanes > 1 else b.assign(f"zext i1 {vector.text} to i8")
-        width = max(lanes, 8) if lanes == 1 else lanes
-        for name in ("cttz", "ctlz"):
-            b.declare(f"llvm.{name}.i{width}", f"i{width}", f"i{width}, i1")
-        first = b.assign(f"call i{width} @llvm.cttz.i{width}(i{width} {packed}, i1 true)")
-        last = b.assign(f"call i{width} @llvm.ctlz.i{width}(i{width} {packed}, i1 true)")
-        last = b.assign(f"sub i{width} {width - 1}, {last}")
+        if vector is None:
+            return str((1 << lanes) - 1) if lanes < 64 else "-1"
+        if lanes == 1:
+            return b.assign(f"zext i1 {vector.text} to i64")
+        packed = b.assign(f"bitcast {vector.typed} to i{lanes}")
+        return packed if lanes == 64 else b.assign(f"zext i{lanes} {packed} to i64")
 
-        def to64(x: str) -> str:
-            return x if width == 64 else b.assign(f"{'zext' if width < 64 else 'trunc'} i{width} {x} to i64")
+    def _first(self, vector: Value | None, lanes: int) -> str:
+        """The first active lane."""
+        if vector is None:
+            return "0"
+        self.b.declare("llvm.cttz.i64", "i64", "i64, i1")
+        return self.b.assign(f"call i64 @llvm.cttz.i64(i64 {self._bits(vector, lanes)}, i1 true)")
 
-        return vector, to64(first), to64(last)
+    def _last(self, vector: Value | None, lanes: int) -> str:
+        """The last active lane."""
+        if vector is None:
+            return str(lanes - 1)
+        self.b.declare("llvm.ctlz.i64", "i64", "i64, i1")
+        behind = self.b.assign(f"call i64 @llvm.ctlz.i64(i64 {self._bits(vector, lanes)}, i1 true)")
+        return self.b.assign(f"sub i64 63, {behind}")
 
     def load(self, place: Place, address: Value, data_type: DataType, mask: Any, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
@@ -160,7 +166,8 @@ class Access:
             if base and base == bases[-1]:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
-                parts.append(self._guarded(part, partial(self._load_part, place, offset, data_type, part, count)))
+                emit = partial(self._load_part, place, offset, data_type, part, count)
+                parts.append(emit() if self._row_at_once(offset, count * data_type.size) else self._guarded(part, emit))
             bases.append(base)
         return [b.concat(list(column)) for column in zip(*parts, strict=True)]
 
@@ -172,7 +179,11 @@ class Access:
         for offset, part in self._parts(self.offset_of(place, address), size, mask):
             row = list(range(first, first + offset.lanes))
             own = [v if v.lanes == 1 or offset.lanes in (1, lanes) else b.shuffle(v, row) for v in values]
-            self._guarded(part, partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes))
+            emit = partial(self._store_part, place, offset, own, part, lanes if address.lanes == 1 else offset.lanes)
+            if self._row_at_once(offset, size):
+                emit()
+            else:
+                self._guarded(part, emit)
             first += offset.lanes
 
     def _parts(self, offset: Value, size: int, mask: Any) -> Iterator[tuple[Value, Any]]:
@@ -220,36 +231,31 @@ class Access:
         zeros = [b.splat_literal("0.0" if v.type.is_float else "0", v.type, v.lanes) for v in values]
         return [b.value(v.type, v.lanes, f"phi {v.ir} [ {v.text}, %{last} ], [ {zero}, %{here} ]") for v, zero in zip(values, zeros, strict=True)]
 
-    def _first_address(self, place: Place, offset: Value, first: str, size: int) -> str:
-        """Address of the first active lane (i64) of lanes that are proved to follow each other or to share an address (size 0)."""
-        known, t = offset.affine, ir_type(offset.type, 1)
-        assert known
-        b = self.b
-        base = known.base.text
-        if size and first != "0":
-            number = first if t == "i64" else b.assign(f"trunc i64 {first} to {t}")
-            base = b.assign(f"add {t} {base}, {b.assign(f'mul {t} {number}, {size}')}")
-        return self._wide(self._masked(place, Value(b, offset.type, 1, base)).text, offset.type)
+    def _row_at_once(self, offset: Value, size: int) -> bool:
+        """Whether the lanes are one row of elements that follow each other: such an access needs no active lane."""
+        known = offset.affine
+        return offset.lanes > 1 and known is not None and known.row == offset.lanes and known.step == size
 
-    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None, first: str) -> Shape:
+    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> Shape:
         """How the active lanes lie, as far as it is proved, with the tests of what is not."""
         b, known, lanes, t = self.b, offset.affine, offset.lanes, offset.type
         if known is not None and known.row == lanes:
-            if known.step in (0, size):
-                low = self._first_address(place, offset, first, known.step)
-                holds = known.holds()
-                return Shape(low, contiguous=holds, proved=True) if known.step else Shape(low, uniform=holds, proved=True)
-            return Shape("")
-        scalar, offset = ir_type(t, 1), self._masked(place, offset)
-        at_first = b.assign(f"extractelement {offset.typed}, i64 {first}")
-        number = first if t.size == 8 or first == "0" else b.assign(f"trunc i64 {first} to i32")
-        base = at_first if first == "0" else b.assign(f"sub {scalar} {at_first}, {b.assign(f'mul {scalar} {number}, {size}')}")
-        steps = Value(b, t, lanes, "<" + ", ".join(f"{scalar} {i * size}" for i in range(lanes)) + ">")
-        same, equal = offset == Value(b, t, 1, base) + steps, offset == Value(b, t, 1, at_first)
+            low = b.retype(known.base, t)
+            if known.step == size:
+                return Shape(low, low, contiguous=known.holds(), proved=True)
+            return Shape(low, low, uniform=known.holds(), proved=True) if known.step == 0 else Shape(low, low)
+        offset = self._masked(place, offset)
+        first = self._first(vector, lanes)
+        at_first = b.value(t, 1, f"extractelement {offset.typed}, i64 {first}")
+        low = at_first
+        if first != "0":
+            low = at_first - b.cast(Value(b, types.UQ, 1, first), t) * b.const(size, t)
+        steps = Value(b, t, lanes, "<" + ", ".join(f"{ir_type(t, 1)} {i * size}" for i in range(lanes)) + ">")
+        same, equal = offset == low + steps, offset == at_first
         if vector is not None:
             outside = ~vector
             same, equal = same | outside, equal | outside
-        return Shape(self._wide(at_first, t), b.all(same), b.all(equal))
+        return Shape(low, at_first, b.all(same), b.all(equal))
 
     def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]) -> list[Value]:
         """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
@@ -274,18 +280,28 @@ class Access:
         ends = [end for _, end in found]
         return [b.phi(column, ends) for column in zip(*(values for values, _ in found), strict=True)]
 
-    def _back(self, pointer: str, first: str, size: int) -> str:
-        """From the first active lane's element to where lane 0's is or would be."""
+    def _row(self, place: Place, low: Value, size: int, lanes: int, vector: Value | None) -> str:
+        """Host pointer of lane 0's element, where lanes follow each other. If not all of them are inside, the active ones must be."""
         b = self.b
-        return pointer if first == "0" else b.assign(f"getelementptr i8, ptr {pointer}, i64 {b.assign(f'mul i64 {first}, -{size}')}")
-
-    def _count(self, first: str, last: str, size: int) -> str:
-        """Bytes from the first to the last active lane of a contiguous access."""
-        b = self.b
-        if first.isdigit() and last.isdigit():
-            return str((int(last) - int(first) + 1) * size)
-        difference = b.assign(f"sub i64 {last}, {first}")
-        return b.assign(f"mul i64 {b.assign(f'add i64 {difference}, 1')}, {size}")
+        outside, pointer = self._locate(place, self._address(place, low), lanes * size)
+        if vector is None:
+            self.fault(outside, place, lambda: ("0", size, self._address(place, low)))
+            return pointer
+        edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()
+        b.emit(f"br i1 {outside}, label %{edge}, label %{way}, !prof !1")
+        b.label(edge, before)
+        index = ir_type(low.type, 1)
+        arguments, types_of = (f"ptr {self.context}", "ptr") if place.pointer is None else (f"ptr {place.pointer}, i64 {place.size}", "ptr, i64")
+        name = f"row_{'flat' if place.pointer is None else f'region_{place.address_mask or -1}'}_{index}_{size}"
+        if name not in self.helpers:
+            self.helpers[name] = row_function(name, place.pointer is None, index, size, place.address_mask)
+        b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
+        found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {self._bits(vector, lanes)}) #3")
+        bad, moved = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"), b.assign(f"extractvalue {{ i64, ptr }} {found}, 1")
+        self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, size, b.assign(f"ptrtoint ptr {moved} to i64")))
+        end = b.end_block(way)
+        b.label(way, before)
+        return b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]")
 
     def _elements(self, pointer: str, data_type: DataType, count: int) -> list[Value]:
         """Consecutive elements, the same for all lanes."""
@@ -294,25 +310,34 @@ class Access:
     def _load_part(self, place: Place, offset: Value, data_type: DataType, mask: Any, count: int) -> list[Value]:
         b, size, lanes = self.b, count * data_type.size, offset.lanes
         if lanes == 1:
-            lane = "0" if mask is True or mask.lanes == 1 else self._active(mask, mask.lanes)[1]
-            address = self._wide(self._masked(place, offset).text, offset.type)
-            return self._elements(self.resolve(place, address, str(size), lane), data_type, count)
-        vector, first, last = self._active(mask, lanes)
-        shape = self._shape(place, offset, size, vector, first)
+            whole = mask is True or mask.lanes == 1
+            pointer = self.resolve(place, self._address(place, offset), size, lambda: "0" if whole else self._first(mask, mask.lanes))
+            return self._elements(pointer, data_type, count)
+        vector = self._vector(mask, lanes)
+        shape = self._shape(place, offset, size, vector)
 
         def contiguous() -> list[Value]:
-            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
+            pointer = self._row(place, shape.low, size, lanes, vector)
             return _apart(
                 b, [self._load_vector(b.offset(pointer, k * lanes * data_type.size), data_type, lanes, m) for k, m in self._masks(vector, lanes, count)]
             )
 
         def uniform() -> list[Value]:
-            return [b.broadcast(v, lanes) for v in self._elements(self.resolve(place, shape.low, str(size), first), data_type, count)]
+            pointer = self.resolve(place, self._address(place, shape.shared), size, lambda: self._first(vector, lanes))
+            return [b.broadcast(v, lanes) for v in self._elements(pointer, data_type, count)]
 
         def scattered(rare: bool) -> list[Value]:
             return self._load_scattered(place, self._masked(place, offset), data_type, vector, count, rare)
 
         return self._ways(shape, contiguous, uniform, scattered)
+
+    def _vector(self, mask: Any, lanes: int) -> Value | None:
+        """A mask as a vector, None for all lanes."""
+        return None if mask is True else self.b.broadcast(mask, lanes)
+
+    def _address(self, place: Place, offset: Value) -> str:
+        """A scalar offset as an i64 that counts in the place."""
+        return self._wide(self._masked(place, offset).text, offset.type)
 
     def _columns(self, offset: Value, size: int, count: int) -> Iterator[tuple[Value, int]]:
         """Offsets of the elements of all lanes, one after the other, and the bytes behind the element that are to be checked with it."""
@@ -337,22 +362,23 @@ class Access:
     def _store_part(self, place: Place, offset: Value, values: list[Value], mask: Any, lanes: int) -> list[Value]:
         b, data_type, count = self.b, values[0].type, len(values)
         size = count * data_type.size
-        vector, first, last = self._active(mask, lanes)
+        vector = self._vector(mask, lanes)
 
-        def single(address: str) -> list[Value]:
-            pointer = self.resolve(place, address, str(size), last)
+        def single(address: Value) -> list[Value]:
+            last = self._last(vector, lanes)
+            pointer = self.resolve(place, self._address(place, address), size, lambda: last)
             for k, value in enumerate(values):
                 element = value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
                 b.store(element, b.offset(pointer, k * data_type.size), 1)
             return []
 
         if offset.lanes == 1:
-            return single(self._wide(self._masked(place, offset).text, offset.type))
-        shape = self._shape(place, offset, size, vector, first)
+            return single(offset)
+        shape = self._shape(place, offset, size, vector)
         values = [b.broadcast(v, lanes) for v in values]
 
         def contiguous() -> list[Value]:
-            pointer = self._back(self.resolve(place, shape.low, self._count(first, last, size), first, size), first, size)
+            pointer = self._row(place, shape.low, size, lanes, vector)
             for value, (k, m) in zip(_together(b, values), self._masks(vector, lanes, count), strict=True):
                 self._store_vector(b.offset(pointer, k * lanes * data_type.size), value, m)
             return []
@@ -363,7 +389,7 @@ class Access:
 
         if not shape.proved:
             shape.uniform = "false"  # not worth a test: lanes seldom store to one place
-        return self._ways(shape, contiguous, lambda: single(shape.low), scattered)
+        return self._ways(shape, contiguous, lambda: single(shape.shared), scattered)
 
     def _store_vector(self, pointer: str, value: Value, mask: Value | None) -> None:
         b, lanes = self.b, value.lanes
@@ -421,21 +447,15 @@ class Access:
             at = b.offset(scratch, position * (2 + k))
             b.store(b.broadcast(value, lanes), at, 64)
             pointers.append(f", ptr {at}")
-        if vector is None:
-            bits = str((1 << lanes) - 1) if lanes < 64 else "-1"
-        elif lanes == 1:
-            bits = b.assign(f"zext i1 {vector.text} to i64")
-        else:
-            packed = b.assign(f"bitcast {vector.typed} to i{lanes}")
-            bits = packed if lanes == 64 else b.assign(f"zext i{lanes} {packed} to i64")
+        bits = self._bits(vector, lanes)
         region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
         bad = b.assign(
             f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #2' if rare else ''}"
         )
 
-        def where() -> tuple[str, str]:
+        def where() -> tuple[str, int, str]:
             place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
-            return bad, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
+            return bad, 0, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
 
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, where)
         return result

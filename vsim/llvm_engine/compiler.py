@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from visa.memory import paused_collection
 from visa.program import Body
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine import native, support
@@ -25,6 +26,7 @@ class Translation:
         return [native.compile_object(self.text), *support.objects(self.support)]
 
 
+@paused_collection()
 def translate(bound: Any, full: bool, row: int = 0) -> Translation:
     """The IR of a launch.
 

@@ -6,28 +6,13 @@ from __future__ import annotations
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
-FAULT_INFO = 192
-COVERAGE, GROUP_ORDER = 272, 280
+COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 CONTEXT_SIZE = 320
 
-FAULT_FIELDS = ("place", "lane", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+FAULT_FIELDS = ("kind", "body", "instruction", "lane", "step", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+"""``lane`` is that of the first element; lanes that follow each other have addresses ``step`` bytes apart, others 0."""
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
-
-
-STEP_SHIFT = 32
-"""Lanes of a fault are those of the first element; above them stands the step in bytes to the next lane's, if the lanes follow each other."""
-
-
-def fault_place(kind: int, body: int, instruction: int) -> int:
-    """What went wrong and where, in one word."""
-    return kind << 56 | body << 32 | instruction
-
-
-def parts_of_fault(place: int) -> tuple[int, int, int]:
-    """Kind, body and instruction."""
-    return place >> 56, place >> 32 & 0xFFFFFF, place & 0xFFFFFFFF
-
 
 # One for each worker thread.
 WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE, WORKER_FRAME_ALIGN = range(0, 64, 8)

@@ -315,7 +315,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     """The error that a fault record stands for."""
     start = cx.FAULT_INFO // 8
     record = dict(zip(cx.FAULT_FIELDS, (_signed(v) for v in context[start : start + len(cx.FAULT_FIELDS)]), strict=True))
-    kind, body_number, number = cx.parts_of_fault(record["place"])
+    kind, body_number, number = record["kind"], record["body"], record["instruction"]
     if kind == cx.FRAMES:
         return Unsupported("frames that do not fit")
     _find_lane(bound, kind, record)
@@ -345,8 +345,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
 
 def _find_lane(bound: Bound, kind: int, record: dict[str, int]) -> None:
     """Of lanes that follow each other the first whose element is outside."""
-    step, record["lane"] = record["lane"] >> cx.STEP_SHIFT, record["lane"] & ((1 << cx.STEP_SHIFT) - 1)
-    start, size = record["address"], record["size"]
+    step, start, size = record["step"], record["address"], record["size"]
     if kind == cx.FLAT:
         buffer = bound.memory.slots.get((start & (1 << 64) - 1) >> 32)
         start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)

@@ -67,26 +67,32 @@ class Function:
         self.calls = any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
         self.shares = self.calls or not self.is_kernel
         self.coroutine = self.is_kernel and unit.bound.has_barrier
-        self.keys: dict[Key, int] = {}
         self.here = 0
+        self.live: dict[int, int] | None = None
+        self.unwritten: set[Key] = set()
+        """Storage that is read before it is written: it begins with zeros."""
+        self.return_sites: dict[int, list[tuple[int, int]]] = {}
         self.coverage = Coverage(unit.bound.image.module.bodies, body, self.flow.starts) if unit.bound.coverage is not None else None
 
     # -- emission ------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The function as IR: emitted once to learn what blocks use, then again knowing what is live."""
-        helpers = dict(self.unit.helpers)
-        self._emit(None)
-        self.unit.helpers = helpers
-        live = self._liveness()
-        self._find_carried()
-        self.keys = {}
-        return self._emit(live)
+        """The function as IR: emitted once to learn what blocks use, then again knowing what is live; straight code once."""
+        self.straight = len(self.flow.starts) == 1 and not self._successors(0, len(self.body.instructions))
+        if not self.straight:
+            helpers = dict(self.unit.helpers)
+            self._emit()
+            self.unit.helpers = helpers
+            self.live = self._liveness()
+            self._find_carried()
+        self._emit()
+        if self.straight:
+            self.unwritten = self.uses[-1].exposed
+        return self._assemble()
 
-    def _emit(self, live: dict[int, int] | None) -> str:
-        b = self.builder = Builder(self.unit.intrinsics)
-        self.algebra = b
-        b.block = "started" if self.coroutine else "entry"
+    def _emit(self) -> None:
+        b = self.builder = self.algebra = Builder(self.unit.intrinsics, "started" if self.coroutine else "entry")
+        self.keys: dict[Key, int] = {}
         self.cold: list[str] = []
         self.faults: list[tuple[tuple[str, ...], str]] = []
         self.registers = Registers(b, self._pointer, self._size)
@@ -95,19 +101,18 @@ class Function:
         self.texels = Texels(b, self._fault, self.unit.helpers, self.unit.row)
         self.images = Images(b, self._fault, self.bound)
         self.uses: dict[int, BlockUse] = {}
-        self.live = live
-        self.return_sites: dict[int, list[tuple[int, int]]] = {}
+        self.return_sites.clear()
         self._begin_block(-1)
         self._prologue()
-        self._end_block(-1)
-        b.emit(f"br label %{self._check(0)}")
+        if not self.straight:
+            self._end_block(-1)
+            b.emit(f"br label %{self._check(0)}")
         for start, end in self._blocks():
             self._block(start, end)
         for region in self.flow.regions:
             self._return_point(region)
         self._record_faults()
         self._epilogue()
-        return self._assemble()
 
     def _liveness(self) -> dict[int, int]:
         """Keys that some later block reads, as bits, for each block (and -1 for the entry)."""
@@ -136,7 +141,7 @@ class Function:
                     into |= live_in[following]
                 if into != live_in[n] or out != live_out[n]:
                     live_in[n], live_out[n], changed = into, out, True
-        self.live_at_entry = live_in[0]
+        self.unwritten = {key for key, bit in self.bits.items() if bit & live_in[0]} - self.uses[-1].written
         return live_out
 
     def _as_bits(self, keys: Iterable[Key]) -> int:
@@ -197,7 +202,7 @@ class Function:
                 continue
             name = self._slot(key)
             head.append(f"  {name} = alloca [{size} x i8], align 64")
-            if self.live is not None and self.bits.get(key, 0) & self.live_at_entry and key not in self.uses[-1].written:
+            if key in self.unwritten:
                 head.append(f"  store <{size} x i8> zeroinitializer, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
         if self.layout.file_offsets:
             head.append(f"  %file = alloca [{self.layout.file_size} x i8], align 64")
@@ -444,8 +449,8 @@ class Function:
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
         b.lines = self.cold
         b.label(bad, before)
-        place = str(cx.fault_place(kind, self.unit.numbers[id(self.body)], self.here))
-        self.faults.append(((place, *where(), number, size), b.end_block("faults")))
+        lane, step, address = where()
+        self.faults.append(((str(kind), str(self.here), lane, str(step), address, number, size), b.end_block("faults")))
         b.lines = way
         b.label(good, before)
 
@@ -457,6 +462,7 @@ class Function:
         b.label("faults")
         ends = [end for _, end in self.faults]
         record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
+        record.insert(1, f"i64 {self.unit.numbers[id(self.body)]}")
         identity = [b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8") for n in range(4)] if not self.is_kernel else _IDENTITY
         b.emit(f"call void @record_fault(ptr %ctx, {', '.join([*record, *(f'i64 {i}' for i in identity)])})")
         b.emit("br label %exit")
@@ -492,9 +498,10 @@ class Function:
                 b.emit(f"store {em} zeroinitializer, ptr %wait{start}, align 8")
                 b.emit(f"store {both.typed}, ptr %em, align 8")
                 b.emit(f"br i1 {b.any(both)}, label %block{start}, label %{self._next(start)}")
-        b.label(f"block{start}")
+        if not self.straight:
+            b.label(f"block{start}")
+            self._begin_block(start)
         self.block = start
-        self._begin_block(start)
         self.together = start in self.flow.together
         self.em = self._everybody() if self.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
         if self.coverage:
@@ -512,7 +519,9 @@ class Function:
             b.emit(f"br label %{self._check(end)}")
 
     def _begin_block(self, block: int) -> None:
-        if self.live is None:
+        if self.straight:
+            self.uses[block] = self.registers.begin_block(lambda key: False)
+        elif self.live is None:
             self.uses[block] = self.registers.begin_block()
         else:
             live, bits = self.live[block] & ~self.unstored, self.bits
@@ -749,7 +758,7 @@ class Function:
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
         b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
-        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", deeper))
+        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", 0, deeper))
         self.saved_depth = depth
 
     def _after_call(self) -> None:
@@ -790,7 +799,7 @@ class Function:
                 self._call(self.unit.function(f), mask)
                 b.emit(f"br label %{done}")
             b.label(wild)
-            self._fault("true", cx.CALL, "0", "0", lambda: ("0", b.assign(f"zext i32 {value.text} to i64")))
+            self._fault("true", cx.CALL, "0", "0", lambda: ("0", 0, b.assign(f"zext i32 {value.text} to i64")))
             b.emit(f"br label %{done}")
             b.label(done)
             self._after_call()

@@ -164,7 +164,7 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
     vectors = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
     return "\n".join([
         *declarations.values(), *functions, f'attributes #0 = {{ nounwind {vectors} "no-trapping-math"="true" }}', f"attributes #1 = {{ nounwind noinline {vectors} }}",
-        "attributes #2 = { cold noinline nounwind }", '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}', "",
+        "attributes #2 = { cold noinline nounwind }", 'attributes #3 = { cold noinline nounwind "no_caller_saved_registers" }', '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}', "",
     ])  # fmt: skip
 
 
@@ -310,13 +310,13 @@ class Value:
 class Builder:
     """The text of one function, block by block, and the lane algebra over it (see :class:`vsim.semantics.algebra.Algebra`)."""
 
-    def __init__(self, intrinsics: dict[str, str]) -> None:
+    def __init__(self, intrinsics: dict[str, str], block: str = "entry") -> None:
         self.lines: list[str] = []
         self.counter = 0
         self.intrinsics = intrinsics
         self.scratch_bytes = 0
         self.known: dict[str, str] = {}
-        self.block = "entry"
+        self.block = block
         self.order: list[str] = []
         self.head: list[str] = []
         self.steady: dict[str, str] = {}
@@ -410,6 +410,8 @@ class Builder:
     def phi(self, values: Sequence[Value], blocks: Sequence[str]) -> Value:
         """The value that comes from the block that was run last."""
         first = values[0]
+        if not first.text.startswith("%") and all(v.text == first.text for v in values):
+            return first
         arms = ", ".join(f"[ {v.text}, %{block} ]" for v, block in zip(values, blocks, strict=True))
         return self.value(first.type, first.lanes, f"phi {first.ir} {arms}")
 

@@ -58,6 +58,71 @@ def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataTyp
     return module(["\n".join(out)], intrinsics)
 
 
+def row_function(name: str, flat: bool, index: str, size: int, mask: int | None) -> str:
+    """The module of a function for lanes whose elements of ``size`` bytes follow each other: where lane 0's is or would be, if the active lanes are inside.
+
+    Arguments: context (or pointer and size of a region, whose addresses have a mask), address of lane 0, active lanes as bits. Returns -1 and the host
+    pointer; or the first active lane and its address, if not all active lanes are inside. It leaves all other registers as they are.
+    """
+    declarations = {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))}
+    arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
+    result = "{ i64, ptr }"
+    place = _buffer() if flat else "%off = or i64 %a, 0"
+    return module([f"""
+define {result} @{name}({arguments}, {index} %base, i64 %bits) #3 {{
+  %nobody = icmp eq i64 %bits, 0
+  br i1 %nobody, label %empty, label %some
+empty:
+  ret {result} {{ i64 -1, ptr null }}
+some:
+  %first = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %behind = call i64 @llvm.ctlz.i64(i64 %bits, i1 true)
+  %last = sub i64 63, %behind
+  %distance = sub i64 %last, %first
+  %lanes = add i64 %distance, 1
+  %need = mul i64 %lanes, {size}
+  %back = mul i64 %first, {size}
+  %skipped = {"or i64 %back, 0" if index == "i64" else "trunc i64 %back to i32"}
+  %sum = add {index} %base, %skipped
+  %held = and {index} %sum, {-1 if mask is None else mask}
+  %a = {"or i64 %held, 0" if index == "i64" else "zext i32 %held to i64"}
+  {place}
+  %beyond = icmp ugt i64 %off, %limit
+  %room = sub i64 %limit, %off
+  %short = icmp ult i64 %room, %need
+  %out = or i1 %beyond, %short
+  br i1 %out, label %bad, label %good
+bad:
+  %address = inttoptr i64 %a to ptr
+  %b0 = insertvalue {result} poison, i64 %first, 0
+  %b1 = insertvalue {result} %b0, ptr %address, 1
+  ret {result} %b1
+good:
+  %lane0 = sub i64 %off, %back
+  %p = getelementptr i8, ptr %region, i64 %lane0
+  %g1 = insertvalue {result} {{ i64 -1, ptr poison }}, ptr %p, 1
+  ret {result} %g1
+}}"""], declarations)
+
+
+def _buffer() -> str:
+    """The buffer of the flat address %a: its host pointer %region, its size %limit, the offset %off. Where there is none, the size is 0."""
+    return f"""
+  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}
+  %table = load ptr, ptr %tp
+  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}
+  %count = load i64, ptr %np
+  %number = lshr i64 %a, 32
+  %slot = call i64 @llvm.umin.i64(i64 %number, i64 %count)
+  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot
+  %start = load i64, ptr %e
+  %pp = getelementptr i8, ptr %e, i64 8
+  %region = load ptr, ptr %pp
+  %lp = getelementptr i8, ptr %e, i64 16
+  %limit = load i64, ptr %lp
+  %off = sub i64 %a, %start"""
+
+
 def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
     """All lanes at once, where all of them are inside one buffer; else on to %slow."""
     wide, ptrs, mask = f"<{lanes} x i64>", f"<{lanes} x ptr>", f"<{lanes} x i1>"

@@ -181,8 +181,8 @@ def _phases(ordered: bool) -> str:
     order, thread = thread_number(ordered)
 
     def record(kind: int) -> str:
-        identity = ", ".join(["i64 0"] * 5)
-        return f"call void @record_fault(ptr %ctx, i64 {cx.fault_place(kind, 0, 0)}, {identity}, i64 %gx, i64 %gy, i64 %gz)"
+        unknown = ", ".join(["i64 0"] * (len(cx.FAULT_FIELDS) - 4))
+        return f"call void @record_fault(ptr %ctx, i64 {kind}, {unknown}, i64 %gx, i64 %gy, i64 %gz)"
 
     return f"""
 define void @group({GROUP_ARGUMENTS}) #0 {{

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -60,8 +60,11 @@ class Texels(Access):
         lanes = max(address.lanes, mask.lanes)
         return self._rows(b.broadcast(address, lanes), b.broadcast(mask, lanes), self.row or lanes)
 
-    def resolve(self, place: Place, address: str, count: str, lane: str, step: int = 0) -> str:
+    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str], step: int = 0) -> str:
         return self.b.assign(f"getelementptr i8, ptr {place.pointer}, i64 {address}")
+
+    def _row(self, place: Place, low: Value, size: int, lanes: int, vector: Value | None) -> str:
+        return self.b.assign(f"getelementptr i8, ptr {place.pointer}, i64 {self._address(place, low)}")
 
     def _function(self, op: str, data_type: DataType, lanes: int, count: int) -> tuple[str, str]:
         """Name and type of the result of a function: whole vectors where lanes follow each other, else a gather or scatter."""
@@ -86,8 +89,8 @@ class Texels(Access):
         self.b.declare(name, result, f"ptr, {ir_type(types.UQ, lanes)}, {ir_type(MASK, lanes)}{', ' if vectors else ''}{vectors}")
         return name, result
 
-    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None, first: str) -> Shape:
-        shape = super()._shape(place, offset, size, vector, first)
+    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> Shape:
+        shape = super()._shape(place, offset, size, vector)
         shape.uniform = "false"  # Lanes outside the mask must be 0, and texels seldom are the same.
         return shape
 
