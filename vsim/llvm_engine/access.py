@@ -14,7 +14,7 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.ir import OLD_MASKED, SUFFIXES, Builder, Value, ir_type
-from vsim.llvm_engine.lanes import lane_function, row_function
+from vsim.llvm_engine.lanes import lane_function, row_function, widened_function
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Access:
         if known is None or not known.masks:
             return offset
         inside = mask is not True and known.masks <= mask.inside | {mask.text}
-        found = Value(self.b, offset.type, offset.lanes, offset.text)
+        found = offset.copy(offset.type)
         found.affine = known.settled() if inside else None
         return found
 
@@ -432,14 +432,14 @@ class Access:
         """
         b = self.b
         flat = place.pointer is None
-        together = op in ("load", "store") and lanes > 1 and not rare
-        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}_{int(together)}"
+        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}{'_rare' if rare else ''}"
         if name not in self.helpers:
-            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), together)
+            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), rare)
         b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *(["ptr, i64"] if not flat else []), *["ptr"] * len(sources)]))
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
-        b.store(b.broadcast(offset, lanes), addresses, 64)
+        if not (rare and self._lanes_from_narrow(addresses, offset)):
+            b.store(b.broadcast(offset, lanes), addresses, 64)
         position = -(-lanes * 8 // 64) * 64
         result = b.offset(scratch, position)
         pointers = []
@@ -450,7 +450,7 @@ class Access:
         bits = self._bits(vector, lanes)
         region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
         bad = b.assign(
-            f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #2' if rare else ''}"
+            f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #3' if rare else ''}"
         )
 
         def where() -> tuple[str, int, str]:
@@ -459,6 +459,23 @@ class Access:
 
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, where)
         return result
+
+    def _lanes_from_narrow(self, addresses: str, offset: Value) -> bool:
+        """Compute addresses that may have wrapped around before they were widened, from what was widened; False if they are more than a multiple of it."""
+        known = offset.affine
+        widening = known.widened() if known else None
+        if known is None or widening is None or offset.type.size != 8 or any(not isinstance(n, str) for n in widening.affine.needs):
+            return False
+        b, narrow = self.b, widening.affine
+        source = ir_type(widening.source, 1)
+        name = f"widened_{'s' if widening.source.is_signed else 'z'}{source}"
+        if name not in self.helpers:
+            self.helpers[name] = widened_function(name, widening.source)
+        b.declare(name, "void", f"ptr, i64, i64, {source}, {source}, i64")
+        jump = "0" if narrow.jump is None else narrow.jump.text
+        shape = offset.lanes | known.first << 8 | narrow.row << 16 | narrow.step << 32
+        b.emit(f"call void @{name}(ptr {addresses}, i64 {known.base.text}, i64 {known.factor}, {source} {narrow.base.text}, {source} {jump}, i64 {shape}) #3")
+        return True
 
     def mapped(self, place: Place, address: Value, size: int, mask: Any) -> Value:
         """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""

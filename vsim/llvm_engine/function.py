@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -336,8 +337,7 @@ class Function:
                 if None not in words:
                     value = b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
                 else:
-                    text = b.assign(f"load {ir_type(element, 1)}, ptr {b.offset(payload, at)}, align 1, !invariant.load !0")
-                    value = Value(b, element, 1, text)
+                    value = b.argument(element, payload, at)
                 self.registers.write(("V", root), start + k * element.size, 1, value)
         for kind, index, number in threads.state_defaults(bound):
             self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))
@@ -364,41 +364,40 @@ class Function:
 
     def _identity(self) -> None:
         """%r0 and the other registers that say which thread this is, where the body reads them."""
-        b = self.builder
-        slot = b.assign(f"load i64, ptr {b.offset('%worker', cx.WORKER_SLOT)}, align 8")
-        slot = b.assign(f"add i64 {slot}, %thread")
+        b, number = self.builder, partial(self.builder.const, data_type=types.UQ)
+        given = {name: Value(b, types.UQ, 1, name) for name in _IDENTITY}
         used = {self.layout.root(v)[0] for v in self._variables_used()}
 
-        def word(register: int, index: int, text: str, data_type: DataType = types.UD) -> None:
-            if register not in used and not self.shares:
-                return
-            narrow = b.assign(f"trunc i64 {text} to {ir_type(data_type, 1)}") if text.startswith("%") else text
-            self.registers.write(("V", register), index * data_type.size, 1, Value(b, data_type, 1, narrow))
+        def word(register: int, index: int, value: Value, data_type: DataType = types.UD) -> None:
+            if register in used or self.shares:
+                self.registers.write(("V", register), index * data_type.size, 1, b.cast(value, data_type, later=True))
 
-        thread = b.assign("and i64 %thread, 255")
-        low10 = b.assign(f"and i64 {slot}, 1023")
-        values = {1: "%gx", 2: thread, 5: low10, 6: "%gy", 7: "%gz"}
+        slot = Value(b, types.UQ, 1, b.field("%worker", cx.WORKER_SLOT)).later("add", given["%thread"])
+        numbers = {1: given["%gx"], 2: given["%thread"].later("and", number(255)), 5: slot.later("and", number(1023)), 6: given["%gy"], 7: given["%gz"]}
         for n in range(16):
-            word(threads.R0, n, values.get(n, "0"))
+            word(threads.R0, n, numbers.get(n, number(0)))
         sr0, msg0 = self._slot_registers(slot)
         word(threads.HW_ID, 0, slot)
         word(threads.SR0, 0, sr0)
         word(threads.MSG0, 0, msg0)
         for axis, name in enumerate(("%gx", "%gy", "%gz")):
-            word(threads.GROUP_ID + axis, 0, name)
+            word(threads.GROUP_ID + axis, 0, given[name])
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or self.shares:
             self._thread_numbers(word)
 
-    def _slot_registers(self, slot: str) -> tuple[str, str]:
-        b, platform = self.builder, self.bound.image.platform
-        low = b.assign(f"and i64 {slot}, 7")
-        middle_bits = 3 if platform in ("dg2", "pvc", "xehp") else 7
-        middle = b.assign(f"and i64 {b.assign(f'lshr i64 {slot}, 3')}, {middle_bits}")
-        joined = b.assign(f"or i64 {low}, {b.assign(f'shl i64 {middle}, 4')}")
-        if middle_bits == 7:
-            return joined, b.assign(f"lshr i64 {slot}, 6")
-        high = b.assign(f"shl i64 {b.assign(f'lshr i64 {slot}, 5')}, {7 if platform == 'dg2' else 8}")
-        return b.assign(f"or i64 {joined}, {high}"), "0"
+    def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
+        """%sr0 and %msg0: bits of a thread's slot."""
+        platform, b = self.bound.image.platform, self.builder
+
+        def bits(shift: int, mask: int, to: int = 0) -> Value:
+            found = slot.later("lshr", b.const(shift, types.UQ))
+            return (found.later("and", b.const(mask, types.UQ)) if mask else found).later("shl", b.const(to, types.UQ))
+
+        few = platform in ("dg2", "pvc", "xehp")
+        joined = bits(0, 7).later("or", bits(3, 3 if few else 7, 4))
+        if not few:
+            return joined, bits(6, 0)
+        return joined.later("or", bits(5, 0, 7 if platform == "dg2" else 8)), b.const(0, types.UQ)
 
     def _thread_numbers(self, word: Callable[..., None]) -> None:
         """%thread_x and %thread_y of hand-written kernels: the work-item's x in units of threads, and its y."""
@@ -414,7 +413,7 @@ class Function:
             at = b.assign(f"add i64 {at}, {first}")
             if axis == 0:
                 at = b.assign(f"udiv i64 {at}, {self.bound.simd}")
-            word(threads.THREAD_X + axis, 0, at, types.UW)
+            word(threads.THREAD_X + axis, 0, Value(b, types.UQ, 1, at), types.UW)
 
     def _variables_used(self) -> set[int]:
         from visa.cisa.references import VARIABLE, references
@@ -529,7 +528,8 @@ class Function:
 
     def _end_block(self, block: int) -> None:
         if self.live is not None:
-            self.registers.carry(block, lambda key: self.carried.get(key) == block)
+            live, bits = self.live[block], self.bits
+            self.registers.carry(block, lambda key: self.carried.get(key) == block and bool(live & bits.get(key, 0)))
         self.registers.end_block()
 
     def _leave_block(self) -> None:

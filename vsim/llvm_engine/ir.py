@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cache, reduce
 from typing import Any
 
 from visa import types
@@ -19,6 +19,8 @@ IR_TYPES: dict[DataType, str] = {
     types.UQ: "i64", types.Q: "i64", types.HF: "half", types.BF: "i16",
 }  # fmt: skip
 MAXIMUM_NEEDS = 4
+MAXIMUM_DEPTH = 40
+"""How many operations deep a value may wait to be emitted."""
 MASK = DataType("mask", 99, 1, types.BOOL)
 SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
 """What the names of intrinsics have for a type."""
@@ -38,6 +40,12 @@ def ir_type(data_type: DataType, lanes: int) -> str:
     """The LLVM type of a lane value."""
     scalar = "i1" if data_type is MASK else IR_TYPES[data_type]
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+@cache
+def splat(element: str, lanes: int) -> str:
+    """A constant vector of equal elements, each given with its type."""
+    return "<" + ", ".join([element] * lanes) + ">"
 
 
 def literal(value: int | float, data_type: DataType) -> str:
@@ -60,6 +68,8 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
     "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
 }  # fmt: skip
 """Operations on known scalar integers, which are kept as their unsigned bits."""
+_NEUTRAL = {"mul": 1, "and": -1}
+"""The constant that as the second operand changes nothing, where it is not 0."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,23 +82,19 @@ class Widening:
     target: DataType
 
     def holds(self) -> str:
-        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower type."""
-        known = self.affine
-        b, narrow = known.base.builder, self.source
-        base = b.cast(b.retype(known.base, narrow), self.target)
-        corners = (
-            [base]
-            if known.jump is None
-            else [base, base + b.cast(b.retype(known.jump, narrow), self.target) * b.const(self.lanes // known.row - 1, self.target)]
-        )
+        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower type (the first one does)."""
+        known, target = self.affine, self.target
+        b, narrow, wide = known.base.builder, self.source, types.UQ if target.size == 8 else types.UD
+        lowest = -(1 << (narrow.bits - 1)) if narrow.is_signed else 0
+        base = b.retype(b.cast(b.retype(known.base, narrow), target), wide) + b.const(-lowest, wide)
+        corners = [base]
+        if known.jump is not None:
+            jump = b.retype(b.cast(b.retype(known.jump, narrow), target), wide)
+            corners.append(base + jump.later("mul", b.const(self.lanes // known.row - 1, wide)))
         if known.step:
-            corners += [c + b.const((known.row - 1) * known.step, self.target) for c in corners]
-        tests = []
-        for corner in corners[1:]:
-            back = b.cast(b.cast(corner, narrow), self.target)
-            if back.constant is None or back.constant != corner.constant:
-                tests.append((back == corner).text)
-        return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+            corners += [c + b.const((known.row - 1) * known.step, wide) for c in corners]
+        beyond = reduce(lambda x, y: x | y, corners[1:], b.const(0, wide))
+        return (beyond < b.const(1 << narrow.bits, wide)).text if beyond.constant is None else str(beyond.constant < 1 << narrow.bits).lower()
 
 
 @dataclass(slots=True)
@@ -104,6 +110,8 @@ class Affine:
     jump: Value | None = None
     tiny: bool = False  # every lane is less than 2**12: a local id
     needs: tuple[Widening | str, ...] = ()
+    factor: int = 0  # of what was widened, if lanes are that times this and something that is the same for all; else 0
+    first: int = 0  # lane of what was widened that is lane 0 here
 
     def __post_init__(self) -> None:
         self.needs = tuple(dict.fromkeys(self.needs))
@@ -115,7 +123,12 @@ class Affine:
 
     def settled(self) -> Affine:
         """The same, where all lanes that count are inside those masks."""
-        return Affine(self.base, self.step, self.row, self.jump, self.tiny, tuple(n for n in self.needs if not isinstance(n, str)))
+        return replace(self, needs=tuple(n for n in self.needs if not isinstance(n, str)))
+
+    def widened(self) -> Widening | None:
+        """What was widened, if lanes are exactly that times the factor and something that is the same for all."""
+        (only,) = self.needs if len(self.needs) == 1 else (None,)
+        return only if self.factor and isinstance(only, Widening) else None
 
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
@@ -144,12 +157,12 @@ class Affine:
         b, base = self.base.builder, self.base
         r, i = divmod(first, self.row)
         if r and self.jump is not None:
-            base = base + self.jump * b.const(r, base.type)
+            base = base.later("add", self.jump.later("mul", b.const(r, base.type)))
         if i + count <= self.row:
-            return Affine(base + b.const(i * self.step, base.type), self.step, count, None, self.tiny, self.needs)
+            return replace(self, base=base.later("add", b.const(i * self.step, base.type)), row=count, jump=None, first=self.first + first)
         if i or count % self.row:
             return None
-        return Affine(base, self.step, self.row, self.jump, self.tiny, self.needs)
+        return replace(self, base=base, first=self.first + first)
 
 
 _PURE = (
@@ -171,10 +184,12 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("affine", "builder", "constant", "inside", "lanes", "narrow", "text", "type")
+    __slots__ = ("affine", "builder", "constant", "inside", "inverse", "lanes", "narrow", "text", "type")
+    depth = 0
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
+        self.inverse: Value | None = None  # the mask of which this is the opposite
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
         self.affine: Affine | None = None
         self.inside: frozenset[str] = frozenset()  # masks of which this mask is known to be a part
@@ -195,63 +210,103 @@ class Value:
         x, y = self.builder.match(self, other)
         return self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
 
+    def later(self, op: str, other: Value) -> Value:
+        """An operation on integers that is emitted where its result is needed, which may be nowhere or off the way."""
+        if self.constant is not None and other.constant is not None:
+            return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
+        if other.constant == _NEUTRAL.get(op, 0):
+            return self
+        if self.constant == _NEUTRAL.get(op, 0) and op in ("add", "mul", "or"):
+            return self.builder.retype(other, self.type)
+
+        def text() -> str:
+            x, y = self.builder.match(self, other)
+            return f"{op} {x.ir} {x.text}, {y.text}"
+
+        return Lazy(self.builder, self.type, max(self.lanes, other.lanes), text, max(self.depth, other.depth) + 1)
+
+    def copy(self, data_type: DataType) -> Value:
+        """The same under a type with the same LLVM type."""
+        return Value(self.builder, data_type, self.lanes, self.text, self.constant)
+
+    def settled(self) -> Value:
+        """The same, emitted here."""
+        return self
+
     def __add__(self, other: Value) -> Value:
         if self.constant == 0 or other.constant == 0:
             kept = other if self.constant == 0 else self
             if kept.type.is_integer:
                 return kept if kept.type is self.type else self.builder.retype(kept, self.type)
-        total = self._binary(other, "add", "fadd")
+        total = self._sum(other, "add", "fadd", 1)
         if self.narrow is not None and other.constant is not None:
             total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
-        return self._affine_sum(total, other, 1)
+        return total
+
+    def _sum(self, other: Value, integer: str, real: str, sign: int) -> Value:
+        known = self._affine_sum(other, sign)
+        if known is None:
+            return self._binary(other, integer, real)
+        total = self.later(integer, other)
+        total.affine = known
+        return total
 
     def _lanes_of(self, lanes: int) -> Affine | None:
         return Affine(self, 0, lanes) if self.lanes == 1 else self.affine
 
-    def _affine_sum(self, total: Value, other: Value, sign: int) -> Value:
+    def _affine_sum(self, other: Value, sign: int) -> Affine | None:
         """What is known of a sum or a difference."""
-        if total.lanes == 1 or not total.type.is_integer:
-            return total
-        left, right = self._lanes_of(total.lanes), other._lanes_of(total.lanes)
+        lanes, t = max(self.lanes, other.lanes), self.type
+        if lanes == 1 or not t.is_integer:
+            return None
+        left, right = self._lanes_of(lanes), other._lanes_of(lanes)
         if left is None or right is None:
-            return total
+            return None
         row = min(left.row, right.row)
         x, y = left.rows(row), right.rows(row)
         if x is None or y is None:
-            return total
-        b, t = self.builder, total.type
+            return None
+        b = self.builder
 
         def join(p: Value, q: Value) -> Value:
-            p, q = b.retype(p, t), b.retype(q, t)
-            return p + q if sign > 0 else p - q
+            return b.retype(p, t).later("add" if sign > 0 else "sub", b.retype(q, t))
 
         zero = b.const(0, t)
         jump = None if x[2] is None and y[2] is None else join(x[2] or zero, y[2] or zero)
-        total.affine = Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.needs + right.needs)
-        return total
+        factor = left.factor + sign * right.factor if 1 in (self.lanes, other.lanes) else 0
+        return Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.needs + right.needs, factor, left.first + right.first)
 
-    def _scaled(self, product: Value, factor: Value) -> Value:
+    def _affine_product(self, factor: Value) -> Affine | None:
         """What is known of a product with a scalar."""
-        found = self.affine
-        if found and factor.lanes == 1 and product.type.is_integer:
-            b, t = self.builder, product.type
-            factor = b.retype(factor, t)
-            known = factor.constant if factor.constant is not None and factor.constant < 1 << 20 else None
-            if known is not None or found.step == 0:
-                jump = None if found.jump is None else b.retype(found.jump, t) * factor
-                product.affine = Affine(b.retype(found.base, t) * factor, found.step * (known or 0), found.row, jump, False, found.needs)
-        return product
+        found, b, t = self.affine, self.builder, self.type
+        if not found or factor.lanes > 1 or not t.is_integer:
+            return None
+        factor = b.retype(factor, t)
+        known = factor.constant if factor.constant is not None and factor.constant < 1 << 20 else None
+        if known is None and found.step:
+            return None
+        jump = None if found.jump is None else b.retype(found.jump, t).later("mul", factor)
+        base, known = b.retype(found.base, t).later("mul", factor), known or 0
+        return replace(found, base=base, step=found.step * known, jump=jump, tiny=False, factor=found.factor * known)
 
     def __sub__(self, other: Value) -> Value:
-        return self._affine_sum(self._binary(other, "sub", "fsub"), other, -1)
+        return self._sum(other, "sub", "fsub", -1)
 
     def __mul__(self, other: Value) -> Value:
-        product = self._binary(other, "mul", "fmul")
-        return self._scaled(product, other) if self.affine else other._scaled(product, self)
+        known = self._affine_product(other) or other._affine_product(self)
+        if known is None:
+            return self._binary(other, "mul", "fmul")
+        product = self.later("mul", other)
+        product.affine = known
+        return product
 
     def __and__(self, other: Any) -> Value:
         if other is True:
             return self
+        if self.type is MASK:
+            everybody = splat("i1 true", max(self.lanes, other.lanes))
+            if everybody in (self.text, other.text):
+                return other if self.text == everybody else self
         both = self._binary(other, "and", "and")
         if self.type is MASK:
             both.inside = self.inside | other.inside | {self.text, other.text}
@@ -266,15 +321,23 @@ class Value:
         return self._binary(other, "xor", "xor")
 
     def __lshift__(self, other: Value) -> Value:
-        shifted = self._binary(other, "shl", "shl")
-        return shifted if other.constant is None or other.constant > 16 else self._scaled(shifted, self.builder.const(1 << other.constant, self.type))
+        known = None if other.constant is None or other.constant > 16 else self._affine_product(self.builder.const(1 << other.constant, self.type))
+        if known is None:
+            return self._binary(other, "shl", "shl")
+        shifted = self.later("shl", other)
+        shifted.affine = known
+        return shifted
 
     def __rshift__(self, other: Value) -> Value:
         return self._binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
 
     def __invert__(self) -> Value:
+        if self.inverse is not None:
+            return self.inverse
         ones = self.builder.splat_literal("true" if self.type is MASK else "-1", self.type, self.lanes)
-        return self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}")
+        found = self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}")
+        found.inverse = self
+        return found
 
     def _compare(self, other: Value, name: str) -> Value:
         x, y = self.builder.match(self, other)
@@ -305,6 +368,35 @@ class Value:
         return self._compare(other, "ge")
 
     __hash__ = object.__hash__
+
+
+class Lazy(Value):
+    """An integer value without side effects that is emitted where it is used, again where no earlier use dominates."""
+
+    __slots__ = ("depth", "expression", "key", "name")
+
+    def __init__(self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int) -> None:
+        self.builder, self.type, self.lanes, self.constant, self.expression, self.depth = builder, data_type, lanes, None, expression, depth
+        self.narrow, self.affine, self.inside, self.inverse = None, None, frozenset(), None
+        self.key = self.name = ""
+        if depth > MAXIMUM_DEPTH:
+            given = self.text
+            self.expression, self.depth = lambda: given, 0
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        if not self.key or self.builder.known.get(self.key) != self.name:
+            self.key = self.expression()
+            self.name = self.builder.assign(self.key)
+        return self.name
+
+    def copy(self, data_type: DataType) -> Value:
+        return Lazy(self.builder, data_type, self.lanes, self.expression, self.depth)
+
+    def settled(self) -> Value:
+        found = Value(self.builder, self.type, self.lanes, self.text)
+        found.narrow, found.affine = self.narrow, self.affine
+        return found
 
 
 class Builder:
@@ -404,8 +496,7 @@ class Builder:
     def splat_literal(self, text: str, data_type: DataType, lanes: int) -> str:
         if lanes == 1:
             return text
-        scalar = ir_type(data_type, 1)
-        return "<" + ", ".join([f"{scalar} {text}"] * lanes) + ">"
+        return splat(f"{ir_type(data_type, 1)} {text}", lanes)
 
     def phi(self, values: Sequence[Value], blocks: Sequence[str]) -> Value:
         """The value that comes from the block that was run last."""
@@ -434,7 +525,7 @@ class Builder:
         """The same SSA value under a type with the same LLVM type."""
         if x.type is data_type:
             return x
-        found = Value(self, data_type, x.lanes, x.text, x.constant)
+        found = x.copy(data_type)
         found.affine = x.affine
         return found
 
@@ -447,10 +538,15 @@ class Builder:
         if indices == list(range(x.lanes)):
             return x
         mask = ", ".join(f"i32 {i}" for i in indices)
-        found = self.value(x.type, len(indices), f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>")
-        if x.affine and indices == list(range(indices[0], indices[0] + len(indices))):
-            found.affine = x.affine.part(indices[0], len(indices))
-        return found
+
+        def text() -> str:
+            return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
+
+        if x.affine and indices == list(range(indices[0], indices[0] + len(indices))) and (known := x.affine.part(indices[0], len(indices))):
+            found: Value = Lazy(self, x.type, len(indices), text, x.depth + 1)
+            found.affine = known
+            return found
+        return self.value(x.type, len(indices), text())
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
@@ -481,7 +577,8 @@ class Builder:
         scalar = ir_type(data_type, 1)
         return Value(self, data_type, count, "<" + ", ".join(f"{scalar} {i}" for i in range(count)) + ">")
 
-    def cast(self, x: Value, data_type: DataType) -> Value:
+    def cast(self, x: Value, data_type: DataType, later: bool = False) -> Value:
+        """A conversion by value; ``later``: one between integers is emitted where its result is needed."""
         source, to = x.type, ir_type(data_type, x.lanes)
         if source is data_type:
             return x
@@ -506,16 +603,21 @@ class Builder:
         if source.size == data_type.size:
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
-        found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
+        if later or x.affine:
+            found: Value = Lazy(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
+        else:
+            found = self.value(data_type, x.lanes, f"{op} {x.typed} to {to}")
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
         if known := x.affine:
-            jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type)
-            base = self.cast(self.retype(known.base, source), data_type)
+            jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type, later=True)
+            base = self.cast(self.retype(known.base, source), data_type, later=True)
             fits = known.tiny or data_type.size < source.size
-            needs = known.needs if fits else (*known.needs, Widening(known, x.lanes, source, data_type))
+            needs, factor = known.needs, 0
+            if not fits:
+                needs, factor = (*needs, Widening(known, x.lanes, source, data_type)), 1
             if len(needs) <= MAXIMUM_NEEDS:
-                found.affine = Affine(base, known.step, known.row, jump, known.tiny, needs)
+                found.affine = Affine(base, known.step, known.row, jump, known.tiny, needs, factor)
         return found
 
     def _odd_float(self, x: Value) -> Value:
@@ -623,6 +725,10 @@ class Builder:
             cut = packed if lanes >= 8 else self.assign(f"trunc i8 {packed} to i{lanes}")
             return self.value(MASK, lanes, f"bitcast i{lanes} {cut} to <{lanes} x i1>")
         return self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+
+    def argument(self, data_type: DataType, pointer: str, byte: int) -> Value:
+        """A scalar out of memory that does not change, loaded where it is needed."""
+        return Lazy(self, data_type, 1, lambda: f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {_INVARIANT}", 1)
 
     def store(self, x: Value, pointer: str, align: int) -> None:
         if x.type is MASK:

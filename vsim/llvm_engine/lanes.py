@@ -12,17 +12,18 @@ _RMW = {
 }  # fmt: skip
 
 
-def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, together: bool) -> str:
-    """The module of a function that goes through the active lanes, ``together`` where it can; it returns the first lane whose address is outside, or -1.
+def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, rare: bool) -> str:
+    """The module of a function that goes through the active lanes, together where it can; it returns the first lane whose address is outside, or -1.
 
     Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
-    region,) sources.
+    region,) sources. What is called ``rare``ly leaves all registers as they are.
     """
+    together = op in ("load", "store") and lanes > 1 and not rare
     ty, size = ir_type(data_type, 1), data_type.size
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
     intrinsics = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
-    out = [f"define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) #0 {{", "entry:",
+    out = [f"define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {'#3' if rare else '#0'} {{", "entry:",
            f"  %need = add i64 %more, {size}"]  # fmt: skip
     if together:
         out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
@@ -103,6 +104,57 @@ good:
   %g1 = insertvalue {result} {{ i64 -1, ptr poison }}, ptr %p, 1
   ret {result} %g1
 }}"""], declarations)
+
+
+def widened_function(name: str, source: DataType) -> str:
+    """The module of a function that computes addresses from what was widened on the way to them.
+
+    Arguments: addresses (out), address of the first of these lanes if nothing wraps around, factor, (narrow) lane 0 and distance of rows, shape: number of
+    lanes, number of the first one, lanes in a row, step within it, from bits 0, 8, 16 and 32 on.
+    """
+    narrow, extend = ir_type(source, 1), "sext" if source.is_signed else "zext"
+    return module([f"""
+define void @{name}(ptr %addresses, i64 %base, i64 %factor, {narrow} %low, {narrow} %jump, i64 %shape) #3 {{
+entry:
+  %count = and i64 %shape, 255
+  %shape1 = lshr i64 %shape, 8
+  %start = and i64 %shape1, 255
+  %shape2 = lshr i64 %shape, 16
+  %row = and i64 %shape2, 65535
+  %step = ashr i64 %shape, 32
+  %narrow_step = trunc i64 %step to {narrow}
+  %low_wide = {extend} {narrow} %low to i64
+  %jump_wide = {extend} {narrow} %jump to i64
+  %start_row = udiv i64 %start, %row
+  %start_column = urem i64 %start, %row
+  %start_down = mul i64 %start_row, %jump_wide
+  %start_along = mul i64 %start_column, %step
+  %start_sum = add i64 %start_down, %start_along
+  br label %lane
+lane:
+  %n = phi i64 [ 0, %entry ], [ %n1, %lane ]
+  %number = add i64 %start, %n
+  %r = udiv i64 %number, %row
+  %c = urem i64 %number, %row
+  %r_narrow = trunc i64 %r to {narrow}
+  %c_narrow = trunc i64 %c to {narrow}
+  %down = mul {narrow} %r_narrow, %jump
+  %along = mul {narrow} %c_narrow, %narrow_step
+  %sum0 = add {narrow} %low, %down
+  %sum = add {narrow} %sum0, %along
+  %wide = {extend} {narrow} %sum to i64
+  %from_low = sub i64 %wide, %low_wide
+  %from_start = sub i64 %from_low, %start_sum
+  %scaled = mul i64 %from_start, %factor
+  %address = add i64 %base, %scaled
+  %place = getelementptr i64, ptr %addresses, i64 %n
+  store i64 %address, ptr %place, align 8
+  %n1 = add i64 %n, 1
+  %more = icmp ult i64 %n1, %count
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}}"""], {})
 
 
 def _buffer() -> str:

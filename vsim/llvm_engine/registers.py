@@ -94,10 +94,10 @@ class Registers:
                         self._store(key, e)
 
     def carry(self, block: int, keys: Callable[[Key], bool]) -> None:
-        """Keep the values that a block leaves for the blocks that it dominates: no other block writes these keys."""
+        """Keep the values that a block leaves for the blocks that it dominates: no other block writes these keys, and some reads them."""
         for key, entries in self.entries.items():
             if keys(key):
-                self.carried[key] = block, [Entry(e.low, e.high, e.value, False) for e in entries]
+                self.carried[key] = block, [Entry(e.low, e.high, e.value.settled(), False) for e in entries]
 
     def _store(self, key: Key, e: Entry) -> None:
         if not e.stored:
