@@ -163,7 +163,7 @@ class Function:
         }
         readers: dict[Key, list[int]] = {}
         for n, use in self.uses.items():
-            for key in use.exposed:
+            for key in use.exposed | {k for k in use.merged if self.live[n] & self.bits[k]}:
                 readers.setdefault(key, []).append(n)
         self.unstored = self._as_bits(key for key, block in self.carried.items() if all(n > block and dominates(block, n) for n in readers.get(key, ())))
 
@@ -204,7 +204,8 @@ class Function:
             name = self._slot(key)
             head.append(f"  {name} = alloca [{size} x i8], align 64")
             if key in self.unwritten:
-                head.append(f"  store <{size} x i8> zeroinitializer, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
+                zeros = f"i{8 * size} 0" if size <= 8 else f"<{size} x i8> zeroinitializer"
+                head.append(f"  store {zeros}, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
         if self.layout.file_offsets:
             head.append(f"  %file = alloca [{self.layout.file_size} x i8], align 64")
             head.append(self._memset("%file", self.layout.file_size))
@@ -267,7 +268,8 @@ class Function:
         return f"%r{key[0]}{key[1]}"
 
     def _pointer(self, key: Key) -> str:
-        self.keys[key] = -(-self._size(key) // 64) * 64
+        size = self._size(key) // 8 if key[0] == "P" else self._size(key)
+        self.keys[key] = -(-size // 64) * 64 if size > 64 else 1 << (max(size, 1) - 1).bit_length()
         if self._is_shared(key):
             return self.builder.offset("%shared", SHARED_OFFSETS[key[1]])
         if key[0] == "V" and key[1] in self.layout.file_offsets:
@@ -510,6 +512,7 @@ class Function:
         for n in range(start, end):
             self.here = n
             i = self.body.instructions[n]
+            self.execution = i.args.get("exec")
             SEMANTICS[i.form.semantics](self, i)()
             if self.ended:
                 break
@@ -864,7 +867,7 @@ class Function:
         if len(set(index)) == 1:
             return self.registers.read(key, low + index[0] * data_type.size, 1, data_type)
         if index == list(range(len(index))):
-            return self.registers.read(key, low, len(index), data_type)
+            return self.registers.read(key, low, len(index), data_type, self._reading(len(index)))
         wide = self._window(key, low, index, data_type)
         whole = b.broadcast(self.registers.read(key, low, wide, data_type), wide)
         return b.shuffle(whole, index)
@@ -957,10 +960,10 @@ class Function:
         if mask is not True and mask.lanes > count:
             mask = b.shuffle(mask, list(range(count)))
         if contiguous:
-            if mask is not True:
-                old = self.registers.read(key, low, count, t)
-                value = b.select(mask, value, old)
-            self.registers.write(key, low, count, value)
+            if mask is True:
+                self.registers.write(key, low, count, value)
+            else:
+                self.registers.merge(key, low, count, value, mask)
             return
         wide = self._window(key, low, index, t)
         old = b.broadcast(self.registers.read(key, low, wide, t), wide)
@@ -1033,6 +1036,14 @@ class Function:
             found = self.running_lanes[offset, size] = self._some_lanes(offset, size)
         return found
 
+    def _reading(self, count: int) -> Value | None:
+        """The mask of the lanes for which the instruction of this moment reads ``count`` elements; None for all."""
+        execution = self.execution
+        if execution is None or execution.no_mask or execution.size != count or count == 1:
+            return None
+        running = self._running(execution.offset, count)
+        return None if running is True else running
+
     def _some_lanes(self, offset: int, size: int) -> Value:
         b, total = self.builder, self.lanes_total
         full = self._full()
@@ -1048,7 +1059,8 @@ class Function:
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Value]:
         def bits() -> Value:
             b = self.builder
-            value = self.registers.read(("P", predicate.var), execution.offset, execution.size, MASK)
+            running = self._reading(execution.size) if execution is self.execution and not predicate.mode else None
+            value = self.registers.read(("P", predicate.var), execution.offset, execution.size, MASK, running)
             if predicate.mode:
                 value = Value(b, MASK, 1, b.any(value) if predicate.mode == "any" else b.all(value))
             return ~value if predicate.inverse else value
@@ -1056,7 +1068,7 @@ class Function:
         return bits
 
     def predicate_reader(self, index: int, offset: int, count: int) -> Callable[[], Value]:
-        return lambda: self.registers.read(("P", index), offset, count, MASK)
+        return lambda: self.registers.read(("P", index), offset, count, MASK, self._reading(count))
 
     def predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Value, Any], None]:
         return lambda value, mask: self._write(("P", index), offset, list(range(count)), value, mask)

@@ -639,13 +639,20 @@ class Builder:
         return self.value(data_type, x.lanes, f"bitcast {x.typed} to {ir_type(data_type, x.lanes)}")
 
     def select(self, mask: Any, x: Value, y: Value) -> Value:
-        if mask is True:
-            return x
+        return x if mask is True else self.merge(mask, x, y).settled()
+
+    def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
+        """``select``, emitted where it is needed; ``note`` is told of that."""
         lanes = max(mask.lanes, x.lanes, y.lanes)
-        m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
         known = x._lanes_of(lanes)
-        x, y = self.broadcast(x, lanes), self.broadcast(y, lanes)
-        found = self.value(x.type, lanes, f"select {m.typed}, {x.typed}, {y.typed}")
+
+        def text() -> str:
+            if note:
+                note()
+            m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
+            return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
+
+        found = Lazy(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
         if x.type.is_integer and mask.lanes == lanes and known is not None:
             found.affine = Affine(known.base, known.step, known.row, known.jump, known.tiny, (*known.needs, mask.text))
         return found

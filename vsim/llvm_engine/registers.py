@@ -26,14 +26,26 @@ _BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
 @dataclass
+class Merge:
+    """How a value came about that was written under a mask: lanes outside the mask are those of ``old``."""
+
+    mask: Value
+    fresh: Value
+    old: Value
+
+
+@dataclass
 class Entry:
-    """A byte range with its value. A dirty one is stored at the block's end; of a carried one storage may know nothing."""
+    """A byte range with its value. A dirty one is stored at the block's end; of a carried one storage may know nothing; one that is not ``whole``
+    has lanes that are in storage only."""
 
     low: int
     high: int
     value: Value
     dirty: bool
     stored: bool = True
+    whole: bool = True
+    merge: Merge | None = None
 
     def __post_init__(self) -> None:
         self.stored = self.stored and not self.dirty
@@ -41,11 +53,12 @@ class Entry:
 
 @dataclass
 class BlockUse:
-    """What a block does to storage: read before written, written, written completely."""
+    """What a block does to storage: read before written, written, written completely, written in some lanes (so that what others read depends on it)."""
 
     exposed: set[Key] = field(default_factory=set)
     written: set[Key] = field(default_factory=set)
     killed: set[Key] = field(default_factory=set)
+    merged: set[Key] = field(default_factory=set)
 
 
 class Registers:
@@ -55,15 +68,15 @@ class Registers:
         self.b, self.pointer, self.size = builder, pointer, size
         self.entries: dict[Key, list[Entry]] = {}
         self.use = BlockUse()
-        self.live_out: Callable[[Key], bool] = _anything
+        self.live_out: Callable[[Key], bool] | None = None
         self.kept: Callable[[int], bool] = _anything
         self.carried: dict[Key, tuple[int, list[Entry]]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
 
-    def begin_block(self, live_out: Callable[[Key], bool] = _anything, kept: Callable[[int], bool] = _anything) -> BlockUse:
+    def begin_block(self, live_out: Callable[[Key], bool] | None = None, kept: Callable[[int], bool] = _anything) -> BlockUse:
         """Forget the values of the last block, but for those that were left for good by a block that counts here (``kept``).
 
-        ``live_out``: whether other blocks read a key.
+        ``live_out``: whether other blocks read a key; None while that is being learned, and nothing needs to be stored.
         """
         self.entries = {}
         self.use = BlockUse()
@@ -82,16 +95,19 @@ class Registers:
     def end_block(self) -> None:
         """Store what other blocks need. Predicates are stored whole, so that every block finds them in one form."""
         for key, entries in self.entries.items():
-            if key[0] == "P" and any(e.dirty for e in entries) and (len(entries) > 1 or entries[0].high - entries[0].low < self.size(key)):
-                self.entries[key] = [Entry(0, self.size(key), self._whole(key, entries), True)]
-        for key, entries in self.entries.items():
-            if any(e.dirty for e in entries):
-                self.use.written.add(key)
-                if sum(e.high - e.low for e in entries if e.dirty) >= self.size(key):
-                    self.use.killed.add(key)
-                if self.live_out(key) or self.always(key):
-                    for e in entries:
-                        self._store(key, e)
+            dirty = [e for e in entries if e.dirty]
+            if not dirty:
+                continue
+            self.use.written.add(key)
+            if not all(e.whole for e in dirty):
+                self.use.merged.add(key)
+            elif sum(e.high - e.low for e in dirty) >= self.size(key):
+                self.use.killed.add(key)
+            if self.live_out is not None and (self.live_out(key) or self.always(key)):
+                if key[0] == "P" and (len(entries) > 1 or entries[0].high - entries[0].low < self.size(key)):
+                    entries = self.entries[key] = [Entry(0, self.size(key), self._whole(key, entries), True)]
+                for e in entries:
+                    self._store(key, e)
 
     def carry(self, block: int, keys: Callable[[Key], bool]) -> None:
         """Keep the values that a block leaves for the blocks that it dominates: no other block writes these keys, and some reads them."""
@@ -118,12 +134,15 @@ class Registers:
 
     # -- contiguous ranges ---------------------------------------------------------------------------------
 
-    def read(self, key: Key, low: int, count: int, data_type: DataType) -> Value:
-        """``count`` consecutive elements from a byte offset on."""
+    def read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
+        """``count`` consecutive elements from a byte offset on; ``running``: a mask of as many lanes, outside of which the elements do not matter."""
         size = data_type.size
         high = low + count * size
         entries = self._known(key)
         for e in entries:
+            if running is not None and (merge := e.merge) and (e.low, e.high, merge.fresh.type.size) == (low, high, size):
+                if merge.mask.text == running.text or merge.mask.text in running.inside:
+                    return self.b.bitcast(merge.fresh, data_type) if merge.fresh.type is not data_type else merge.fresh
             if e.low <= low and e.high >= high:
                 found = self._part(e, low, count, data_type)
                 if found is not None:
@@ -203,6 +222,36 @@ class Registers:
                 parts[-2:] = [self.b.concat(parts[-2:])]
         return parts[0] if len(parts) == 1 else None
 
+    def merge(self, key: Key, low: int, count: int, value: Value, mask: Value) -> None:
+        """Consecutive elements of the lanes for which a mask holds. The others are put to them where that is needed."""
+        old, whole, note = self._before(key, low, count, value.type, mask)
+        value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
+        self.write(key, low, count, self.b.merge(mask, value, old, note))
+        entry = self.entries[key][-1]
+        entry.whole, entry.merge = whole, Merge(mask, value, old)
+
+    def _before(self, key: Key, low: int, count: int, data_type: DataType, mask: Value) -> tuple[Value, bool, Callable[[], None] | None]:
+        """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to tell when they are needed."""
+        b, high = self.b, low + count * data_type.size
+        use = self.use
+
+        def note() -> None:
+            use.exposed.add(key)
+
+        touching = [e for e in self._known(key) if e.low < high and e.high > low]
+        if not touching:
+            if key[0] == "P":
+                stored = b.shuffle(b.load(MASK, self.size(key), self.pointer(key), 64), list(range(low, high)))
+            else:
+                stored = b.load(data_type, count, b.offset(self.pointer(key), low), _align(low))
+            return stored, False, note
+        (only,) = touching if len(touching) == 1 else (None,)
+        if only and (merge := only.merge) and (only.low, only.high, merge.old.type) == (low, high, data_type) and merge.mask.text == mask.text:
+            return merge.old, only.whole, None if only.whole else note
+        if only and only.low <= low and only.high >= high and (found := self._part(only, low, count, data_type)) is not None:
+            return found, only.whole, None
+        return self.read(key, low, count, data_type), True, None
+
     def write(self, key: Key, low: int, count: int, value: Value) -> None:
         """Consecutive elements; a scalar value stands for all of them."""
         high = low + count * value.type.size
@@ -230,7 +279,7 @@ class Registers:
             count = (end - start) // size
             part = self._part(e, start, count, e.value.type)
             assert part is not None
-            pieces.append(Entry(start, end, part, e.dirty))
+            pieces.append(Entry(start, end, part, e.dirty, whole=e.whole))
         return pieces
 
 
