@@ -70,6 +70,7 @@ class Function:
         self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.here = 0
         self.live: dict[int, int] | None = None
+        self.extents: dict[Key, int] = {}
         self.unwritten: set[Key] = set()
         """Storage that is read before it is written: it begins with zeros."""
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
@@ -84,6 +85,7 @@ class Function:
             helpers = dict(self.unit.helpers)
             self._emit()
             self.unit.helpers = helpers
+            self.extents = {key: self._rounded(key, high) for key, high in self.registers.extents.items() if not self.registers.always(key)}
             self.live = self._liveness()
             self._find_carried()
         self._emit()
@@ -127,7 +129,7 @@ class Function:
             for key in use.written:
                 self.writers.setdefault(key, set()).add(n)
         exposed = {n: self._as_bits(use.exposed) for n, use in self.uses.items()}
-        killed = {n: self._as_bits(use.killed) for n, use in self.uses.items()}
+        killed = {n: self._as_bits(key for key, covered in use.covered.items() if covered >= self._size(key)) for n, use in self.uses.items()}
         joins = set(self.flow.joins)
         live_in, live_out = dict.fromkeys(blocks, 0), dict.fromkeys(blocks, 0)
         changed = True
@@ -250,19 +252,21 @@ class Function:
         return self.shares and key[0] == "V" and key[1] < FIRST_VARIABLE
 
     def _size(self, key: Key) -> int:
+        """Bytes of storage, of predicates lanes: as many as the code touches, when that is known."""
+        if (known := self.extents.get(key)) is not None:
+            return known
         kind, number = key
         if kind == "P":
-            lanes = 8
-            while lanes < self.body.predicates[number - 1].elements:
-                lanes *= 2
-            return max(lanes, self._predicate_lanes)
+            return self._rounded(key, max(self.body.predicates[number - 1].elements, 32))
         if kind == "A":
             return 4 * max(self.body.addresses[number].elements, 1)
         if kind == "S":
             return 4
         return _SHARED_SIZES[number] if number < FIRST_VARIABLE else self.layout.sizes[number]
 
-    _predicate_lanes = 32
+    def _rounded(self, key: Key, high: int) -> int:
+        """A size to which accesses of that extent fit: of predicates a number of lanes that LLVM has integers for."""
+        return max(8, 1 << (high - 1).bit_length()) if key[0] == "P" else high
 
     def _slot(self, key: Key) -> str:
         return f"%r{key[0]}{key[1]}"

@@ -53,11 +53,12 @@ class Entry:
 
 @dataclass
 class BlockUse:
-    """What a block does to storage: read before written, written, written completely, written in some lanes (so that what others read depends on it)."""
+    """What a block does to storage: read before written, written, how many bytes of it for all lanes, written in some lanes (so that what others read
+    depends on what was there)."""
 
     exposed: set[Key] = field(default_factory=set)
     written: set[Key] = field(default_factory=set)
-    killed: set[Key] = field(default_factory=set)
+    covered: dict[Key, int] = field(default_factory=dict)
     merged: set[Key] = field(default_factory=set)
 
 
@@ -72,6 +73,8 @@ class Registers:
         self.kept: Callable[[int], bool] = _anything
         self.carried: dict[Key, tuple[int, list[Entry]]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
+        self.extents: dict[Key, int] = {}
+        """How far the accesses to each key go."""
 
     def begin_block(self, live_out: Callable[[Key], bool] | None = None, kept: Callable[[int], bool] = _anything) -> BlockUse:
         """Forget the values of the last block, but for those that were left for good by a block that counts here (``kept``).
@@ -99,10 +102,9 @@ class Registers:
             if not dirty:
                 continue
             self.use.written.add(key)
+            self.use.covered[key] = sum(e.high - e.low for e in dirty if e.whole)
             if not all(e.whole for e in dirty):
                 self.use.merged.add(key)
-            elif sum(e.high - e.low for e in dirty) >= self.size(key):
-                self.use.killed.add(key)
             if self.live_out is not None and (self.live_out(key) or self.always(key)):
                 if key[0] == "P" and (len(entries) > 1 or entries[0].high - entries[0].low < self.size(key)):
                     entries = self.entries[key] = [Entry(0, self.size(key), self._whole(key, entries), True)]
@@ -137,7 +139,7 @@ class Registers:
     def read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
         """``count`` consecutive elements from a byte offset on; ``running``: a mask of as many lanes, outside of which the elements do not matter."""
         size = data_type.size
-        high = low + count * size
+        high = self._reach(key, low + count * size)
         entries = self._known(key)
         for e in entries:
             if running is not None and (merge := e.merge) and (e.low, e.high, merge.fresh.type.size) == (low, high, size):
@@ -252,9 +254,14 @@ class Registers:
             return found, only.whole, None
         return self.read(key, low, count, data_type), True, None
 
+    def _reach(self, key: Key, high: int) -> int:
+        if high > self.extents.get(key, 0):
+            self.extents[key] = high
+        return high
+
     def write(self, key: Key, low: int, count: int, value: Value) -> None:
         """Consecutive elements; a scalar value stands for all of them."""
-        high = low + count * value.type.size
+        high = self._reach(key, low + count * value.type.size)
         entries = self._known(key)
         kept = []
         for e in entries:
