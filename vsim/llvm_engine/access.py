@@ -126,8 +126,9 @@ class Access:
         ``lane`` gives the one at the address; those behind it follow in steps of so many bytes.
         """
         outside, pointer = self._locate(place, address, count)
-        self.fault(outside, place, lambda: (lane(), step, address))
-        return pointer
+        if f"inside {outside}" not in self.b.known:
+            self.fault(outside, place, lambda: (lane(), step, address))
+        return self.b.remember(f"inside {outside}", pointer)
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
@@ -285,8 +286,12 @@ class Access:
         b = self.b
         outside, pointer = self._locate(place, self._address(place, low), lanes * size)
         if vector is None:
-            self.fault(outside, place, lambda: ("0", size, self._address(place, low)))
-            return pointer
+            if f"inside {outside}" not in b.known:
+                self.fault(outside, place, lambda: ("0", size, self._address(place, low)))
+            return b.remember(f"inside {outside}", pointer)
+        again = f"inside {outside} {vector.text}"
+        if again in b.known:
+            return b.known[again]
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()
         b.emit(f"br i1 {outside}, label %{edge}, label %{way}, !prof !1")
         b.label(edge, before)
@@ -301,7 +306,7 @@ class Access:
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, size, b.assign(f"ptrtoint ptr {moved} to i64")))
         end = b.end_block(way)
         b.label(way, before)
-        return b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]")
+        return b.remember(again, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
 
     def _elements(self, pointer: str, data_type: DataType, count: int) -> list[Value]:
         """Consecutive elements, the same for all lanes."""

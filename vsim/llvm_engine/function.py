@@ -997,11 +997,11 @@ class Function:
             raise Unsupported("a message outside its variable")
         return ("V", root), low
 
-    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Value]:
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Callable[[], Value]:
         if op.var == 0:
             return lambda: self.builder.const(0, data_type)
         key, low = self._raw_place(op, offset, count * data_type.size)
-        return lambda: self.registers.read(key, low, count, data_type)
+        return lambda: self.registers.read(key, low, count, data_type, self._reading(count) if by_lane else None)
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[Value, Any], None]:
         if op.var == 0:

@@ -434,10 +434,7 @@ class Builder:
             return twin
         name = self.name()
         self.lines.append(f"  {name} = {text}")
-        if pure:
-            self.known[text] = name
-            self.order.append(text)
-        return name
+        return self.remember(text, name) if pure else name
 
     def once(self, text: str) -> str:
         """A pure instruction over what holds for the whole run of the function, emitted at its beginning; its name."""
@@ -451,6 +448,13 @@ class Builder:
         """A field that does not change while the function runs, of a structure that it is given."""
         pointer = self.once(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
         return self.once(f"load {ir}, ptr {pointer}, align 8, {_INVARIANT}")
+
+    def remember(self, what: str, name: str) -> str:
+        """Keep something that was found here, for :attr:`known`, where this place dominates."""
+        if what not in self.known:
+            self.known[what] = name
+            self.order.append(what)
+        return name
 
     def mark(self) -> int:
         """This place, for :meth:`label`."""

@@ -341,7 +341,7 @@ class NumpyMachine:
             return write_indirect
         raise self.cannot(f"an operand of class {type(op).__name__} cannot be written here")
 
-    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Callable[[], Array]:
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Callable[[], Array]:
         dtype = DTYPES[data_type]
         if op.var == 0:
             zero = self.algebra.const(0, data_type)

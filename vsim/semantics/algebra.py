@@ -127,8 +127,8 @@ class Machine(Protocol):
     def writer(self, op: VectorOperand, count: int) -> Write:
         """Stores lanes that have the operand's type under a mask."""
 
-    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType) -> Read:
-        """``count`` consecutive elements at a byte offset into a raw operand."""
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
+        """``count`` consecutive elements at a byte offset into a raw operand; ``by_lane``: each matters to the lane of its number alone, if that executes."""
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write: ...
 

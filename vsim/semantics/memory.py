@@ -41,7 +41,7 @@ def _payload(m: Machine, raw: Raw, count: int, memory: DataType, register: DataT
     step = stride(m, count, register.size)
     reads, writes = [], []
     for k in range(parts):
-        read, write = m.raw_reader(raw, k * step, count, register), m.raw_writer(raw, k * step, count, register)
+        read, write = m.raw_reader(raw, k * step, count, register, by_lane=True), m.raw_writer(raw, k * step, count, register)
         reads.append(_read_as(m, read, memory, register))
         writes.append(write if memory is register else partial(_write_as, m, write, register))
     return reads, writes
@@ -97,7 +97,7 @@ def _surface_address(m: Machine, instruction: Instruction, scale: int = 1) -> Re
     args, a = instruction.args, m.algebra
     count = args["exec"].size
     base = source(m, args["global_offset"], 1, types.UD) if "global_offset" in args else None
-    offsets = m.raw_reader(args["offsets"], 0, count, types.UD)
+    offsets = m.raw_reader(args["offsets"], 0, count, types.UD, by_lane=True)
     if isinstance(args.get("global_offset"), Immediate) and not args["global_offset"].bits:
         return lambda: a.cast(offsets(), UQ)
     assert base
@@ -127,7 +127,7 @@ def gather_scaled(m: Machine, instruction: Instruction) -> Step:
 def qw_gather(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     store = "src" in args
-    offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD)
+    offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD, by_lane=True)
     parts = [8 * k for k in range(_COUNT_OF[args["num_blocks"]])]
     return _transfer(m, instruction, lambda: m.surface(args["surface"]), lambda: a.cast(offsets(), UQ), parts, args["src" if store else "dst"], UQ, UQ,
                      mask_of(m, instruction), store=store)  # fmt: skip
@@ -197,7 +197,7 @@ def svm_gather(m: Machine, instruction: Instruction) -> Step:
     """Bytes: num_blocks of them in each lane's dword. Dwords and qwords: num_blocks parts."""
     args = instruction.args
     store = "src" in args
-    address = m.raw_reader(args["addresses"], 0, args["exec"].size, UQ)
+    address = m.raw_reader(args["addresses"], 0, args["exec"].size, UQ, by_lane=True)
     blocks = _COUNT_OF[args["num_blocks"]]
     size = (1, 4, 8)[args["block_type"]]
     if size == 1 and blocks <= 4:
@@ -214,7 +214,7 @@ def svm_gather(m: Machine, instruction: Instruction) -> Step:
 def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
     args, _a = instruction.args, m.algebra
     store = "src" in args
-    base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, UQ)
+    base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, UQ, by_lane=True)
     parts = [4 * c for c in channels(args["channel_mask"])]
     return _transfer(m, instruction, m.flat, lambda: base() + offsets(), parts, args["src" if store else "dst"], types.UD, types.UD,
                      mask_of(m, instruction), store=store)  # fmt: skip
@@ -240,7 +240,7 @@ def _atomic(
     """Old value to dst, the first of ``raws``; operands from the others."""
     a, count = m.algebra, instruction.args["exec"].size
     dst, *operands = raws
-    reads = [_read_as(m, m.raw_reader(raw, 0, count, register), memory, register) for raw in operands[: ATOMIC_SOURCES.get(op, 1)]]
+    reads = [_read_as(m, m.raw_reader(raw, 0, count, register, by_lane=True), memory, register) for raw in operands[: ATOMIC_SOURCES.get(op, 1)]]
     write = m.raw_writer(dst, 0, count, register)
     mask = mask_of(m, instruction)
     wanted = dst.var != 0
@@ -262,13 +262,13 @@ def _data_port_atomic(m: Machine, instruction: Instruction, space: Callable[[], 
 
 @semantics("svm_atomic", within=ANY_ORDER)
 def svm_atomic(m: Machine, instruction: Instruction) -> Step:
-    return _data_port_atomic(m, instruction, m.flat, m.raw_reader(instruction.args["addresses"], 0, instruction.args["exec"].size, UQ))
+    return _data_port_atomic(m, instruction, m.flat, m.raw_reader(instruction.args["addresses"], 0, instruction.args["exec"].size, UQ, by_lane=True))
 
 
 @semantics("dword_atomic", within=ANY_ORDER)
 def dword_atomic(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
-    offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD)
+    offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD, by_lane=True)
     return _data_port_atomic(m, instruction, lambda: m.surface(args["surface"]), lambda: a.cast(offsets(), UQ))
 
 
@@ -280,9 +280,9 @@ def urb_write(m: Machine, instruction: Instruction) -> Step:
     """Output k of a lane goes to dword k behind its handle and offsets, if its channel mask (bits 16 and up) has it."""
     args, a = instruction.args, m.algebra
     count, step_bytes = args["exec"].size, stride(m, args["exec"].size, 4)
-    handle, offset = (m.raw_reader(args[n], 0, count, types.UD) for n in ("handle", "per_slot_offset"))
-    enabled = m.raw_reader(args["channel_mask"], 0, count, types.UD) if args["channel_mask"].var else None
-    values = [m.raw_reader(args["data"], k * step_bytes, count, types.UD) for k in range(args["num_out"])]
+    handle, offset = (m.raw_reader(args[n], 0, count, types.UD, by_lane=True) for n in ("handle", "per_slot_offset"))
+    enabled = m.raw_reader(args["channel_mask"], 0, count, types.UD, by_lane=True) if args["channel_mask"].var else None
+    values = [m.raw_reader(args["data"], k * step_bytes, count, types.UD, by_lane=True) for k in range(args["num_out"])]
     mask = mask_of(m, instruction)
 
     def step() -> None:
@@ -324,7 +324,7 @@ def lsc_address(m: Machine, instruction: Instruction, count: int | None = None) 
     """scale * address + offset, in the width of the address; of ``count`` lanes, else of all."""
     args, a = instruction.args, m.algebra
     t = {1: UW, 2: types.UD, 3: UQ}[args["addr_size"]]
-    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t)
+    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=count is None)
     scale, offset = args["imm_scale"], args["imm_offset"]
     wide = types.UD if t is UW else t
 
@@ -373,7 +373,7 @@ def _high_half(m: Machine, instruction: Instruction, space: Callable[[], Space],
     """d16u32h: the word is the high half of the dword; a load clears the low half."""
     a, count = m.algebra, instruction.args["exec"].size
     mask, shift = mask_of(m, instruction), a.const(16, types.UD)
-    read, write = m.raw_reader(raw, 0, count, types.UD), m.raw_writer(raw, 0, count, types.UD)
+    read, write = m.raw_reader(raw, 0, count, types.UD, by_lane=True), m.raw_writer(raw, 0, count, types.UD)
 
     def load_step() -> None:
         lanes = mask()
