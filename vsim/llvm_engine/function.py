@@ -87,7 +87,7 @@ class Function:
             self.unit.helpers = helpers
             self.extents = {key: self._rounded(key, high) for key, high in self.registers.extents.items() if not self.registers.always(key)}
             self.live = self._liveness()
-            self._find_carried()
+            self._find_carried(self.live)
         self._emit()
         if self.straight:
             self.unwritten = self.uses[-1].exposed
@@ -157,7 +157,7 @@ class Function:
         """First instruction of each block and of what follows it."""
         return list(pairwise([*self.flow.starts, len(self.body.instructions)]))
 
-    def _find_carried(self) -> None:
+    def _find_carried(self, live: dict[int, int]) -> None:
         """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
         dominates = self.dominates = Dominators(self._edges(), -1).dominates
         self.carried = {
@@ -165,7 +165,7 @@ class Function:
         }
         readers: dict[Key, list[int]] = {}
         for n, use in self.uses.items():
-            for key in use.exposed | {k for k in use.merged if self.live[n] & self.bits[k]}:
+            for key in use.exposed | {k for k in use.merged if live[n] & self.bits[k]}:
                 readers.setdefault(key, []).append(n)
         self.unstored = self._as_bits(key for key, block in self.carried.items() if all(n > block and dominates(block, n) for n in readers.get(key, ())))
 
@@ -468,7 +468,9 @@ class Function:
         ends = [end for _, end in self.faults]
         record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
         record.insert(1, f"i64 {self.unit.numbers[id(self.body)]}")
-        identity = [b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8") for n in range(4)] if not self.is_kernel else _IDENTITY
+        identity = (
+            [b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8") for n in range(4)] if not self.is_kernel else _IDENTITY
+        )
         b.emit(f"call void @record_fault(ptr %ctx, {', '.join([*record, *(f'i64 {i}' for i in identity)])})")
         b.emit("br label %exit")
 

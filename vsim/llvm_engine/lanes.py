@@ -69,7 +69,9 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
     arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
     result = "{ i64, ptr }"
     place = _buffer() if flat else "%off = or i64 %a, 0"
-    return module([f"""
+    return module(
+        [
+            f"""
 define {result} @{name}({arguments}, {index} %base, i64 %bits) #3 {{
   %nobody = icmp eq i64 %bits, 0
   br i1 %nobody, label %empty, label %some
@@ -103,7 +105,10 @@ good:
   %p = getelementptr i8, ptr %region, i64 %lane0
   %g1 = insertvalue {result} {{ i64 -1, ptr poison }}, ptr %p, 1
   ret {result} %g1
-}}"""], declarations)
+}}"""
+        ],
+        declarations,
+    )
 
 
 def widened_function(name: str, source: DataType) -> str:
@@ -113,7 +118,9 @@ def widened_function(name: str, source: DataType) -> str:
     lanes, number of the first one, lanes in a row, step within it, from bits 0, 8, 16 and 32 on.
     """
     narrow, extend = ir_type(source, 1), "sext" if source.is_signed else "zext"
-    return module([f"""
+    return module(
+        [
+            f"""
 define void @{name}(ptr %addresses, i64 %base, i64 %factor, {narrow} %low, {narrow} %jump, i64 %shape) #3 {{
 entry:
   %count = and i64 %shape, 255
@@ -154,7 +161,10 @@ lane:
   br i1 %more, label %lane, label %done
 done:
   ret void
-}}"""], {})
+}}"""
+        ],
+        {},
+    )
 
 
 def _buffer() -> str:
@@ -207,12 +217,12 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int
     pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
     if op == "load":
         name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics[name] = (f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})")
+        intrinsics[name] = f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})"
         out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
                 f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
     else:
         name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics[name] = (f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})")
+        intrinsics[name] = f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})"
         out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
     return [*out, "  ret i64 -1"]
 

@@ -33,6 +33,10 @@ class Merge:
     fresh: Value
     old: Value
 
+    def holds_for(self, running: Value) -> bool:
+        """Whether all lanes of a mask are fresh."""
+        return self.mask.text == running.text or self.mask.text in running.inside
+
 
 @dataclass
 class Entry:
@@ -142,9 +146,8 @@ class Registers:
         high = self._reach(key, low + count * size)
         entries = self._known(key)
         for e in entries:
-            if running is not None and (merge := e.merge) and (e.low, e.high, merge.fresh.type.size) == (low, high, size):
-                if merge.mask.text == running.text or merge.mask.text in running.inside:
-                    return self.b.bitcast(merge.fresh, data_type) if merge.fresh.type is not data_type else merge.fresh
+            if running is not None and (merge := e.merge) and (e.low, e.high, merge.fresh.type.size) == (low, high, size) and merge.holds_for(running):
+                return self.b.bitcast(merge.fresh, data_type) if merge.fresh.type is not data_type else merge.fresh
             if e.low <= low and e.high >= high:
                 found = self._part(e, low, count, data_type)
                 if found is not None:
