@@ -42,10 +42,10 @@ class Shape:
 
 
 Emit = Callable[[], list[Value]]
-Where = Callable[[], tuple[str, int, str]]
+Where = Callable[[], tuple[str, int, int, str]]
 Fault = Callable[[str, int, str, str, Where], None]
-"""Called with (condition, kind, number, size, where): leaves the function if the condition holds. ``where`` emits, off the way, lane, step
-to the next lane's address and address."""
+"""Called with (condition, kind, number, size, where): leaves the function if the condition holds. ``where`` emits, off the way, lane, step to the
+next lane's address, bytes of each lane and address."""
 
 
 def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
@@ -84,9 +84,9 @@ class Access:
         """Leave the function if the condition holds; lanes are counted from the part of the access that is being emitted."""
         first = self._first_lane
 
-        def counted() -> tuple[str, int, str]:
-            lane, step, address = where()
-            return (self.b.assign(f"add i64 {lane}, {first}") if first else lane), step, address
+        def counted() -> tuple[str, int, int, str]:
+            lane, step, count, address = where()
+            return (self.b.assign(f"add i64 {lane}, {first}") if first else lane), step, count, address
 
         self._leave(condition, place.kind, place.number, place.size or "0", counted)
 
@@ -120,14 +120,14 @@ class Access:
         limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
         return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
-    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str], step: int = 0) -> str:
+    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str]) -> str:
         """Host pointer of ``address``; ``count`` bytes from there on are inside, or the function is left.
 
-        ``lane`` gives the one at the address; those behind it follow in steps of so many bytes.
+        ``lane`` gives the one at the address.
         """
         outside, pointer = self._locate(place, address, count)
         if f"inside {outside}" not in self.b.known:
-            self.fault(outside, place, lambda: (lane(), step, address))
+            self.fault(outside, place, lambda: (lane(), 0, count, address))
         return self.b.remember(f"inside {outside}", pointer)
 
     # -- lanes ---------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Access:
         outside, pointer = self._locate(place, self._address(place, low), lanes * size)
         if vector is None:
             if f"inside {outside}" not in b.known:
-                self.fault(outside, place, lambda: ("0", size, self._address(place, low)))
+                self.fault(outside, place, lambda: ("0", size, size, self._address(place, low)))
             return b.remember(f"inside {outside}", pointer)
         again = f"inside {outside} {vector.text}"
         if again in b.known:
@@ -296,14 +296,16 @@ class Access:
         b.emit(f"br i1 {outside}, label %{edge}, label %{way}, !prof !1")
         b.label(edge, before)
         index = ir_type(low.type, 1)
-        arguments, types_of = (f"ptr {self.context}", "ptr") if place.pointer is None else (f"ptr {place.pointer}, i64 {place.size}", "ptr, i64")
-        name = f"row_{'flat' if place.pointer is None else f'region_{place.address_mask or -1}'}_{index}_{size}"
+        arguments, types_of, name = f"ptr {self.context}", "ptr", f"row_flat_{index}_{size}"
+        if place.pointer is not None:
+            arguments, types_of = f"ptr {place.pointer}, i64 {place.size}", "ptr, i64"
+            name = f"row_region_{index}_{size}" + (f"_{place.address_mask:x}" if place.address_mask else "")
         if name not in self.helpers:
             self.helpers[name] = row_function(name, place.pointer is None, index, size, place.address_mask)
         b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
         found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {self._bits(vector, lanes)}) #3")
         bad, moved = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"), b.assign(f"extractvalue {{ i64, ptr }} {found}, 1")
-        self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, size, b.assign(f"ptrtoint ptr {moved} to i64")))
+        self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, 0, size, b.assign(f"ptrtoint ptr {moved} to i64")))
         end = b.end_block(way)
         b.label(way, before)
         return b.remember(again, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
@@ -437,9 +439,9 @@ class Access:
         """
         b = self.b
         flat = place.pointer is None
-        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{ir_type(data_type, 1)}_{lanes}_{len(sources)}{'_rare' if rare else ''}"
+        name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{data_type.size}_{lanes}_{len(sources)}{'_rare' if rare else ''}"
         if name not in self.helpers:
-            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type, lanes, len(sources), rare)
+            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type.size, lanes, len(sources), rare)
         b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *(["ptr, i64"] if not flat else []), *["ptr"] * len(sources)]))
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
@@ -458,9 +460,9 @@ class Access:
             f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #3' if rare else ''}"
         )
 
-        def where() -> tuple[str, int, str]:
+        def where() -> tuple[str, int, int, str]:
             place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
-            return bad, 0, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
+            return bad, 0, data_type.size + more, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
 
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, where)
         return result

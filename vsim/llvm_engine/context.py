@@ -9,8 +9,9 @@ LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 CONTEXT_SIZE = 320
 
-FAULT_FIELDS = ("kind", "body", "instruction", "lane", "step", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
-"""``lane`` is that of the first element; lanes that follow each other have addresses ``step`` bytes apart, others 0."""
+FAULT_FIELDS = ("kind", "body", "instruction", "lane", "step", "bytes", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+"""Of an access the first lane, how far apart the addresses of lanes are that follow each other (else 0), the bytes of each lane, the first address;
+of the memory its number and size; who did it."""
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
 

@@ -340,7 +340,7 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
         return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
     if kind == cx.IMAGE:
         return SimulationError(Diagnostic("S030", f"surface {record['number']} is used as an image, but is none,{tail}", span))
-    return SimulationError(Diagnostic("S030", f"access {_memory_text(bound, kind, record)}{tail}", span))
+    return SimulationError(Diagnostic("S030", f"access of {record['bytes']} bytes outside {_memory_text(bound, kind, record)}{tail}", span))
 
 
 def _find_lane(bound: Bound, kind: int, record: dict[str, int]) -> None:
@@ -360,14 +360,14 @@ def _memory_text(bound: Bound, kind: int, record: dict[str, int]) -> str:
         at &= (1 << 64) - 1
         buffer = bound.memory.slots.get(at >> 32)
         if buffer is None:
-            return f"outside address {at:#x}, where there is no buffer,"
-        return f"outside '{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+            return f"address {at:#x}, where there is no buffer,"
+        return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if kind == cx.SURFACE:
         surface = bound.surfaces.get(record["number"])
         name = surface.name if isinstance(surface, Buffer) else f"surface {record['number']}"
-        return f"outside '{name}', which has {size} bytes, at offset {at}"
+        return f"'{name}', which has {size} bytes, at offset {at}"
     name = "local memory" if kind == cx.LOCAL else "scratch memory"
-    return f"outside '{name}', which has {size} bytes, at offset {at}"
+    return f"'{name}', which has {size} bytes, at offset {at}"
 
 
 __all__ = ["Code", "State", "Unsupported", "run"]

@@ -454,8 +454,8 @@ class Function:
         b.emit(f"br i1 {condition}, label %{bad}, label %{good}, !prof !1")
         b.lines = self.cold
         b.label(bad, before)
-        lane, step, address = where()
-        self.faults.append(((str(kind), str(self.here), lane, str(step), address, number, size), b.end_block("faults")))
+        lane, step, count, address = where()
+        self.faults.append(((str(kind), str(self.here), lane, str(step), str(count), address, number, size), b.end_block("faults")))
         b.lines = way
         b.label(good, before)
 
@@ -767,7 +767,7 @@ class Function:
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
         b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
-        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", 0, deeper))
+        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
         self.saved_depth = depth
 
     def _after_call(self) -> None:
@@ -808,7 +808,7 @@ class Function:
                 self._call(self.unit.function(f), mask)
                 b.emit(f"br label %{done}")
             b.label(wild)
-            self._fault("true", cx.CALL, "0", "0", lambda: ("0", 0, b.assign(f"zext i32 {value.text} to i64")))
+            self._fault("true", cx.CALL, "0", "0", lambda: ("0", 0, 0, b.assign(f"zext i32 {value.text} to i64")))
             b.emit(f"br label %{done}")
             b.label(done)
             self._after_call()

@@ -96,7 +96,7 @@ class Images:
             if not tests:
                 raise Unsupported("a surface in a launch without images")
             known: Value = reduce(lambda x, y: x | y, tests.values())
-            self.fault((~known).text, cx.IMAGE, b.cast(number, types.UQ).text, "0", lambda: ("0", 0, "0"))
+            self.fault((~known).text, cx.IMAGE, b.cast(number, types.UQ).text, "0", lambda: ("0", 0, 0, "0"))
             default, _ = tests.popitem()
         return self._branches(list(tests.items()), default, act)
 

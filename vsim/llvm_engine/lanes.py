@@ -12,14 +12,15 @@ _RMW = {
 }  # fmt: skip
 
 
-def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataType, lanes: int, sources: int, rare: bool) -> str:
-    """The module of a function that goes through the active lanes, together where it can; it returns the first lane whose address is outside, or -1.
+def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
+    """The module of a function that goes through the active lanes of an access to elements of ``size`` bytes, together where it can; it returns the first
+    lane whose address is outside, or -1.
 
     Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
     region,) sources. What is called ``rare``ly leaves all registers as they are.
     """
     together = op in ("load", "store") and lanes > 1 and not rare
-    ty, size = ir_type(data_type, 1), data_type.size
+    ty = f"i{8 * size}"
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
     intrinsics = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
@@ -29,11 +30,17 @@ def lane_function(name: str, op: str, flat: bool, index: str, data_type: DataTyp
         out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
         out.append("slow:")
     entry = "slow" if together else "entry"
-    for lane_start in range(0, lanes * size, 64):
-        if op != "store" and lane_start < lanes * size:
-            width = min(64, lanes * size - lane_start)
-            out.append(f"  %z{lane_start} = getelementptr i8, ptr %results, i64 {lane_start}")
-            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{lane_start}, align {width if width & (width - 1) == 0 else 1}")
+    if op != "store" and rare:
+        # One by one: vector instructions would end with the upper halves of all vector registers cleared.
+        entry = "cleared"
+        out += ["  br label %clear", "clear:", "  %zn = phi i64 [ 0, %entry ], [ %zn1, %clear ]", f"  %zp = getelementptr {ty}, ptr %results, i64 %zn",
+                f"  store {ty} 0, ptr %zp", "  %zn1 = add i64 %zn, 1", f"  %zmore = icmp ult i64 %zn1, {lanes}",
+                "  br i1 %zmore, label %clear, label %cleared", "cleared:"]  # fmt: skip
+    elif op != "store":
+        for start in range(0, lanes * size, 64):
+            width = min(64, lanes * size - start)
+            out.append(f"  %z{start} = getelementptr i8, ptr %results, i64 {start}")
+            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{start}, align {width if width & (width - 1) == 0 else 1}")
     if flat:
         out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
                 f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
@@ -63,7 +70,7 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
     """The module of a function for lanes whose elements of ``size`` bytes follow each other: where lane 0's is or would be, if the active lanes are inside.
 
     Arguments: context (or pointer and size of a region, whose addresses have a mask), address of lane 0, active lanes as bits. Returns -1 and the host
-    pointer; or the first active lane and its address, if not all active lanes are inside. It leaves all other registers as they are.
+    pointer; or the first active lane that is outside and its address. It leaves all other registers as they are.
     """
     declarations = {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))}
     arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
@@ -96,8 +103,17 @@ some:
   %out = or i1 %beyond, %short
   br i1 %out, label %bad, label %good
 bad:
-  %address = inttoptr i64 %a to ptr
-  %b0 = insertvalue {result} poison, i64 %first, 0
+  %whole = udiv i64 %room, {size}
+  %inside = select i1 %beyond, i64 0, i64 %whole
+  %from = add i64 %first, %inside
+  %ahead = shl i64 -1, %from
+  %others = and i64 %bits, %ahead
+  %lane = call i64 @llvm.cttz.i64(i64 %others, i1 false)
+  %further = sub i64 %lane, %first
+  %further_bytes = mul i64 %further, {size}
+  %there = add i64 %a, %further_bytes
+  %address = inttoptr i64 %there to ptr
+  %b0 = insertvalue {result} poison, i64 %lane, 0
   %b1 = insertvalue {result} %b0, ptr %address, 1
   ret {result} %b1
 good:

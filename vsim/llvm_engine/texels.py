@@ -60,7 +60,7 @@ class Texels(Access):
         lanes = max(address.lanes, mask.lanes)
         return self._rows(b.broadcast(address, lanes), b.broadcast(mask, lanes), self.row or lanes)
 
-    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str], step: int = 0) -> str:
+    def resolve(self, place: Place, address: str, count: int, lane: Callable[[], str]) -> str:
         return self.b.assign(f"getelementptr i8, ptr {place.pointer}, i64 {address}")
 
     def _row(self, place: Place, low: Value, size: int, lanes: int, vector: Value | None) -> str:

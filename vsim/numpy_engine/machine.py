@@ -526,7 +526,7 @@ class NumpyMachine:
 
     def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction | None) -> mem.Access:
         def fault(row: int, lane: int, name: str, offset: int, limit: int) -> Exception:
-            what = f"'{name}', which has {limit} bytes, at offset {offset}" if name else f"address {offset:#x}, where there is no buffer"
+            what = f"'{name}', which has {limit} bytes, at offset {offset}" if name else f"address {offset:#x}, where there is no buffer,"
             return self.fault_at(row, lane, f"access of {size} bytes outside {what}", instruction)
 
         return mem.Access(space, address, mask, size, fault)

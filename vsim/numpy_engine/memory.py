@@ -100,22 +100,30 @@ class Access:
         return out
 
     def check(self, offsets: Array, size: int, name: str, chosen: Array | None = None) -> Array:
-        """Offsets as signed integers, all inside.
-
-        Raises:
-            SimulationError: one is not.
-        """
+        """Offsets as signed integers; the first one that is not inside is a problem."""
         limit = size - self.size
         signed = offsets.astype(np.int64, copy=False)
         bad = (signed < 0) | (signed > limit)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             position = first if chosen is None else int(np.flatnonzero(chosen)[first])
-            raise self.fault(*self.lane(position), name, int(signed[first]), size)
+            self.problems.append((position, name, int(signed[first]), size))
         return signed
 
     def parts(self) -> list[tuple[Bytes, Array, Array | None]]:
-        """Bytes of a buffer, checked offsets, and which of the active lanes they are for (None for all)."""
+        """Bytes of a buffer, checked offsets, and which of the active lanes they are for (None for all).
+
+        Raises:
+            SimulationError: a lane is outside; the first one is told.
+        """
+        self.problems: list[tuple[int, str, int, int]] = []
+        found = self._parts()
+        if self.problems:
+            position, name, offset, size = min(self.problems)
+            raise self.fault(*self.lane(position), name, offset, size)
+        return found
+
+    def _parts(self) -> list[tuple[Bytes, Array, Array | None]]:
         if not self.address.size:
             return []
         space = self.space
@@ -130,9 +138,10 @@ class Access:
             for key in keys:
                 chosen = None if len(keys) == 1 else numbers == key
                 buffer = space.table.get(key)
-                if not isinstance(buffer, Buffer):
-                    raise self.fault(*self.lane(0), f"surface {key}", int(self.address[0]), 0)
                 part = self.address if chosen is None else self.address[chosen]
+                if not isinstance(buffer, Buffer):
+                    self.problems.append((0 if chosen is None else int(np.flatnonzero(chosen)[0]), f"surface {key}", int(part[0]), 0))
+                    continue
                 found.append((buffer.data, self.check(part, buffer.size, buffer.name, chosen), chosen))
             return found
         slots = self.address >> np.uint64(32)
@@ -145,7 +154,8 @@ class Access:
             part = self.address if chosen is None else self.address[chosen]
             if buffer is None:
                 position = 0 if chosen is None else int(np.flatnonzero(chosen)[0])
-                raise self.fault(*self.lane(position), "", int(part[0]), 0)
+                self.problems.append((position, "", int(part[0]), 0))
+                continue
             offsets = self.check(part - np.uint64(buffer.address), buffer.size, buffer.name, chosen)
             found.append((buffer.data, offsets, chosen))
         return found

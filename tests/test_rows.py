@@ -1,0 +1,54 @@
+"""Lanes whose addresses follow each other, as the fast engine proves it of local ids: at the ends of buffers, under masks, across wrap-arounds."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from probe import Probe
+from test_values import CHECKED, ENGINES, RUNNING
+
+from visa import SimulationError
+
+WORD = 0xFFFFFFFF
+EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31) - 20, (1 << 31) + 20)
+MESSAGES = {
+    "flat": ("svm_gather.4.1 (M1, 16) ADDRESS.0 DATA.0", "svm_scatter.4.1 (M1, 16) ADDRESS.0 DATA.0"),
+    "surface": ("gather_scaled.4 (M1, 16) T8 0:ud PLACE.0 DATA.0", "scatter_scaled.4 (M1, 16) T8 0:ud PLACE.0 DATA.0"),
+    "local": ("gather_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0", "scatter_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0"),
+}
+
+
+def row_probe(where, index, store, first, pitch, size, running):
+    """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, computed in 32 bits that count as ``index``, in two rows."""
+    probe = Probe(running=running)
+    probe.attributes.append(".kernel_attr SLMSize=1")
+    probe.buffer("MEM", bytes(range(4 * size)))
+    probe.fill(
+        FIRST=(index, first.to_bytes(4, "little")), LANE=(index, [0] * 16), X=(index, [0] * 16), PLACE=("ud", [0] * 16),
+        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)),
+    )  # fmt: skip
+    probe.lines += [
+        "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv", f"add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> {pitch:#x}:{index}",
+        "add (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> FIRST(0,0)<0;1,0>", "shl (M1, 16) PLACE(0,0)<1> X(0,0)<1;1,0> 2:ud",
+        "mov (M1, 16) OFFSET(0,0)<1> X(0,0)<1;1,0>", "shl (M1, 16) OFFSET(0,0)<1> OFFSET(0,0)<1;1,0> 2:ud",
+        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> MEM(0,0)<0;1,0>", MESSAGES[where][store],
+    ]  # fmt: skip
+    return probe
+
+
+@pytest.mark.parametrize("where", MESSAGES)
+@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@CHECKED
+@example("ud", WORD - 3, 8, 40, 0xFFF0)  # wraps around within the first row, which no active lane notices
+@example("d", 0, WORD - 7, 40, 0x00FF)
+@example("d", WORD - 4, 8, 9, 0x1FE0)
+@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING)
+def test_rows(where, store, index, first, pitch, size, running):
+    probe = row_probe(where, index, store, first, pitch, size, running)
+    outcomes = []
+    for engine in ENGINES:
+        try:
+            found = probe.run(engine)
+            outcomes.append((found["DATA"].tolist(), found["MEM"].tolist()))
+        except SimulationError as problem:
+            outcomes.append(str(problem))
+    assert outcomes[0] == outcomes[1]
