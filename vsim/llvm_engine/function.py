@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from visa import types
 from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
@@ -33,6 +33,28 @@ SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(le
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 MAXIMUM_DEPTH = 1000
 _IDENTITY = ("%thread", "%gx", "%gy", "%gz")
+
+
+class Elements(NamedTuple):
+    """The elements of a register that the lanes of an operand are."""
+
+    numbers: list[int]
+    one: bool
+    """All lanes are the same element."""
+    consecutive: bool
+    last: int
+
+
+@cache
+def elements(count: int, vertical: int | None = None, width: int | None = None, horizontal: int | None = 1) -> Elements:
+    """The elements of a region; without one, as many as there are lanes, one after the other."""
+    h, v = horizontal or 0, vertical or 0
+    return listed([i * h for i in range(count)] if width is None else [(i // width) * v + (i % width) * h for i in range(count)])
+
+
+def listed(numbers: list[int]) -> Elements:
+    """Elements by number."""
+    return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(len(numbers))), max(numbers))
 
 
 @dataclass
@@ -834,14 +856,13 @@ class Function:
     def type_of(self, op: VectorOperand) -> DataType:
         return operand_type(self.body, op)
 
-    def _region(self, op: General, count: int) -> tuple[Key, int, list[int], DataType]:
-        """Storage, byte of the first element and element numbers of a region."""
+    def _region(self, op: General, count: int) -> tuple[Key, int, Elements, DataType]:
+        """Storage, byte of the first element and elements of a region."""
         data_type = self.body.variable_type(op.var)
-        v, w, h = op.region
-        index = [i * (h or 0) for i in range(count)] if w is None else [(i // w) * (v or 0) + (i % w) * (h or 0) for i in range(count)]
+        index = elements(count, *op.region)
         root, start = self.layout.root(op.var)
         low = start + op.row * self.grf_size + op.col * data_type.size
-        if root >= FIRST_VARIABLE and low + (max(index) + 1) * data_type.size > self.layout.sizes[root]:
+        if root >= FIRST_VARIABLE and low + (index.last + 1) * data_type.size > self.layout.sizes[root]:
             raise Unsupported("a region outside its variable")
         return ("V", root), low, index, data_type
 
@@ -862,21 +883,21 @@ class Function:
             return lambda: self._read_indirect(op, count)
         raise Unsupported(f"an operand of class {type(op).__name__}")
 
-    def _window(self, key: Key, low: int, index: list[int], data_type: DataType) -> int:
+    def _window(self, key: Key, low: int, index: Elements, data_type: DataType) -> int:
         """How many elements to touch for those of ``index``: a power of two where the variable is long enough."""
-        span = max(index) + 1
+        span = index.last + 1
         wide = 1 << (span - 1).bit_length()
         return wide if low + wide * data_type.size <= self._size(key) else span
 
-    def _read(self, key: Key, low: int, index: list[int], data_type: DataType) -> Value:
-        b = self.builder
-        if len(set(index)) == 1:
-            return self.registers.read(key, low + index[0] * data_type.size, 1, data_type)
-        if index == list(range(len(index))):
-            return self.registers.read(key, low, len(index), data_type, self._reading(len(index)))
+    def _read(self, key: Key, low: int, index: Elements, data_type: DataType) -> Value:
+        b, count = self.builder, len(index.numbers)
+        if index.one:
+            return self.registers.read(key, low + index.last * data_type.size, 1, data_type)
+        if index.consecutive:
+            return self.registers.read(key, low, count, data_type, self._reading(count))
         wide = self._window(key, low, index, data_type)
         whole = b.broadcast(self.registers.read(key, low, wide, data_type), wide)
-        return b.shuffle(whole, index)
+        return b.shuffle(whole, index.numbers)
 
     def _immediate(self, op: Immediate, count: int) -> Value:
         b, t, bits = self.builder, op.type, op.bits
@@ -910,13 +931,13 @@ class Function:
         b = self.builder
         v, w, h = op.region
         if v is None and w is not None:
-            elements, inner = [op.element + i // w for i in range(count)], [op.offset + (i % w) * (h or 0) * size for i in range(count)]
+            chosen, inner = [op.element + i // w for i in range(count)], [op.offset + (i % w) * (h or 0) * size for i in range(count)]
         elif v is None:
-            elements, inner = [op.element] * count, [op.offset + i * (h or 0) * size for i in range(count)]
+            chosen, inner = [op.element] * count, [op.offset + i * (h or 0) * size for i in range(count)]
         else:
-            elements = [op.element] * count
+            chosen = [op.element] * count
             inner = [op.offset + ((i // (w or 1)) * v + (i % (w or 1)) * (h or 0)) * size for i in range(count)]
-        base = self._read(("A", op.var), 0, elements, types.UD)
+        base = self._read(("A", op.var), 0, listed(chosen), types.UD)
         if len(set(inner)) == 1:
             offsets = b.const(inner[0], types.UD)
         else:
@@ -953,19 +974,19 @@ class Function:
                 return lambda value, mask: None
             return lambda value, mask: self._write(key, low, index, value, mask)
         if isinstance(op, Address):
-            return lambda value, mask: self._write(("A", op.var), 4 * op.offset, list(range(count)), self.builder.cast(value, types.UD), mask)
+            return lambda value, mask: self._write(("A", op.var), 4 * op.offset, elements(count), self.builder.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
             return lambda value, mask: self._write_indirect(op, count, value, mask)
         raise Unsupported(f"an operand of class {type(op).__name__}")
 
-    def _write(self, key: Key, low: int, index: list[int], value: Value, mask: Any) -> None:
-        b, count, t = self.builder, len(index), value.type
-        contiguous = index == list(range(count))
+    def _write(self, key: Key, low: int, index: Elements, value: Value, mask: Any) -> None:
+        b, numbers, t = self.builder, index.numbers, value.type
+        count = len(numbers)
         if value.lanes > count:
             value = b.shuffle(value, list(range(count)))
         if mask is not True and mask.lanes > count:
             mask = b.shuffle(mask, list(range(count)))
-        if contiguous:
+        if index.consecutive:
             if mask is True:
                 self.registers.write(key, low, count, value)
             else:
@@ -975,9 +996,9 @@ class Function:
         old = b.broadcast(self.registers.read(key, low, wide, t), wide)
         value = b.broadcast(value, count)
         if mask is not True:
-            value = b.select(mask, value, b.shuffle(old, index))
-        spread = b.shuffle(value, [index.index(i) if i in index else 0 for i in range(wide)]) if wide != count else value
-        picks = ", ".join(f"i32 {wide + i if i in index else i}" for i in range(wide))
+            value = b.select(mask, value, b.shuffle(old, numbers))
+        spread = b.shuffle(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)]) if wide != count else value
+        picks = ", ".join(f"i32 {wide + i if i in numbers else i}" for i in range(wide))
         merged = b.value(t, wide, f"shufflevector {old.typed}, {spread.typed}, <{wide} x i32> <{picks}>")
         self.registers.write(key, low, wide, merged)
 
@@ -1009,7 +1030,7 @@ class Function:
         if op.var == 0:
             return lambda value, mask: None
         key, low = self._raw_place(op, offset, count * data_type.size)
-        return lambda value, mask: self._write(key, low, list(range(count)), value, mask)
+        return lambda value, mask: self._write(key, low, elements(count), value, mask)
 
     def address_of(self, op: General) -> Callable[[], Value]:
         root, start = self.layout.root(op.var)
@@ -1077,7 +1098,7 @@ class Function:
         return lambda: self.registers.read(("P", index), offset, count, MASK, self._reading(count))
 
     def predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Value, Any], None]:
-        return lambda value, mask: self._write(("P", index), offset, list(range(count)), value, mask)
+        return lambda value, mask: self._write(("P", index), offset, elements(count), value, mask)
 
     def predicate_as_integer(self, index: int) -> Callable[[], Value]:
         def read() -> Value:
@@ -1104,7 +1125,7 @@ class Function:
         return lambda: self.registers.read(("S", kind << 16 | element << 8 | index), 0, 1, types.UD)
 
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Value, Any], None]:
-        return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, [0], self.builder.cast(value, types.UD), mask)
+        return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, elements(1), self.builder.cast(value, types.UD), mask)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
