@@ -23,7 +23,7 @@ class Translation:
 
     def objects(self) -> list[bytes]:
         """Object code of all of it, the kernel's first."""
-        return [native.compile_object(self.text), *support.objects(self.support)]
+        return [native.compile_object(self.text), *(support.compiled(text) for text in self.support)]
 
 
 @paused_collection()

@@ -83,22 +83,30 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def compile_object(text: str, thorough: bool = True) -> bytes:
-    """Native object code of a module; a large one, or one that is said to need no more, gets a short pipeline of its own (measured: about half the time,
-    code as fast), a huge one nearly none."""
+def compile_object(text: str) -> bytes:
+    """Native object code of a module; a large one gets a short pipeline of its own (measured: about half the time, code as fast), a huge one nearly none."""
     huge = text.count(":\n") > HUGE_BLOCKS
     machine = target_machine(0 if huge else 1)
     module = llvm.parse_assembly(text)
     if huge:
         _run_passes(module, machine, _BEFORE_SPLIT[:1])
         _run_pipeline(module, machine, 0)
-    elif thorough and text.count("\n") < SMALL_LINES:
+    elif text.count("\n") < SMALL_LINES:
         _run_pipeline(module, machine, 2)
     else:
         large = text.count("\n") > LARGE_LINES
         _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or not large))
         _run_pipeline(module, machine, 0)
         _run_passes(module, machine, _AFTER_SPLIT)
+    return bytes(machine.emit_object(module))
+
+
+def compile_support(text: str) -> bytes:
+    """Native object code of functions that are written as they are to be."""
+    machine = target_machine(1)  # Below that, functions that leave all registers as they are lose their result.
+    module = llvm.parse_assembly(text)
+    if "@llvm.coro" in text:
+        _run_pipeline(module, machine, 0)
     return bytes(machine.emit_object(module))
 
 

@@ -6,7 +6,6 @@ inlined there; with barriers it is here, and resumes the group's threads in turn
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 
 from vsim.llvm_engine import context as cx
@@ -35,14 +34,9 @@ def compiled(text: str) -> bytes:
     name = key(text, native.host())
     found = load(name)
     if found is None:
-        found = native.compile_object(text, thorough=False)
+        found = native.compile_support(text)
         save(name, found)
     return found
-
-
-def objects(texts: Iterable[str]) -> list[bytes]:
-    """Object code of modules."""
-    return [compiled(text) for text in texts]
 
 
 def _field(name: str, base: str, offset: int, ty: str = "i64") -> str:
