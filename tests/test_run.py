@@ -1,5 +1,11 @@
 """Real kernels give the expected results on both engines, bit for bit the same."""
 
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, same
@@ -109,6 +115,23 @@ class TestEngine:
     def test_endless_loop(self, engine):
         with pytest.raises(SimulationError, match="did not end within"):
             self.program("L:\njmp (M1, 1) L").launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine, max_seconds=0.3)
+
+    def test_ctrl_c(self, engine):
+        """An endless kernel in a process of its own, which gets the signal once it runs."""
+        code = f"""
+import numpy as np, test_run, visa, vsim.program as p
+program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\njmp (M1, 1) L")))
+print("begins", flush=True)
+try:
+    program.launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine="{engine}")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "begins\n"
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60)[0] == "interrupted\n"
 
     def test_results_do_not_depend_on_the_number_of_threads(self, engine):
         data = np.arange(4096, dtype="u4")

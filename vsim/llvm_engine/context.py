@@ -17,7 +17,9 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = r
 
 # One for each worker thread.
 WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE, WORKER_FRAME_ALIGN = range(0, 64, 8)
-WORKER_SIZE = 64
+WORKER_GROUP = 64
+"""The work-group that the worker runs now: its three ids."""
+WORKER_SIZE = 128
 
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes. LLVM relies on it when it addresses a frame."""
@@ -32,7 +34,5 @@ SURFACE_ENTRY, SURFACE_SIZES = 32, 16
 """Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on."""
 SURFACE_LIMIT = 256
 
-# Registers that all bodies of a thread share, behind the identity of the thread.
-SHARED_IDENTITY = 0
-SHARED_DEPTH = 40
-SHARED_REGISTERS = 64
+# Registers that all bodies of a thread share, behind its number and how deep calls are nested.
+SHARED_THREAD, SHARED_DEPTH, SHARED_REGISTERS = 0, 8, 64

@@ -30,6 +30,8 @@ ARENA_BYTES = 16 << 20
 MAXIMUM_SHAPES = 64
 LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
+SHORT_WORK = 1 << 22
+"""The same for one worker alone, which the caller would wait for: some milliseconds, during which Ctrl-C has to wait."""
 
 
 def aligned(size: int, align: int = 64) -> npt.NDArray[np.uint8]:
@@ -76,8 +78,8 @@ class Shape:
     jobs: Sequence[Callable[[], None]]
     thread_slots: int
     keep: list[Any]
-    light: bool
-    """Whether the launch is over before a worker would have begun: it runs in the caller's thread."""
+    here: bool
+    """Whether waking workers would cost more than it gains: the launch runs in the caller's thread."""
 
 
 @dataclass
@@ -227,8 +229,8 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     full = items % bound.simd == 0 and not any(partial_flags)
     code = _code(state, bound, full, row_of(bound))
     per_group = bound.threads_of(whole)
-    light = groups * per_group * len(bound.kernel.instructions) <= LIGHT_WORK and not may_go_back(bound.kernel)
-    count = 1 if light or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
+    work = groups * per_group * len(bound.kernel.instructions) if not may_go_back(bound.kernel) else SHORT_WORK + 1
+    count = 1 if work <= LIGHT_WORK or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
     surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
@@ -260,7 +262,9 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     jobs = [partial(code.native.run, address(context), address(w.block)) for w in workers]
     if len(state.shapes) >= MAXIMUM_SHAPES:
         state.shapes.clear()
-    found = state.shapes[key] = Shape(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, light)
+    found = state.shapes[key] = Shape(
+        code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, count == 1 and work <= SHORT_WORK
+    )
     return found
 
 
@@ -293,7 +297,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     if marks:
         context[cx.COVERAGE // 8] = address(marks.words)
     in_time = True
-    if shape.light:
+    if shape.here and max_seconds is None:
         shape.jobs[0]()
     else:
         in_time = POOL.run(shape.jobs, stop, max_seconds)

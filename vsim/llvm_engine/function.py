@@ -32,7 +32,6 @@ _SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VA
 SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 MAXIMUM_DEPTH = 1000
-_IDENTITY = ("%thread", "%gx", "%gy", "%gz")
 
 
 class Elements(NamedTuple):
@@ -249,7 +248,7 @@ class Function:
         if not self.is_kernel:
             signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
         else:
-            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz, i64 %thread, ptr %frame"
+            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %thread, ptr %frame"
             result, kind = ("ptr", "presplitcoroutine") if self.coroutine else ("internal void", "alwaysinline")
             signature = f"define {result} @kernel({arguments}) #0 {kind} {{"
         start = []
@@ -312,8 +311,7 @@ class Function:
             b.emit(f"store {self.em.typed}, ptr %em, align 8")
             return
         if self.shares:
-            for n, argument in enumerate(_IDENTITY):
-                b.emit(f"store i64 {argument}, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8")
+            b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         self.together = True
         self.em = self._everybody()
@@ -393,25 +391,28 @@ class Function:
     def _identity(self) -> None:
         """%r0 and the other registers that say which thread this is, where the body reads them."""
         b, number = self.builder, partial(self.builder.const, data_type=types.UQ)
-        given = {name: Value(b, types.UQ, 1, name) for name in _IDENTITY}
+        thread, group = Value(b, types.UQ, 1, "%thread"), [self._group_id(axis) for axis in range(3)]
         used = {self.layout.root(v)[0] for v in self._variables_used()}
 
         def word(register: int, index: int, value: Value, data_type: DataType = types.UD) -> None:
             if register in used or self.shares:
                 self.registers.write(("V", register), index * data_type.size, 1, b.cast(value, data_type, later=True))
 
-        slot = Value(b, types.UQ, 1, b.field("%worker", cx.WORKER_SLOT)).later("add", given["%thread"])
-        numbers = {1: given["%gx"], 2: given["%thread"].later("and", number(255)), 5: slot.later("and", number(1023)), 6: given["%gy"], 7: given["%gz"]}
+        slot = Value(b, types.UQ, 1, b.field("%worker", cx.WORKER_SLOT)).later("add", thread)
+        numbers = {1: group[0], 2: thread.later("and", number(255)), 5: slot.later("and", number(1023)), 6: group[1], 7: group[2]}
         for n in range(16):
             word(threads.R0, n, numbers.get(n, number(0)))
         sr0, msg0 = self._slot_registers(slot)
         word(threads.HW_ID, 0, slot)
         word(threads.SR0, 0, sr0)
         word(threads.MSG0, 0, msg0)
-        for axis, name in enumerate(("%gx", "%gy", "%gz")):
-            word(threads.GROUP_ID + axis, 0, given[name])
+        for axis in range(3):
+            word(threads.GROUP_ID + axis, 0, group[axis])
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or self.shares:
             self._thread_numbers(word)
+
+    def _group_id(self, axis: int) -> Value:
+        return self.builder.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
 
     def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
         """%sr0 and %msg0: bits of a thread's slot."""
@@ -435,9 +436,9 @@ class Function:
         linear = b.assign(f"mul i64 %thread, {self.bound.simd}")
         x = b.assign(f"urem i64 {linear}, {size}")
         y = b.assign(f"urem i64 {b.assign(f'udiv i64 {linear}, {size}')}, {ysize}")
-        for axis, (local, group, per) in enumerate(((x, "%gx", size), (y, "%gy", ysize))):
+        for axis, (local, per) in enumerate(((x, size), (y, ysize))):
             first = b.assign(f"load i64, ptr {b.offset('%ctx', cx.OFFSETS + 8 * axis)}, align 8")
-            at = b.assign(f"add i64 {b.assign(f'mul i64 {group}, {per}')}, {local}")
+            at = b.assign(f"add i64 {b.assign(f'mul i64 {self._group_id(axis).text}, {per}')}, {local}")
             at = b.assign(f"add i64 {at}, {first}")
             if axis == 0:
                 at = b.assign(f"udiv i64 {at}, {self.bound.simd}")
@@ -490,10 +491,7 @@ class Function:
         ends = [end for _, end in self.faults]
         record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
         record.insert(1, f"i64 {self.unit.numbers[id(self.body)]}")
-        identity = (
-            [b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_IDENTITY + 8 * n)}, align 8") for n in range(4)] if not self.is_kernel else _IDENTITY
-        )
-        b.emit(f"call void @record_fault(ptr %ctx, {', '.join([*record, *(f'i64 {i}' for i in identity)])})")
+        b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {self._thread()})")
         b.emit("br label %exit")
 
     # -- blocks --------------------------------------------------------------------------------------------
@@ -1159,11 +1157,14 @@ class Function:
         b = self.builder
         return Place(cx.LOCAL, b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE), address_mask=SLM_ADDRESS_MASK)
 
+    def _thread(self) -> str:
+        """Number of the thread in its group."""
+        return "%thread" if self.is_kernel else self.builder.field("%shared", cx.SHARED_THREAD)
+
     def _scratch(self) -> Place:
         b = self.builder
         base, size = b.field("%worker", cx.WORKER_SCRATCH, "ptr"), b.field("%ctx", cx.SCRATCH_SIZE)
-        thread = "%thread" if self.is_kernel else b.field("%shared", cx.SHARED_IDENTITY)
-        at = b.once(f"mul i64 {thread}, {size}")
+        at = b.once(f"mul i64 {self._thread()}, {size}")
         return Place(cx.SCRATCH, b.once(f"getelementptr i8, ptr {base}, i64 {at}"), size)
 
     def surface(self, index: int) -> Place:
@@ -1231,7 +1232,7 @@ class Function:
         mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
         local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)
         size, offset = (b.assign(f"load i64, ptr {b.offset('%ctx', place + 8 * axis)}, align 8") for place in (cx.LOCAL_SIZE, cx.OFFSETS))
-        start = b.assign(f"mul i64 {size}, {('%gx', '%gy')[axis]}")
+        start = b.assign(f"mul i64 {size}, {self._group_id(axis).text}")
         first = b.assign(f"add i64 {offset}, {start}")
         return b.value(types.D, 1, f"trunc i64 {first} to i32") + b.cast(local, types.D)
 

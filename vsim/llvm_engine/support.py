@@ -13,9 +13,10 @@ from vsim.llvm_engine import native
 from vsim.llvm_engine.cache import key, load, save
 from vsim.llvm_engine.ir import module
 
-RECORD_FAULT = f"declare void @record_fault(ptr, {', '.join(['i64'] * len(cx.FAULT_FIELDS))})"
-GROUP_ARGUMENTS = "ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 %gy, i64 %gz"
-GROUP_TYPES = "ptr, ptr, ptr, i64, i64, i64"
+_RECORDED = cx.FAULT_FIELDS[:-3]  # The group is the worker's.
+RECORD_FAULT = f"declare void @record_fault(ptr, ptr, {', '.join(['i64'] * len(_RECORDED))})"
+GROUP_ARGUMENTS = "ptr %ctx, ptr %worker, ptr %variant"
+GROUP_TYPES = "ptr, ptr, ptr"
 
 COROUTINES = f"""
 declare token @llvm.coro.id(i32, ptr, ptr, ptr)
@@ -88,6 +89,9 @@ entry:
   {_field("variants", "%ctx", cx.VARIANTS, "ptr")}
   {_field("chunk", "%ctx", cx.CHUNK)}
   {_field("slm", "%worker", cx.WORKER_SLM, "ptr")}
+  %worker_x = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP}
+  %worker_y = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP + 8}
+  %worker_z = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP + 16}
   %lx = sub i64 %nx, 1
   %ly = sub i64 %ny, 1
   %lz = sub i64 %nz, 1
@@ -132,6 +136,9 @@ clear:
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
   br label %ready
 ready:
+  store i64 %gx, ptr %worker_x, align 8
+  store i64 %gy, ptr %worker_y, align 8
+  store i64 %gz, ptr %worker_z, align 8
   call void @group({GROUP_ARGUMENTS})
   %g1 = add i64 %g, 1
   %gx1 = add i64 %gx, 1
@@ -152,17 +159,18 @@ done:
 
 def _fault_recorder() -> str:
     """``record_fault``: writes what went wrong, and who did it, into the context; the first fault stays."""
-    names = cx.FAULT_FIELDS
+    group = "\n  ".join(_field(name, "%worker", cx.WORKER_GROUP + 8 * axis) for axis, name in enumerate(cx.FAULT_FIELDS[-3:]))
     stores = "\n".join(
-        f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}\n  store i64 %{name}, ptr %p{n}, align 8" for n, name in enumerate(names)
+        f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}\n  store i64 %{name}, ptr %p{n}, align 8" for n, name in enumerate(cx.FAULT_FIELDS)
     )
     return f"""
-define void @record_fault(ptr %ctx, {", ".join(f"i64 %{n}" for n in names)}) #1 {{
+define void @record_fault(ptr %ctx, ptr %worker, {", ".join(f"i64 %{n}" for n in _RECORDED)}) #1 {{
   %f = getelementptr i8, ptr %ctx, i64 {cx.FAULT}
   %earlier = atomicrmw xchg ptr %f, i64 1 monotonic
   %mine = icmp eq i64 %earlier, 0
   br i1 %mine, label %record, label %end
 record:
+  {group}
 {stores}
   br label %end
 end:
@@ -175,8 +183,7 @@ def _phases(ordered: bool) -> str:
     order, thread = thread_number(ordered)
 
     def record(kind: int) -> str:
-        unknown = ", ".join(["i64 0"] * (len(cx.FAULT_FIELDS) - 4))
-        return f"call void @record_fault(ptr %ctx, i64 {kind}, {unknown}, i64 %gx, i64 %gy, i64 %gz)"
+        return f"call void @record_fault(ptr %ctx, ptr %worker, i64 {kind}, {', '.join(['i64 0'] * (len(_RECORDED) - 1))})"
 
     return f"""
 define void @group({GROUP_ARGUMENTS}) #0 {{
