@@ -407,6 +407,7 @@ class Builder:
         self.counter = 0
         self.intrinsics = intrinsics
         self.scratch_bytes = 0
+        self.integers: dict[tuple[int | float, DataType], Value] = {}
         self.known: dict[str, str] = {}
         self.block = block
         self.order: list[str] = []
@@ -572,8 +573,12 @@ class Builder:
     # -- algebra -------------------------------------------------------------------------------------------
 
     def const(self, value: int | float, data_type: DataType) -> Value:
-        known = int(value) & ((1 << data_type.bits) - 1) if data_type.is_integer else None
-        return Value(self, data_type, 1, literal(value, data_type), known)
+        if not data_type.is_integer:
+            return Value(self, data_type, 1, literal(value, data_type))
+        found = self.integers.get((value, data_type))
+        if found is None:
+            found = self.integers[value, data_type] = Value(self, data_type, 1, literal(value, data_type), int(value) & ((1 << data_type.bits) - 1))
+        return found
 
     def iota(self, count: int, data_type: DataType) -> Value:
         if count == 1:

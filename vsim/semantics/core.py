@@ -53,9 +53,12 @@ def both(mask: Mask, more: Mask) -> Mask:
 # -- conversion ------------------------------------------------------------------------------------------------
 
 
+_PACKED = {V: types.W, UV: UW, VF: F}
+
+
 def element_type(data_type: DataType) -> DataType:
     """The type that a packed-vector immediate has lane by lane."""
-    return {V: types.W, UV: UW, VF: F}.get(data_type, data_type)
+    return _PACKED.get(data_type, data_type)
 
 
 def round_to_bf16(a: Algebra, x: Lanes) -> Lanes:
