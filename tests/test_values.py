@@ -532,6 +532,25 @@ def test_dot_products(name, data):
 
 
 @CHECKED
+@given(st.data(), st.sampled_from([*DOT, "sad2"]), RUNNING)
+def test_sources_of_other_lanes_are_what_was_there(data, name, running):
+    """Instructions that look at other lanes see what those have, also where it was written under a mask."""
+    t = "ub" if name == "sad2" else "f"
+    dst = "uw" if name == "sad2" else "f"
+    x, w, y = (data.draw(numbers(t, 16)) for _ in range(3))
+    lines = {}
+    for way in ("written", "given"):
+        given_x = x if way == "written" else [w[i] if running >> i & 1 else x[i] for i in range(16)]
+        probe = Probe(running=running)
+        probe.fill(X=(t, given_x), W=(t, w), Y=(t, y), R=(dst, [7] * 16))
+        if way == "written":
+            probe.lines.append("mov (M1, 16) X(0,0)<1> W(0,0)<1;1,0>")
+        probe.lines.append(f"{name} (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>")
+        lines[way] = [probe.run(engine)["R"].tobytes() for engine in ENGINES]
+    assert len({*lines["written"], *lines["given"]}) == 1
+
+
+@CHECKED
 @given(st.data())
 def test_line_and_plane(data):
     coefficients, u, v = data.draw(numbers("f", 4)), data.draw(numbers("f", 16)), data.draw(numbers("f", 16))

@@ -864,14 +864,14 @@ class Function:
             raise Unsupported("a region outside its variable")
         return ("V", root), low, index, data_type
 
-    def reader(self, op: VectorOperand, count: int) -> Callable[[], Value]:
+    def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Callable[[], Value]:
         b = self.builder
         if isinstance(op, General):
             key, low, index, data_type = self._region(op, count)
             register_type = types.UW if data_type is types.BF else data_type
             if key == ("V", 0):
                 return lambda: b.const(0, register_type)
-            return lambda: self._read(key, low, index, register_type)
+            return lambda: self._read(key, low, index, register_type, by_lane)
         if isinstance(op, Immediate):
             return lambda: self._immediate(op, count)
         if isinstance(op, Address):
@@ -887,12 +887,12 @@ class Function:
         wide = 1 << (span - 1).bit_length()
         return wide if low + wide * data_type.size <= self._size(key) else span
 
-    def _read(self, key: Key, low: int, index: Elements, data_type: DataType) -> Value:
+    def _read(self, key: Key, low: int, index: Elements, data_type: DataType, by_lane: bool = False) -> Value:
         b, count = self.builder, len(index.numbers)
         if index.one:
             return self.registers.read(key, low + index.last * data_type.size, 1, data_type)
         if index.consecutive:
-            return self.registers.read(key, low, count, data_type, self._reading(count))
+            return self.registers.read(key, low, count, data_type, self._reading(count) if by_lane else None)
         wide = self._window(key, low, index, data_type)
         whole = b.broadcast(self.registers.read(key, low, wide, data_type), wide)
         return b.shuffle(whole, index.numbers)

@@ -93,7 +93,9 @@ class Widening:
             corners.append(base + jump.later("mul", b.const(self.lanes // known.row - 1, wide)))
         if known.step:
             corners += [c + b.const((known.row - 1) * known.step, wide) for c in corners]
-        beyond = reduce(lambda x, y: x | y, corners[1:], b.const(0, wide))
+        if not corners[1:]:
+            return "true"
+        beyond: Value = reduce(lambda x, y: x | y, corners[1:])
         return (beyond < b.const(1 << narrow.bits, wide)).text if beyond.constant is None else str(beyond.constant < 1 << narrow.bits).lower()
 
 

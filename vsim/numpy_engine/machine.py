@@ -235,7 +235,7 @@ class NumpyMachine:
 
         return write
 
-    def reader(self, op: VectorOperand, count: int) -> Callable[[], Array]:
+    def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Callable[[], Array]:
         if isinstance(op, General):
             root, offsets, data_type = self._elements(op, count)
             if root == 0:

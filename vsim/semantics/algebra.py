@@ -121,14 +121,14 @@ class Machine(Protocol):
     def type_of(self, op: VectorOperand) -> DataType:
         """Type of the elements of an operand."""
 
-    def reader(self, op: VectorOperand, count: int) -> Read:
-        """Lanes of an operand in its own type (bf as uw), without its modifier."""
+    def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
+        """Lanes of an operand in its own type (bf as uw), without its modifier; ``by_lane``: each matters to the lane of its number alone, if that executes."""
 
     def writer(self, op: VectorOperand, count: int) -> Write:
         """Stores lanes that have the operand's type under a mask."""
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
-        """``count`` consecutive elements at a byte offset into a raw operand; ``by_lane``: each matters to the lane of its number alone, if that executes."""
+        """``count`` consecutive elements at a byte offset into a raw operand; ``by_lane`` as for :meth:`reader`."""
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write: ...
 

@@ -245,7 +245,7 @@ def _dot_product(name: str, terms: int, extra: bool = False) -> None:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
         t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
-        x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
+        x, y = (operand(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
         return lambda: write(_dot(a, x(), y(), terms, count, extra), mask())
 
@@ -388,7 +388,7 @@ def sad2(m: Machine, instruction: Instruction) -> Step:
     """|x[2i] - y[2i]| + |x[2i+1] - y[2i+1]| for each pair of bytes, in the even lanes' places."""
     args, a = instruction.args, m.algebra
     count, t = args["exec"].size, types.D
-    x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+    x, y = (source(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
     extra = source(m, args["src2"], count, t) if "src2" in args else None
     write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
     partner = [i | 1 if i | 1 < count else i for i in range(count)]

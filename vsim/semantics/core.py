@@ -200,10 +200,10 @@ def modify(a: Algebra, x: Lanes, data_type: DataType, modifier: int) -> Lanes:
     return x
 
 
-def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = None) -> Read:
-    """Lanes of a source in the wanted type (its own without), its modifier applied."""
+def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = None, by_lane: bool = True) -> Read:
+    """Lanes of a source in the wanted type (its own without), its modifier applied; ``by_lane`` as for :meth:`Machine.reader`."""
     a, own = m.algebra, element_type(m.type_of(op))
-    read = m.reader(op, count)
+    read = m.reader(op, count, by_lane)
     target = wanted or (F if own is BF else own)
     modifier = op.modifier if op.modifier != SAT else 0
     if own is target and not modifier:
@@ -223,12 +223,12 @@ def flush(a: Algebra, x: Lanes, data_type: DataType, where: Mask | None) -> Lane
     return a.select(where & (a.absolute(x) < a.const(tiny, data_type)), zero, x)
 
 
-def operand(m: Machine, op: VectorOperand, count: int, wanted: DataType) -> Read:
+def operand(m: Machine, op: VectorOperand, count: int, wanted: DataType, by_lane: bool = True) -> Read:
     """A source of a computation: as :func:`source`, without denormals where %cr0 asks for that."""
-    read, own = source(m, op, count, wanted), type_of_source(m, op)
+    read, own = source(m, op, count, wanted, by_lane), type_of_source(m, op)
     if not wanted.is_float or not own.is_float or m.denormals(own) is None:
         return read
-    exact, a = source(m, op, count), m.algebra
+    exact, a = source(m, op, count, by_lane=by_lane), m.algebra
     return lambda: convert(a, flush(a, exact(), own, m.denormals(own)), own, wanted)
 
 
