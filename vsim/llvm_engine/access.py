@@ -126,9 +126,15 @@ class Access:
         ``lane`` gives the one at the address.
         """
         outside, pointer = self._locate(place, address, count)
-        if f"inside {outside}" not in self.b.known:
-            self.fault(outside, place, lambda: (lane(), 0, count, address))
-        return self.b.remember(f"inside {outside}", pointer)
+        self._check(outside, place, lambda: (lane(), 0, count, address))
+        return pointer
+
+    def _check(self, outside: str, place: Place, where: Where) -> None:
+        """A fault, unless the same test was passed before."""
+        fact = f"passed {outside}"
+        if fact not in self.b.known:
+            self.fault(outside, place, where)
+            self.b.remember(fact, outside)
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
@@ -286,16 +292,22 @@ class Access:
         b = self.b
         outside, pointer = self._locate(place, self._address(place, low), lanes * size)
         if vector is None:
-            if f"inside {outside}" not in b.known:
-                self.fault(outside, place, lambda: ("0", size, size, self._address(place, low)))
-            return b.remember(f"inside {outside}", pointer)
-        again = f"inside {outside} {vector.text}"
-        if again in b.known:
-            return b.known[again]
+            self._check(outside, place, lambda: ("0", size, size, self._address(place, low)))
+            return pointer
+        fact = f"passed {outside} {vector.text}"
+        if fact in b.known:
+            return b.known[fact]
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()
         b.emit(f"br i1 {outside}, label %{edge}, label %{way}, !prof !1")
         b.label(edge, before)
-        index = ir_type(low.type, 1)
+        moved = self._part_of_row(place, low, size, self._bits(vector, lanes))
+        end = b.end_block(way)
+        b.label(way, before)
+        return b.remember(fact, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
+
+    def _part_of_row(self, place: Place, low: Value, size: int, bits: str) -> str:
+        """Host pointer of where lane 0's element is or would be, if the active lanes are inside."""
+        b, index = self.b, ir_type(low.type, 1)
         arguments, types_of, name = f"ptr {self.context}", "ptr", f"row_flat_{index}_{size}"
         if place.pointer is not None:
             arguments, types_of = f"ptr {place.pointer}, i64 {place.size}", "ptr, i64"
@@ -303,12 +315,10 @@ class Access:
         if name not in self.helpers:
             self.helpers[name] = row_function(name, place.pointer is None, index, size, place.address_mask)
         b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
-        found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {self._bits(vector, lanes)}) #3")
+        found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {bits}) #3")
         bad, moved = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"), b.assign(f"extractvalue {{ i64, ptr }} {found}, 1")
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, 0, size, b.assign(f"ptrtoint ptr {moved} to i64")))
-        end = b.end_block(way)
-        b.label(way, before)
-        return b.remember(again, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
+        return moved
 
     def _elements(self, pointer: str, data_type: DataType, count: int) -> list[Value]:
         """Consecutive elements, the same for all lanes."""
