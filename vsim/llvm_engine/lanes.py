@@ -12,6 +12,40 @@ _RMW = {
 }  # fmt: skip
 
 
+_TABLE = f"""%table.p = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}
+  %table = load ptr, ptr %table.p
+  %count.p = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}
+  %count = load i64, ptr %count.p"""
+
+
+def _buffer(address: str, stem: str = "") -> str:
+    """The buffer of a flat address: its host pointer %region, its size %limit, the offset %off, with a stem. Where there is none, the size is 0."""
+    return f"""%{stem}number = lshr i64 {address}, 32
+  %{stem}slot = call i64 @llvm.umin.i64(i64 %{stem}number, i64 %count)
+  %{stem}entry = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %{stem}slot
+  %{stem}origin = load i64, ptr %{stem}entry
+  %{stem}region.p = getelementptr i8, ptr %{stem}entry, i64 8
+  %{stem}region = load ptr, ptr %{stem}region.p
+  %{stem}limit.p = getelementptr i8, ptr %{stem}entry, i64 16
+  %{stem}limit = load i64, ptr %{stem}limit.p
+  %{stem}off = sub i64 {address}, %{stem}origin"""
+
+
+_OUTSIDE = """%beyond = icmp ugt i64 %off, %limit
+  %room = sub i64 %limit, %off
+  %short = icmp ult i64 %room, %need
+  %out = or i1 %beyond, %short"""
+"""Whether some of %need bytes at %off are not inside."""
+
+
+def _wide(name: str, narrow: str, index: str, lanes: int = 1) -> str:
+    """Offsets as i64."""
+    if index == "i64":
+        ir = f"<{lanes} x i64>" if lanes > 1 else "i64"
+        return f"%{name} = or {ir} {narrow}, {'zeroinitializer' if lanes > 1 else 0}"
+    return f"%{name} = zext <{lanes} x i32> {narrow} to <{lanes} x i64>" if lanes > 1 else f"%{name} = zext i32 {narrow} to i64"
+
+
 def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
     """The module of a function that goes through the active lanes of an access to elements of ``size`` bytes, together where it can; it returns the first
     lane whose address is outside, or -1.
@@ -19,51 +53,70 @@ def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: 
     Arguments: context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size of a
     region,) sources. What is called ``rare``ly leaves all registers as they are.
     """
-    together = op in ("load", "store") and lanes > 1 and not rare
     ty = f"i{8 * size}"
+    declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
     region = "" if flat else ", ptr %region, i64 %limit"
     extra = "".join(f", ptr %source{k}" for k in range(sources))
-    intrinsics = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
-    out = [f"define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {'#3' if rare else '#0'} {{", "entry:",
-           f"  %need = add i64 %more, {size}"]  # fmt: skip
-    if together:
-        out += _vector_path(op, flat, index, ty, lanes, size, intrinsics)
-        out.append("slow:")
-    entry = "slow" if together else "entry"
-    if op != "store" and rare:
+    together = ""
+    if op in ("load", "store") and lanes > 1 and not rare:
+        together = _vector_path(op, flat, index, ty, lanes, declarations)
+    own = "\n  ".join(f"%source{k}.p = getelementptr {ty}, ptr %source{k}, i64 %lane\n  %s{k} = load {ty}, ptr %source{k}.p" for k in range(sources))
+    return module([f"""
+define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {"#3" if rare else "#0"} {{
+  %need = add i64 %more, {size}
+  {_TABLE if flat else ""}
+  {together}
+  br label %begin
+begin:
+  {_cleared(ty, lanes, size, rare) if op != "store" else "br label %cleared"}
+cleared:
+  br label %head
+head:
+  %left = phi i64 [ %bits, %cleared ], [ %rest, %next ]
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %body
+body:
+  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
+  %address.p = getelementptr {index}, ptr %addresses, i64 %lane
+  %address = load {index}, ptr %address.p
+  {_wide("a", "%address", index)}
+  {_buffer("%a") if flat else "%off = or i64 %a, 0"}
+  {_OUTSIDE}
+  br i1 %out, label %bad, label %good
+good:
+  %p = getelementptr i8, ptr %region, i64 %off
+  %rp = getelementptr {ty}, ptr %results, i64 %lane
+  {own}
+{chr(10).join(_update(op, ty, size))}
+next:
+  br label %head
+bad:
+  {"br label %next" if op == "mapped" else "ret i64 %lane"}
+done:
+  ret i64 -1
+}}"""], declarations)  # fmt: skip
+
+
+def _cleared(ty: str, lanes: int, size: int, rare: bool) -> str:
+    """Zeros for results; then on to %cleared."""
+    if rare:
         # One by one: vector instructions would end with the upper halves of all vector registers cleared.
-        entry = "cleared"
-        out += ["  br label %clear", "clear:", "  %zn = phi i64 [ 0, %entry ], [ %zn1, %clear ]", f"  %zp = getelementptr {ty}, ptr %results, i64 %zn",
-                f"  store {ty} 0, ptr %zp", "  %zn1 = add i64 %zn, 1", f"  %zmore = icmp ult i64 %zn1, {lanes}",
-                "  br i1 %zmore, label %clear, label %cleared", "cleared:"]  # fmt: skip
-    elif op != "store":
-        for start in range(0, lanes * size, 64):
-            width = min(64, lanes * size - start)
-            out.append(f"  %z{start} = getelementptr i8, ptr %results, i64 {start}")
-            out.append(f"  store <{width} x i8> zeroinitializer, ptr %z{start}, align {width if width & (width - 1) == 0 else 1}")
-    if flat:
-        out += [f"  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %table = load ptr, ptr %tp",
-                f"  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %count = load i64, ptr %np"]  # fmt: skip
-    out += ["  br label %head", "head:", f"  %left = phi i64 [ %bits, %{entry} ], [ %rest, %next ]", "  %none = icmp eq i64 %left, 0",
-            "  br i1 %none, label %done, label %body", "body:", "  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)",
-            "  %less = sub i64 %left, 1", "  %rest = and i64 %left, %less", f"  %ap = getelementptr {index}, ptr %addresses, i64 %lane"]  # fmt: skip
-    out.append(f"  %a0 = load {index}, ptr %ap")
-    out.append("  %a = zext i32 %a0 to i64" if index == "i32" else "  %a = or i64 %a0, 0")
-    if flat:
-        out += ["  %slot = lshr i64 %a, 32", "  %far = icmp uge i64 %slot, %count", "  br i1 %far, label %bad, label %near", "near:",
-                f"  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot", "  %base = load i64, ptr %e",
-                "  %pp = getelementptr i8, ptr %e, i64 8", "  %region = load ptr, ptr %pp", "  %lp = getelementptr i8, ptr %e, i64 16",
-                "  %limit = load i64, ptr %lp", "  %off = sub i64 %a, %base"]  # fmt: skip
-    else:
-        out += ["  %off = or i64 %a, 0"]
-    out += ["  %beyond = icmp ugt i64 %off, %limit", "  %room = sub i64 %limit, %off", "  %short = icmp ult i64 %room, %need",
-            "  %out = or i1 %beyond, %short", "  br i1 %out, label %bad, label %good", "good:", "  %p = getelementptr i8, ptr %region, i64 %off",
-            f"  %rp = getelementptr {ty}, ptr %results, i64 %lane"]  # fmt: skip
-    for k in range(sources):
-        out += [f"  %sp{k} = getelementptr {ty}, ptr %source{k}, i64 %lane", f"  %s{k} = load {ty}, ptr %sp{k}"]
-    out += _update(op, ty, size)
-    out += ["next:", "  br label %head", "bad:", "  br label %next" if op == "mapped" else "  ret i64 %lane", "done:", "  ret i64 -1", "}"]
-    return module(["\n".join(out)], intrinsics)
+        return f"""br label %clear
+clear:
+  %cell = phi i64 [ 0, %begin ], [ %cell1, %clear ]
+  %cell.p = getelementptr {ty}, ptr %results, i64 %cell
+  store {ty} 0, ptr %cell.p
+  %cell1 = add i64 %cell, 1
+  %cells = icmp ult i64 %cell1, {lanes}
+  br i1 %cells, label %clear, label %cleared"""
+    lines = []
+    for start in range(0, lanes * size, 64):
+        width = min(64, lanes * size - start)
+        align = width if width & (width - 1) == 0 else 1
+        lines += [f"%cell{start}.p = getelementptr i8, ptr %results, i64 {start}", f"store <{width} x i8> zeroinitializer, ptr %cell{start}.p, align {align}"]
+    return "\n  ".join([*lines, "br label %cleared"])
 
 
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None) -> str:
@@ -75,10 +128,7 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
     declarations = {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))}
     arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
     result = "{ i64, ptr }"
-    place = _buffer() if flat else "%off = or i64 %a, 0"
-    return module(
-        [
-            f"""
+    return module([f"""
 define {result} @{name}({arguments}, {index} %base, i64 %bits) #3 {{
   %nobody = icmp eq i64 %bits, 0
   br i1 %nobody, label %empty, label %some
@@ -95,12 +145,10 @@ some:
   %skipped = {"or i64 %back, 0" if index == "i64" else "trunc i64 %back to i32"}
   %sum = add {index} %base, %skipped
   %held = and {index} %sum, {-1 if mask is None else mask}
-  %a = {"or i64 %held, 0" if index == "i64" else "zext i32 %held to i64"}
-  {place}
-  %beyond = icmp ugt i64 %off, %limit
-  %room = sub i64 %limit, %off
-  %short = icmp ult i64 %room, %need
-  %out = or i1 %beyond, %short
+  {_wide("a", "%held", index)}
+  {_TABLE if flat else ""}
+  {_buffer("%a") if flat else "%off = or i64 %a, 0"}
+  {_OUTSIDE}
   br i1 %out, label %bad, label %good
 bad:
   %whole = udiv i64 %room, {size}
@@ -121,10 +169,7 @@ good:
   %p = getelementptr i8, ptr %region, i64 %lane0
   %g1 = insertvalue {result} {{ i64 -1, ptr poison }}, ptr %p, 1
   ret {result} %g1
-}}"""
-        ],
-        declarations,
-    )
+}}"""], declarations)  # fmt: skip
 
 
 def widened_function(name: str, source: DataType) -> str:
@@ -134,9 +179,7 @@ def widened_function(name: str, source: DataType) -> str:
     lanes, number of the first one, lanes in a row, step within it, from bits 0, 8, 16 and 32 on.
     """
     narrow, extend = ir_type(source, 1), "sext" if source.is_signed else "zext"
-    return module(
-        [
-            f"""
+    return module([f"""
 define void @{name}(ptr %addresses, i64 %base, i64 %factor, {narrow} %low, {narrow} %jump, i64 %shape) #3 {{
 entry:
   %count = and i64 %shape, 255
@@ -177,70 +220,54 @@ lane:
   br i1 %more, label %lane, label %done
 done:
   ret void
-}}"""
-        ],
-        {},
-    )
+}}"""], {})  # fmt: skip
 
 
-def _buffer() -> str:
-    """The buffer of the flat address %a: its host pointer %region, its size %limit, the offset %off. Where there is none, the size is 0."""
-    return f"""
-  %tp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}
-  %table = load ptr, ptr %tp
-  %np = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}
-  %count = load i64, ptr %np
-  %number = lshr i64 %a, 32
-  %slot = call i64 @llvm.umin.i64(i64 %number, i64 %count)
-  %e = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %table, i64 %slot
-  %start = load i64, ptr %e
-  %pp = getelementptr i8, ptr %e, i64 8
-  %region = load ptr, ptr %pp
-  %lp = getelementptr i8, ptr %e, i64 16
-  %limit = load i64, ptr %lp
-  %off = sub i64 %a, %start"""
-
-
-def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, size: int, intrinsics: dict[str, str]) -> list[str]:
-    """All lanes at once, where all of them are inside one buffer; else on to %slow."""
-    wide, ptrs, mask = f"<{lanes} x i64>", f"<{lanes} x ptr>", f"<{lanes} x i1>"
-    scalar = SUFFIXES[ty]
-    vector = f"<{lanes} x {ty}>"
-
-    def splat(name: str, value: str) -> list[str]:
-        return [f"  %{name}.i = insertelement {wide} poison, i64 {value}, i64 0",
-                f"  %{name} = shufflevector {wide} %{name}.i, {wide} poison, <{lanes} x i32> zeroinitializer"]  # fmt: skip
-
-    bits = ["  %mb = or i64 %bits, 0"] if lanes == 64 else [f"  %mb = trunc i64 %bits to i{lanes}"]
-    out = [*bits, f"  %m = bitcast i{lanes} %mb to {mask}", f"  %va = load <{lanes} x {index}>, ptr %addresses, align 64"]
-    out.append(f"  %vw = zext <{lanes} x i32> %va to {wide}" if index == "i32" else f"  %vw = or {wide} %va, zeroinitializer")
-    if flat:
-        out += [
-            "  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)", f"  %fa = extractelement {wide} %vw, i64 %f", "  %fs = lshr i64 %fa, 32",
-            f"  %ftp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_TABLE}", "  %ft = load ptr, ptr %ftp",
-            f"  %fnp = getelementptr i8, ptr %ctx, i64 {cx.SLOT_COUNT}", "  %fn = load i64, ptr %fnp",
-            "  %fk = call i64 @llvm.umin.i64(i64 %fs, i64 %fn)", f"  %fe = getelementptr [{cx.SLOT_ENTRY} x i8], ptr %ft, i64 %fk", "  %fb = load i64, ptr %fe",
-            "  %fpp = getelementptr i8, ptr %fe, i64 8", "  %where = load ptr, ptr %fpp", "  %flp = getelementptr i8, ptr %fe, i64 16",
-            "  %bound = load i64, ptr %flp", *splat("vb", "%fb"), f"  %vo = sub {wide} %vw, %vb",
-        ]  # fmt: skip
-    else:
-        out += ["  %where = getelementptr i8, ptr %region, i64 0", "  %bound = or i64 %limit, 0", f"  %vo = or {wide} %vw, zeroinitializer"]
-    out += [
-        "  %small = icmp ult i64 %bound, %need", "  %last = sub i64 %bound, %need", *splat("vl", "%last"), f"  %vout = icmp ugt {wide} %vo, %vl",
-        f"  %vbad = and {mask} %vout, %m", f"  %bb = bitcast {mask} %vbad to i{lanes}", f"  %anybad = icmp ne i{lanes} %bb, 0",
-        "  %go = or i1 %anybad, %small", "  br i1 %go, label %slow, label %together", "together:", f"  %vp = getelementptr i8, ptr %where, {wide} %vo",
-    ]  # fmt: skip
-    pointers = f"{ptrs} %vp" if OLD_MASKED else f"{ptrs} align 1 %vp"
+def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:
+    """All lanes at once, where all of them are inside the buffer of the first one; else on to %slow."""
+    wide, mask, vector = f"<{lanes} x i64>", f"<{lanes} x i1>", f"<{lanes} x {ty}>"
+    pointers, align = f"<{lanes} x ptr>", ", i32" if OLD_MASKED else ""
+    name = f"llvm.masked.{'gather' if op == 'load' else 'scatter'}.v{lanes}{SUFFIXES[ty]}.v{lanes}p0"
+    target = f"{pointers} %vp, i32 1" if OLD_MASKED else f"{pointers} align 1 %vp"
     if op == "load":
-        name = f"llvm.masked.gather.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics[name] = f"declare {vector} @{name}({ptrs}, {'i32, ' if OLD_MASKED else ''}{mask}, {vector})"
-        out += [f"  %vv = call {vector} @{name}({pointers}, {'i32 1, ' if OLD_MASKED else ''}{mask} %m, {vector} zeroinitializer)",
-                f"  store {vector} %vv, ptr %results, align 64"]  # fmt: skip
+        declarations[name] = f"declare {vector} @{name}({pointers}{align}, {mask}, {vector})"
+        act = f"%vv = call {vector} @{name}({target}, {mask} %m, {vector} zeroinitializer)\n  store {vector} %vv, ptr %results, align 64"
     else:
-        name = f"llvm.masked.scatter.v{lanes}{scalar}.v{lanes}p0"
-        intrinsics[name] = f"declare void @{name}({vector}, {ptrs}{', i32' if OLD_MASKED else ''}, {mask})"
-        out += [f"  %vv = load {vector}, ptr %source0, align 64", f"  call void @{name}({vector} %vv, {pointers}{', i32 1' if OLD_MASKED else ''}, {mask} %m)"]
-    return [*out, "  ret i64 -1"]
+        declarations[name] = f"declare void @{name}({vector}, {pointers}{align}, {mask})"
+        act = f"%vv = load {vector}, ptr %source0, align 64\n  call void @{name}({vector} %vv, {target}, {mask} %m)"
+
+    def splat(to: str, value: str) -> str:
+        return f"""%{to}.i = insertelement {wide} poison, i64 {value}, i64 0
+  %{to} = shufflevector {wide} %{to}.i, {wide} poison, <{lanes} x i32> zeroinitializer"""
+
+    if flat:
+        where, bound = "%fregion", "%flimit"
+        place = f"""%f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %fa = extractelement {wide} %vw, i64 %f
+  {_buffer("%fa", "f")}
+  {splat("vb", "%forigin")}
+  %vo = sub {wide} %vw, %vb"""
+    else:
+        where, bound, place = "%region", "%limit", f"%vo = or {wide} %vw, zeroinitializer"
+    return f"""%mb = {"or i64 %bits, 0" if lanes == 64 else f"trunc i64 %bits to i{lanes}"}
+  %m = bitcast i{lanes} %mb to {mask}
+  %va = load <{lanes} x {index}>, ptr %addresses, align 64
+  {_wide("vw", "%va", index, lanes)}
+  {place}
+  %small = icmp ult i64 {bound}, %need
+  %highest = sub i64 {bound}, %need
+  {splat("vl", "%highest")}
+  %vout = icmp ugt {wide} %vo, %vl
+  %vbad = and {mask} %vout, %m
+  %bb = bitcast {mask} %vbad to i{lanes}
+  %anybad = icmp ne i{lanes} %bb, 0
+  %go = or i1 %anybad, %small
+  br i1 %go, label %slow, label %together
+together:
+  %vp = getelementptr i8, ptr {where}, {wide} %vo
+  {act}
+  ret i64 -1
+slow:"""
 
 
 def _update(op: str, ty: str, size: int) -> list[str]:
