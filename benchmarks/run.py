@@ -71,7 +71,10 @@ def measure() -> dict[str, Any]:
                     if have_pocl:
                         assert agree(name, ours, theirs), f"{name} on {device} differs from PoCL"
                     row["vsim"].setdefault(device, {})[threads] = statistics.median(report["times"])
-                    row["vsim"][device] |= {n: report[n] for n in ("compile", "support", "instructions")}
+                    own = row["vsim"][device]
+                    own["instructions"] = report["instructions"]
+                    for what in ("compile", "support"):
+                        own[what] = min(report[what], own.get(what, report[what]))
             report = child("vsim_runner.py", name, "tgllp", 1, 1, 1, "numpy", ours)
             row["numpy"] = min(report["times"])
             if have_oclgrind:
@@ -172,7 +175,12 @@ def report_text(rows: dict[str, Any], loops: dict[int, tuple[float, float]], too
         out += [*table(["kernel", "Oclgrind", "scaled from", "numpy engine", "times faster", "fast, 1 thread", "times faster", "fast, 2 threads", "times faster"], [
             [n, f"{r['oclgrind']:.0f}", f"1/{OCLGRIND_SCALES[n]}", f"{r['numpy']:.0f}", f"{r['oclgrind'] / r['numpy']:.0f}", f"{r['vsim']['tgllp'][1]:.2f}",
              f"{r['oclgrind'] / r['vsim']['tgllp'][1]:.0f}", f"{r['vsim']['tgllp'][2]:.2f}", f"{r['oclgrind'] / r['vsim']['tgllp'][2]:.0f}"] for n, r in rows.items()]), ""]  # fmt: skip
-    out += ["## Compile time", "", "Syntax tree to object code in milliseconds, without the cache; the goal is 30 + 0.3 for each instruction.", ""]
+    out += [
+        "## Compile time",
+        "",
+        "Syntax tree to object code in milliseconds, without the cache, the least of ten; the goal is 30 + 0.3 for each instruction.",
+        "",
+    ]
     out += [*table(["kernel", *DEVICES], [
         [n, *(f"{r['vsim'][d]['compile']:.0f} ({r['vsim'][d]['instructions']} instructions, goal {30 + 0.3 * r['vsim'][d]['instructions']:.0f})"
               for d in DEVICES)] for n, r in rows.items()]), ""]  # fmt: skip

@@ -55,7 +55,7 @@ def main() -> None:
     if which == "llvm":
         arguments = program.convert(kernel, work.args)
         launch = Launch(kernel, work.global_size, work.local_size, (0, 0, 0), arguments)
-        report["compile"], report["support"] = (min(times) for times in zip(*(compile_milliseconds(program, launch) for _ in range(3)), strict=True))
+        report["compile"], report["support"] = (min(times) for times in zip(*(compile_milliseconds(program, launch) for _ in range(5)), strict=True))
     print(json.dumps(report))
 
 
