@@ -119,7 +119,7 @@ class TestEngine:
     def test_ctrl_c(self, engine):
         """An endless kernel in a process of its own, which gets the signal once it runs."""
         code = f"""
-import numpy as np, test_run, visa, vsim.program as p
+import numpy as np, test_run, vsim.program as p
 program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\njmp (M1, 1) L")))
 print("begins", flush=True)
 try:

@@ -235,8 +235,8 @@ class Access:
         values = emit()
         last = b.end_block(behind)
         b.label(behind, before)
-        zeros = [b.splat_literal("0.0" if v.type.is_float else "0", v.type, v.lanes) for v in values]
-        return [b.value(v.type, v.lanes, f"phi {v.ir} [ {v.text}, %{last} ], [ {zero}, %{here} ]") for v, zero in zip(values, zeros, strict=True)]
+        zeros = [b.broadcast(b.const(0, v.type), v.lanes) for v in values]
+        return [b.phi([v, zero], [last, here]) for v, zero in zip(values, zeros, strict=True)]
 
     def _row_at_once(self, offset: Value, size: int) -> bool:
         """Whether the lanes are one row of elements that follow each other: such an access needs no active lane."""
@@ -315,7 +315,7 @@ class Access:
         if name not in self.helpers:
             self.helpers[name] = row_function(name, place.pointer is None, index, size, place.address_mask)
         b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
-        found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {bits}) #3")
+        found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {bits}) #2")
         bad, moved = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"), b.assign(f"extractvalue {{ i64, ptr }} {found}, 1")
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, 0, size, b.assign(f"ptrtoint ptr {moved} to i64")))
         return moved
@@ -467,7 +467,7 @@ class Access:
         bits = self._bits(vector, lanes)
         region = "" if flat else f", ptr {place.pointer}, i64 {place.size}"
         bad = b.assign(
-            f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #3' if rare else ''}"
+            f"call i64 @{name}(ptr {self.context}, ptr {addresses}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}){' #2' if rare else ''}"
         )
 
         def where() -> tuple[str, int, int, str]:
@@ -491,13 +491,13 @@ class Access:
         b.declare(name, "void", f"ptr, i64, i64, {source}, {source}, i64")
         jump = "0" if narrow.jump is None else narrow.jump.text
         shape = offset.lanes | known.first << 8 | narrow.row << 16 | narrow.step << 32
-        b.emit(f"call void @{name}(ptr {addresses}, i64 {known.base.text}, i64 {known.factor}, {source} {narrow.base.text}, {source} {jump}, i64 {shape}) #3")
+        b.emit(f"call void @{name}(ptr {addresses}, i64 {known.base.text}, i64 {known.factor}, {source} {narrow.base.text}, {source} {jump}, i64 {shape}) #2")
         return True
 
     def mapped(self, place: Place, address: Value, size: int, mask: Any) -> Value:
         """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
         b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
-        vector = None if mask is True else b.broadcast(mask, lanes)
+        vector = self._vector(mask, lanes)
         found: Any = mask
         for offset in (address, address + b.const(size - 1, address.type)):
             out = self._helper_call("mapped", place, b.broadcast(self._masked(place, offset), lanes), vector, lanes, types.UB, [])
@@ -509,7 +509,7 @@ class Access:
         """Atomic operations in lane order; old values, 0 where the mask does not hold."""
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         b = self.b
-        vector = None if mask is True else b.broadcast(mask, lanes)
+        vector = self._vector(mask, lanes)
         offset = b.broadcast(self._masked(place, self.offset_of(place, address)), lanes)
         out = self._helper_call(op, place, offset, vector, lanes, data_type, sources)
         return b.load(data_type, lanes, out, 64)

@@ -7,7 +7,6 @@ from typing import Any
 
 from visa.memory import paused_collection
 from visa.program import Body
-from vsim.llvm_engine import context as cx
 from vsim.llvm_engine import native, support
 from vsim.llvm_engine.function import Function, Unit
 from vsim.llvm_engine.ir import module
@@ -47,26 +46,5 @@ def translate(bound: Any, full: bool, row: int = 0) -> Translation:
     if bound.has_barrier:
         unit.intrinsics["coroutines"] = support.COROUTINES
     else:
-        texts.append(_group(ordered))
+        texts.append(support.one_by_one(ordered))
     return Translation(module(texts, unit.intrinsics), unit.wanted, [support.driver(bound.has_barrier, ordered), *unit.helpers.values()])
-
-
-def _group(ordered: bool) -> str:
-    """``group``: the threads of a group one after the other."""
-    order, thread = support.thread_number(ordered)
-    return f"""
-define void @group({support.GROUP_ARGUMENTS}) #0 {{
-entry:
-  %threads.p = getelementptr i8, ptr %variant, i64 {cx.VARIANT_THREADS}
-  %threads = load i64, ptr %threads.p, align 8
-  br label %thread
-thread:
-  %t = phi i64 [ 0, %entry ], [ %t1, %thread ]
-  {order}
-  call void @kernel({support.GROUP_ARGUMENTS}, i64 {thread}, ptr null)
-  %t1 = add i64 %t, 1
-  %more = icmp ult i64 %t1, %threads
-  br i1 %more, label %thread, label %done
-done:
-  ret void
-}}"""

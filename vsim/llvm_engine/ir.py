@@ -179,7 +179,7 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
     vectors = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
     return "\n".join([
         *declarations.values(), *functions, f'attributes #0 = {{ nounwind {vectors} "no-trapping-math"="true" }}', f"attributes #1 = {{ nounwind noinline {vectors} }}",
-        "attributes #2 = { cold noinline nounwind }", 'attributes #3 = { cold noinline nounwind noimplicitfloat "no_caller_saved_registers" }', '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}', "",
+        'attributes #2 = { cold noinline nounwind noimplicitfloat "no_caller_saved_registers" }', '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n!2 = !{!"branch_weights", i32 1000, i32 1}', "",
     ])  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: 
         together = _vector_path(op, flat, index, ty, lanes, declarations)
     own = "\n  ".join(f"%source{k}.p = getelementptr {ty}, ptr %source{k}, i64 %lane\n  %s{k} = load {ty}, ptr %source{k}.p" for k in range(sources))
     return module([f"""
-define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {"#3" if rare else "#0"} {{
+define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {"#2" if rare else "#0"} {{
   %need = add i64 %more, {size}
   {_TABLE if flat else ""}
   {together}
@@ -129,7 +129,7 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
     arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
     result = "{ i64, ptr }"
     return module([f"""
-define {result} @{name}({arguments}, {index} %base, i64 %bits) #3 {{
+define {result} @{name}({arguments}, {index} %base, i64 %bits) #2 {{
   %nobody = icmp eq i64 %bits, 0
   br i1 %nobody, label %empty, label %some
 empty:
@@ -180,7 +180,7 @@ def widened_function(name: str, source: DataType) -> str:
     """
     narrow, extend = ir_type(source, 1), "sext" if source.is_signed else "zext"
     return module([f"""
-define void @{name}(ptr %addresses, i64 %base, i64 %factor, {narrow} %low, {narrow} %jump, i64 %shape) #3 {{
+define void @{name}(ptr %addresses, i64 %base, i64 %factor, {narrow} %low, {narrow} %jump, i64 %shape) #2 {{
 entry:
   %count = and i64 %shape, 255
   %shape1 = lshr i64 %shape, 8

@@ -48,7 +48,14 @@ def _element(name: str, base: str, index: str) -> str:
     return f"%{name}.p = getelementptr i64, ptr {base}, i64 {index}\n  %{name} = load i64, ptr %{name}.p, align 8"
 
 
-def thread_number(ordered: bool) -> tuple[str, str]:
+_HALT = f"""{_field("stop", "%ctx", cx.STOP)}
+  {_field("failed", "%ctx", cx.FAULT)}
+  %either = or i64 %stop, %failed
+  %halt = icmp ne i64 %either, 0"""
+"""Whether the run is to stop or has failed."""
+
+
+def _thread_number(ordered: bool) -> tuple[str, str]:
     """What gives the number of a group's thread at place %t, and its name: with a schedule an order has the numbers."""
     if not ordered:
         return "", "%t"
@@ -115,10 +122,7 @@ group:
   %gx = phi i64 [ %gx0, %begin ], [ %gx2, %ready ]
   %gy = phi i64 [ %gy0, %begin ], [ %gy2, %ready ]
   %gz = phi i64 [ %gz0, %begin ], [ %gz2, %ready ]
-  {_field("stop", "%ctx", cx.STOP)}
-  {_field("failed", "%ctx", cx.FAULT)}
-  %either = or i64 %stop, %failed
-  %halt = icmp ne i64 %either, 0
+  {_HALT}
   br i1 %halt, label %done, label %place
 place:
   %ex = icmp eq i64 %gx, %lx
@@ -178,9 +182,29 @@ end:
 }}"""
 
 
+def one_by_one(ordered: bool) -> str:
+    """``group`` of a kernel without barriers, which is inlined: the threads of a group one after the other."""
+    order, thread = _thread_number(ordered)
+    return f"""
+define void @group({GROUP_ARGUMENTS}) #0 {{
+entry:
+  {_field("threads", "%variant", cx.VARIANT_THREADS)}
+  br label %thread
+thread:
+  %t = phi i64 [ 0, %entry ], [ %t1, %thread ]
+  {order}
+  call void @kernel({GROUP_ARGUMENTS}, i64 {thread}, ptr null)
+  %t1 = add i64 %t, 1
+  %more = icmp ult i64 %t1, %threads
+  br i1 %more, label %thread, label %done
+done:
+  ret void
+}}"""
+
+
 def _phases(ordered: bool) -> str:
     """``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended."""
-    order, thread = thread_number(ordered)
+    order, thread = _thread_number(ordered)
 
     def record(kind: int) -> str:
         return f"call void @record_fault(ptr %ctx, ptr %worker, i64 {kind}, {', '.join(['i64 0'] * (len(_RECORDED) - 1))})"
@@ -230,10 +254,7 @@ check:
   %cmore = icmp ult i64 %c1, %threads
   br i1 %cmore, label %check, label %checked
 checked:
-  {_field("failed", "%ctx", cx.FAULT)}
-  {_field("stop", "%ctx", cx.STOP)}
-  %either = or i64 %failed, %stop
-  %halt = icmp ne i64 %either, 0
+  {_HALT}
   br i1 %halt, label %done, label %balance
 balance:
   %all = icmp eq i64 %ended1, %threads
