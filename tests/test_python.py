@@ -76,6 +76,41 @@ def test_released_memory_is_gone(engine):
         program.launch("walk", 1, 1, [first, out], engine=engine)
 
 
+@ENGINES
+def test_the_same_launch_again(program, engine):
+    nodes, out, picture = np.zeros(3, NODE), np.zeros(4, "i4"), np.zeros((2, 2, 4), "f4")
+    nodes["value"] = 1, 10, 100
+    address = program.usm(nodes)
+
+    def walk(first, size=1):
+        out[:] = 0
+        return program.launch("walk", size, 1, [first, out], engine=engine)
+
+    first = walk(nodes)
+    nodes["next"][:2] = address + 16, address + 32
+    assert walk(nodes) is first
+    assert out.tolist() == [111, 0, 0, 0]
+    walk(nodes, 3)
+    assert out.tolist() == [111, 111, 111, 0]
+    for at, wanted in ((16, 110), (32, 100), (32, 100)):
+        walk(np.uint64(address + at))
+        assert out[0] == wanted
+    for _ in range(2):
+        program.launch("invert", (2, 2), (2, 2), [picture, picture], engine=engine)
+        walk(nodes)
+        assert out[0] == 111
+    assert (picture == 0).all()
+    picture.shape = (1, 4, 4)  # the same object, another image
+    program.launch("invert", (4, 1), (4, 1), [picture, picture], engine=engine)
+    assert (picture == 1).all()
+    program.release(nodes)
+    nodes["next"] = 0
+    walk(nodes, 3)
+    assert out.tolist() == [1, 1, 1, 0]
+    with pytest.raises(LaunchError, match=r"argument 0 \('first'\) is a pointer"):
+        walk(np.uint64(address + 16))
+
+
 def test_images_by_shape(program):
     picture = np.linspace(0, 1, 4 * 8 * 4, dtype="f4").reshape(4, 8, 4)
     for array, wanted in ((np.zeros((4, 8, 4), "f4"), 1 - picture), (np.zeros((4, 8, 4), "f2"), (1 - picture).astype("f2"))):

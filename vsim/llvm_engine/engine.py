@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ ARENA_BYTES = 16 << 20
 MAXIMUM_SHAPES = 64
 LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
-SHORT_WORK = 1 << 22
-"""The same for one worker alone, which the caller would wait for: some milliseconds, during which Ctrl-C has to wait."""
+SLICE_WORK = 1 << 22
+"""Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
 
 
 def aligned(size: int, align: int = 64) -> npt.NDArray[np.uint8]:
@@ -78,8 +79,8 @@ class Shape:
     jobs: Sequence[Callable[[], None]]
     thread_slots: int
     keep: list[Any]
-    here: bool
-    """Whether waking workers would cost more than it gains: the launch runs in the caller's thread."""
+    slice: int
+    """Groups that run in the caller's thread at a time; 0 where workers run them all."""
 
 
 @dataclass
@@ -93,6 +94,8 @@ class State:
     table_entries: int = -1
     ids: dict[tuple[Any, ...], npt.NDArray[Any]] = field(default_factory=dict)
     workers: dict[tuple[int, int, int, bool], list[Worker]] = field(default_factory=dict)
+    ready: tuple[Bound, int | None, Shape] | None = None
+    """The last launch, number of threads and shape, in which the arguments of that launch still are."""
 
 
 def _slot_table(state: State, memory: AddressSpace) -> None:
@@ -229,8 +232,9 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     full = items % bound.simd == 0 and not any(partial_flags)
     code = _code(state, bound, full, row_of(bound))
     per_group = bound.threads_of(whole)
-    work = groups * per_group * len(bound.kernel.instructions) if not may_go_back(bound.kernel) else SHORT_WORK + 1
-    count = 1 if work <= LIGHT_WORK or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
+    work, endless = per_group * max(1, len(bound.kernel.instructions)), may_go_back(bound.kernel)
+    light = not endless and groups * work <= LIGHT_WORK
+    count = 1 if light or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
     surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
     variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
@@ -263,9 +267,29 @@ def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
     if len(state.shapes) >= MAXIMUM_SHAPES:
         state.shapes.clear()
     found = state.shapes[key] = Shape(
-        code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, count == 1 and work <= SHORT_WORK
+        code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, -(-SLICE_WORK // work) if count == 1 and not endless else 0
     )
     return found
+
+
+def _ready(state: State, bound: Bound, thread_count: int | None) -> Shape:
+    """The shape of a launch, with its arguments in place.
+
+    Raises:
+        Unsupported: only the reference engine can run this kernel.
+    """
+    if state.ready is not None and state.ready[0] is bound and state.ready[1] == thread_count:
+        return state.ready[2]
+    if bound.schedule and bound.schedule.kind == "round-robin":
+        raise Unsupported("one instruction of every thread in turn")
+    shape = _shape(state, bound, thread_count)
+    bound.allocate_private(shape.thread_slots)
+    _surface_table(shape.surfaces, bound)
+    for group, payload in shape.payloads:
+        data = bound.payload_of(group)
+        payload.data[: len(data)] = data
+    state.ready = None if bound.private_slots or bound.part else (bound, thread_count, shape)
+    return shape
 
 
 def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds: float | None = None) -> None:
@@ -275,20 +299,13 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
         Unsupported: only the reference engine can run this kernel.
         SimulationError: the program did something without a defined result, or took too long.
     """
-    if bound.schedule and bound.schedule.kind == "round-robin":
-        raise Unsupported("one instruction of every thread in turn")
-    shape = _shape(state, bound, thread_count)
-    bound.allocate_private(shape.thread_slots)
+    shape = _ready(state, bound, thread_count)
     _slot_table(state, bound.memory)
     context = shape.context
     context[:] = shape.initial
     context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3 - 1
     if bound.part:
         context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = bound.part
-    _surface_table(shape.surfaces, bound)
-    for group, payload in shape.payloads:
-        data = bound.payload_of(group)
-        payload.data[: len(data)] = data
 
     def stop() -> None:
         context[cx.STOP // 8] = 1
@@ -296,11 +313,7 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     marks = Marks(bound) if bound.coverage is not None else None
     if marks:
         context[cx.COVERAGE // 8] = address(marks.words)
-    in_time = True
-    if shape.here and max_seconds is None:
-        shape.jobs[0]()
-    else:
-        in_time = POOL.run(shape.jobs, stop, max_seconds)
+    in_time = _run_here(shape, max_seconds) if shape.slice else POOL.run(shape.jobs, stop, max_seconds)
     if marks:
         marks.tell(bound, shape.code.bodies)
     if context[cx.FAULT // 8]:
@@ -308,6 +321,21 @@ def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds
     if not in_time:
         assert max_seconds is not None
         raise bound.timeout(max_seconds)
+
+
+def _run_here(shape: Shape, max_seconds: float | None) -> bool:
+    """Run the groups of one worker in the caller's thread, which need not wake another; False if time was up."""
+    context, (job,) = shape.context, shape.jobs
+    first, end = int(context[cx.NEXT_GROUP // 8]), int(context[cx.GROUP_COUNT // 8])
+    started = perf_counter()
+    for start in range(first, end, shape.slice):
+        if max_seconds is not None and perf_counter() - started > max_seconds:
+            return False
+        context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = start, min(start + shape.slice, end)
+        job()
+        if context[cx.FAULT // 8]:
+            break
+    return True
 
 
 def _signed(value: Any) -> int:

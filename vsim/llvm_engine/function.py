@@ -248,8 +248,8 @@ class Function:
         if not self.is_kernel:
             signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
         else:
-            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %thread, ptr %frame"
-            result, kind = ("ptr", "presplitcoroutine") if self.coroutine else ("internal void", "alwaysinline")
+            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %thread, i64 %group_x, ptr %frame"
+            result, kind = ("ptr", "presplitcoroutine") if self.coroutine else ("internal i1", "alwaysinline")
             signature = f"define {result} @kernel({arguments}) #0 {kind} {{"
         start = []
         if self.coroutine:
@@ -352,7 +352,8 @@ class Function:
                 count, element = size // 2, types.UW
             if grf <= offset < grf + rows * row:
                 if self.unit.row:
-                    value = self._local_ids((offset - grf) // row, count, b.load(element, 1, b.offset(ids, offset - grf), 2))
+                    axis, byte = divmod(offset - grf, row)
+                    value = self._local_ids(axis, byte // 2, count, b.load(types.UW, 1, b.offset(ids, axis * row), 2))
                 else:
                     value = b.load(element, count, b.offset(ids, offset - grf), 16)
                 self.registers.write(("V", root), start, count, value)
@@ -371,21 +372,22 @@ class Function:
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             self.registers.write(("S", (1 if kind == 1 else 0) << 16 | index), 0, 1, value)
 
-    def _local_ids(self, axis: int, count: int, first: Value) -> Value:
-        """Local ids of threads that are made of whole rows, or part of one row, of their group: along a row x counts up, from row to row y does."""
+    def _local_ids(self, axis: int, start: int, count: int, first: Value) -> Value:
+        """Local ids of lanes from one on; lane 0 has the first. Threads are whole rows, or part of one row, of their group: along a row x counts up,
+        from row to row y does."""
         b, row = self.builder, min(self.unit.row, count)
-        jump = None
+        jump = b.const(axis, first.type) if row < count else None
         if axis == 0:
-            lanes = [i % row for i in range(count)]
-            jump = b.const(0, first.type) if row < count else None
-        elif axis == 1 and row < count:
-            lanes = [i // row for i in range(count)]
-            jump = b.const(1, first.type)
+            lanes = [i % self.unit.row for i in range(start, start + count)]
+        elif axis == 1:
+            lanes = [i // self.unit.row for i in range(start, start + count)]
         else:
+            return first
+        if not any(lanes):
             return first
         text = "<" + ", ".join(f"i16 {i}" for i in lanes) + ">"
         value = b.broadcast(first, count) + Value(b, first.type, count, text)
-        value.affine = Affine(first, 1 if axis == 0 else 0, row, jump, tiny=True)
+        value.affine = Affine(first, 1 if axis == 0 else 0, row, jump, tiny=True, offset=lanes[0])
         return value
 
     def _identity(self) -> None:
@@ -412,7 +414,8 @@ class Function:
             self._thread_numbers(word)
 
     def _group_id(self, axis: int) -> Value:
-        return self.builder.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
+        b = self.builder
+        return b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis) if axis else Value(b, types.UQ, 1, "%group_x")
 
     def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
         """%sr0 and %msg0: bits of a thread's slot."""
@@ -452,9 +455,11 @@ class Function:
     def _epilogue(self) -> None:
         b = self.builder
         b.label("exit")
-        if self.coverage:
-            self.coverage.publish(b)
-        if self.coroutine:
+        if not self.coroutine:
+            self._leave(failed=False)
+        else:
+            if self.coverage:
+                self.coverage.publish(b)
             b.emit("%last = call i8 @llvm.coro.suspend(token none, i1 true)")
             b.emit("switch i8 %last, label %suspend [ i8 0, label %never i8 1, label %cleanup ]")
             b.label("never")
@@ -465,8 +470,12 @@ class Function:
             b.label("suspend")
             b.emit(native.coroutine_end()[1])
             b.emit("ret ptr %handle")
-        else:
-            b.emit("ret void")
+
+    def _leave(self, failed: bool) -> None:
+        """The end of a function that is no coroutine; a kernel says whether it failed."""
+        if self.coverage:
+            self.coverage.publish(self.builder)
+        self.builder.emit(f"ret i1 {str(failed).lower()}" if self.is_kernel else "ret void")
 
     # -- faults --------------------------------------------------------------------------------------------
 
@@ -492,7 +501,10 @@ class Function:
         record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
         record.insert(1, f"i64 {self.unit.numbers[id(self.body)]}")
         b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {self._thread()})")
-        b.emit("br label %exit")
+        if self.coroutine:
+            b.emit("br label %exit")
+        else:
+            self._leave(failed=True)
 
     # -- blocks --------------------------------------------------------------------------------------------
 

@@ -103,10 +103,11 @@ class Widening:
 class Affine:
     """What is proved about the lanes of an integer vector if its needs are met: no wrap-around before a widening, the lane inside a mask.
 
-    Lanes come in rows of ``row``; lane i of row r holds base + i * step + r * jump. One row of all lanes has no jump.
+    Lanes come in rows of ``row``; lane i of row r holds root + offset + i * step + r * jump. One row of all lanes has no jump. Constants are gathered
+    in the offset, so that what differs by them has one root.
     """
 
-    base: Value
+    root: Value
     step: int
     row: int
     jump: Value | None = None
@@ -114,9 +115,18 @@ class Affine:
     needs: tuple[Widening | str, ...] = ()
     factor: int = 0  # of what was widened, if lanes are that times this and something that is the same for all; else 0
     first: int = 0  # lane of what was widened that is lane 0 here
+    offset: int = 0
 
     def __post_init__(self) -> None:
         self.needs = tuple(dict.fromkeys(self.needs))
+        if self.root.constant:
+            self.offset += self.root.constant
+            self.root = self.root.builder.const(0, self.root.type)
+
+    @property
+    def base(self) -> Value:
+        """Lane 0."""
+        return self.root.later("add", self.root.builder.const(self.offset, self.root.type))
 
     @property
     def masks(self) -> set[str]:
@@ -135,36 +145,34 @@ class Affine:
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
         tests = [n.holds() for n in self.needs if not isinstance(n, str)]
-        return reduce(lambda x, y: self.base.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+        return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
-    def rows(self, row: int) -> tuple[Value, int, Value | None] | None:
+    def rows(self, row: int) -> Affine | None:
         """The same in rows of another length, if that is possible."""
         if row == self.row:
-            return self.base, self.step, self.jump
-        if self.jump is not None:
-            return None
-        return self.base, self.step, self.base.builder.const(self.step * row, self.base.type)
+            return self
+        return replace(self, row=row, jump=self.root.builder.const(self.step * row, self.root.type)) if self.jump is None else None
 
     def followed_by(self, other: Affine) -> Affine | None:
         """Two rows end to end, if it is known how far they are apart."""
-        if self.jump or other.jump or self.step != other.step or self.base.constant is None or other.base.constant is None:
+        if self.jump or other.jump or self.step != other.step or (self.root is not other.root and None in (self.root.constant, other.root.constant)):
             return None
-        distance, tiny, needs = other.base.constant - self.base.constant, self.tiny and other.tiny, self.needs + other.needs
-        if distance == self.row * self.step:
-            return Affine(self.base, self.step, 2 * self.row, None, tiny, needs)
-        return Affine(self.base, self.step, self.row, self.base.builder.const(distance, self.base.type), tiny, needs)
+        distance, tiny, needs = other.offset - self.offset, self.tiny and other.tiny, self.needs + other.needs
+        one_row = distance == self.row * self.step
+        jump = None if one_row else self.root.builder.const(distance, self.root.type)
+        return Affine(self.root, self.step, 2 * self.row if one_row else self.row, jump, tiny, needs, offset=self.offset)
 
     def part(self, first: int, count: int) -> Affine | None:
         """Consecutive lanes: part of a row, or whole rows."""
-        b, base = self.base.builder, self.base
+        root = self.root
         r, i = divmod(first, self.row)
         if r and self.jump is not None:
-            base = base.later("add", self.jump.later("mul", b.const(r, base.type)))
+            root = root.later("add", self.jump.later("mul", root.builder.const(r, root.type)))
+        found = replace(self, root=root, first=self.first + first)
         if i + count <= self.row:
-            return replace(self, base=base.later("add", b.const(i * self.step, base.type)), row=count, jump=None, first=self.first + first)
-        if i or count % self.row:
-            return None
-        return replace(self, base=base, first=self.first + first)
+            found.row, found.jump, found.offset = count, None, found.offset + i * self.step
+            return found
+        return None if i or count % self.row else found
 
 
 _PURE = (
@@ -265,8 +273,8 @@ class Value:
         if left is None or right is None:
             return None
         row = min(left.row, right.row)
-        x, y = left.rows(row), right.rows(row)
-        if x is None or y is None:
+        left, right = left.rows(row), right.rows(row)
+        if left is None or right is None:
             return None
         b = self.builder
 
@@ -274,9 +282,10 @@ class Value:
             return b.retype(p, t).later("add" if sign > 0 else "sub", b.retype(q, t))
 
         zero = b.const(0, t)
-        jump = None if x[2] is None and y[2] is None else join(x[2] or zero, y[2] or zero)
+        jump = None if left.jump is None and right.jump is None else join(left.jump or zero, right.jump or zero)
         factor = left.factor + sign * right.factor if 1 in (self.lanes, other.lanes) else 0
-        return Affine(join(x[0], y[0]), x[1] + sign * y[1], row, jump, False, left.needs + right.needs, factor, left.first + right.first)
+        return Affine(join(left.root, right.root), left.step + sign * right.step, row, jump, False, left.needs + right.needs, factor,
+                      left.first + right.first, left.offset + sign * right.offset)  # fmt: skip
 
     def _affine_product(self, factor: Value) -> Affine | None:
         """What is known of a product with a scalar."""
@@ -288,8 +297,9 @@ class Value:
         if known is None and found.step:
             return None
         jump = None if found.jump is None else b.retype(found.jump, t).later("mul", factor)
-        base, known = b.retype(found.base, t).later("mul", factor), known or 0
-        return replace(found, base=base, step=found.step * known, jump=jump, tiny=False, factor=found.factor * known)
+        root = b.retype(found.base if known is None else found.root, t).later("mul", factor)
+        known = known or 0
+        return replace(found, root=root, step=found.step * known, jump=jump, tiny=False, factor=found.factor * known, offset=found.offset * known)
 
     def __sub__(self, other: Value) -> Value:
         return self._sum(other, "sub", "fsub", -1)
@@ -622,13 +632,13 @@ class Builder:
             found.narrow = x
         if known := x.affine:
             jump = None if known.jump is None else self.cast(self.retype(known.jump, source), data_type, later=True)
-            base = self.cast(self.retype(known.base, source), data_type, later=True)
             fits = known.tiny or data_type.size < source.size
+            root = self.cast(self.retype(known.root if fits else known.base, source), data_type, later=True)
             needs, factor = known.needs, 0
             if not fits:
                 needs, factor = (*needs, Widening(known, x.lanes, source, data_type)), 1
             if len(needs) <= MAXIMUM_NEEDS:
-                found.affine = Affine(base, known.step, known.row, jump, known.tiny, needs, factor)
+                found.affine = Affine(root, known.step, known.row, jump, known.tiny, needs, factor, offset=known.offset if fits else 0)
         return found
 
     def _odd_float(self, x: Value) -> Value:
@@ -665,7 +675,7 @@ class Builder:
 
         found = Lazy(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            found.affine = Affine(known.base, known.step, known.row, known.jump, known.tiny, (*known.needs, mask.text))
+            found.affine = replace(known, needs=(*known.needs, mask.text), factor=0, first=0)
         return found
 
     def mask_to_int(self, mask: Any, data_type: DataType) -> Value:

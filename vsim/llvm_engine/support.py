@@ -1,7 +1,7 @@
 """Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
 
-The driver (``run``) takes work-groups from a common counter and calls ``group`` for each. Without barriers ``group`` is compiled with the kernel, which is
-inlined there; with barriers it is here, and resumes the group's threads in turn.
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a row. Without barriers ``group`` is
+compiled with the kernel, which is inlined there; with barriers it is here, gets one group at a time, and resumes its threads in turn.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from vsim.llvm_engine.ir import module
 
 _RECORDED = cx.FAULT_FIELDS[:-3]  # The group is the worker's.
 RECORD_FAULT = f"declare void @record_fault(ptr, ptr, {', '.join(['i64'] * len(_RECORDED))})"
-GROUP_ARGUMENTS = "ptr %ctx, ptr %worker, ptr %variant"
-GROUP_TYPES = "ptr, ptr, ptr"
+COMMON = "ptr %ctx, ptr %worker, ptr %variant"
+COMMON_TYPES = "ptr, ptr, ptr"
+GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
+"""The last two: the first group's number along x, and how many groups in a row."""
 
 COROUTINES = f"""
 declare token @llvm.coro.id(i32, ptr, ptr, ptr)
@@ -65,23 +67,29 @@ def _thread_number(ordered: bool) -> tuple[str, str]:
 @cache
 def driver(barriers: bool, ordered: bool) -> str:
     """``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``."""
-    parts = [_run(ordered), _fault_recorder()]
-    intrinsics = {"memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
+    parts = [_run(ordered, rows=not (ordered or barriers)), _fault_recorder()]
+    intrinsics = {"memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)", "least": "declare i64 @llvm.umin.i64(i64, i64)",
+                  "most": "declare i64 @llvm.umax.i64(i64, i64)"}  # fmt: skip
     if barriers:
         parts.append(_phases(ordered))
-        intrinsics["kernel"] = f"declare ptr @kernel({GROUP_TYPES}, i64, ptr)"
+        intrinsics["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         intrinsics["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
-        intrinsics["group"] = f"declare void @group({GROUP_TYPES})"
+        intrinsics["group"] = f"declare void @group({COMMON_TYPES}, i64, i64)"
     return module(parts, intrinsics)
 
 
-def _run(ordered: bool) -> str:
-    """Takes work-groups until there are none: chunks of them, within which ids count up like the digits of a clock."""
-    first, order = "%g0", ""
+def _run(ordered: bool, rows: bool) -> str:
+    """Takes work-groups until there are none: chunks of them, within which ids count up like the digits of a clock.
+
+    ``rows``: groups of one size that follow each other along x run in one call, where there is no local memory to clear.
+    """
+    first, order, several = "%g0", "", "1"
     if ordered:
         first = "%gn"
         order = _field("group_order", "%ctx", cx.GROUP_ORDER, "ptr") + "\n  " + _element("gn", "%group_order", "%g0")
+    if rows:
+        several = "%several"
     return f"""
 define void @run(ptr noalias %ctx, ptr %worker) #0 {{
 entry:
@@ -102,6 +110,9 @@ entry:
   %lx = sub i64 %nx, 1
   %ly = sub i64 %ny, 1
   %lz = sub i64 %nz, 1
+  %wholex = icmp eq i64 %px, 0
+  %row = select i1 %wholex, i64 %nx, i64 %lx
+  %noslm = icmp eq i64 %slm_size, 0
   br label %fetch
 fetch:
   %g0 = atomicrmw add ptr %ctx, i64 %chunk monotonic
@@ -134,7 +145,6 @@ place:
   %v1 = or i64 %vx, %vy
   %v = or i64 %v1, %vz
   %variant = getelementptr [{cx.VARIANT_SIZE} x i8], ptr %variants, i64 %v
-  %noslm = icmp eq i64 %slm_size, 0
   br i1 %noslm, label %ready, label %clear
 clear:
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
@@ -143,9 +153,14 @@ ready:
   store i64 %gx, ptr %worker_x, align 8
   store i64 %gy, ptr %worker_y, align 8
   store i64 %gz, ptr %worker_z, align 8
-  call void @group({GROUP_ARGUMENTS})
-  %g1 = add i64 %g, 1
-  %gx1 = add i64 %gx, 1
+  %inrow = sub i64 %row, %gx
+  %inchunk = sub i64 %gend, %g
+  %alike = call i64 @llvm.umin.i64(i64 %inrow, i64 %inchunk)
+  %alike1 = call i64 @llvm.umax.i64(i64 %alike, i64 1)
+  %several = select i1 %noslm, i64 %alike1, i64 1
+  call void @group({COMMON}, i64 %gx, i64 {several})
+  %g1 = add i64 %g, {several}
+  %gx1 = add i64 %gx, {several}
   %wrapx = icmp eq i64 %gx1, %nx
   %gx2 = select i1 %wrapx, i64 0, i64 %gx1
   %carryx = zext i1 %wrapx to i64
@@ -183,20 +198,34 @@ end:
 
 
 def one_by_one(ordered: bool) -> str:
-    """``group`` of a kernel without barriers, which is inlined: the threads of a group one after the other."""
+    """``group`` of a kernel without barriers, which is inlined: groups, and the threads of each, one after the other, up to a fault."""
     order, thread = _thread_number(ordered)
     return f"""
 define void @group({GROUP_ARGUMENTS}) #0 {{
 entry:
   {_field("threads", "%variant", cx.VARIANT_THREADS)}
+  %worker_x = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP}
+  %end = add i64 %first, %groups
+  br label %group
+group:
+  %x = phi i64 [ %first, %entry ], [ %x1, %behind ]
+  store i64 %x, ptr %worker_x, align 8
   br label %thread
 thread:
-  %t = phi i64 [ 0, %entry ], [ %t1, %thread ]
+  %t = phi i64 [ 0, %group ], [ %t1, %good ]
   {order}
-  call void @kernel({GROUP_ARGUMENTS}, i64 {thread}, ptr null)
+  %bad = call i1 @kernel({COMMON}, i64 {thread}, i64 %x, ptr null)
+  br i1 %bad, label %done, label %good, !prof !1
+good:
   %t1 = add i64 %t, 1
   %more = icmp ult i64 %t1, %threads
-  br i1 %more, label %thread, label %done
+  br i1 %more, label %thread, label %behind
+behind:
+  %x1 = add i64 %x, 1
+  {_HALT}
+  %last = icmp eq i64 %x1, %end
+  %leave = or i1 %last, %halt
+  br i1 %leave, label %done, label %group
 done:
   ret void
 }}"""
@@ -223,7 +252,7 @@ thread:
   {order}
   %t1 = add i64 %t, 1
   %frame = getelementptr i8, ptr %arena, i64 %used
-  %handle = call ptr @kernel({GROUP_ARGUMENTS}, i64 {thread}, ptr %frame)
+  %handle = call ptr @kernel({COMMON}, i64 {thread}, i64 %first, ptr %frame)
   %slot = getelementptr ptr, ptr %handles, i64 %t
   store ptr %handle, ptr %slot, align 8
   {_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE)}
