@@ -100,7 +100,7 @@ def test_the_same_launch_again(program, engine):
         walk(nodes)
         assert out[0] == 111
     assert (picture == 0).all()
-    picture.shape = (1, 4, 4)  # the same object, another image
+    picture.shape = (1, 4, 4)  # the same array, another image
     program.launch("invert", (4, 1), (4, 1), [picture, picture], engine=engine)
     assert (picture == 1).all()
     program.release(nodes)

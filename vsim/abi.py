@@ -61,6 +61,8 @@ class Bound:
     samplers: dict[int, SamplerState] = field(default_factory=dict)
     handles: dict[int, int] = field(default_factory=dict)
     """Handles of images and samplers as dwords by payload offset: they depend on nothing but the number of the argument."""
+    pointers: frozenset[int] = frozenset()
+    """Payload offsets of addresses of buffers, as far as they are known."""
     slm_size: int = 0
     scratch_size: int = 0
     private_size: int = 0
@@ -202,6 +204,7 @@ class Interface:
         if self.info is not None:
             self._lay_out(info, int(env.get("inline_data_payload_size") or 0))
         else:
+            self.pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
             self.payload_size = max([i.offset + i.size for i in kernel.inputs] + [64]) + 64
 
     def _lay_out(self, info: dict[str, Any], inline: int) -> None:
@@ -222,6 +225,7 @@ class Interface:
         end = max([end] + [i.offset + i.size for i in self.kernel.inputs])
         self.payload_size = -(-end // 64) * 64 + 64
         self.argument_count = max([e.index for e in self.entries] + list(self.argument_names), default=-1) + 1
+        self.pointers = frozenset(e.at for e in self.entries if e.kind == "buffer_address" or e.tree.get("addrspace") in ("global", "constant"))
         self.surfaces = [(int(b["bti_value"]), int(b["arg_index"])) for b in info.get("binding_table_indices") or []]
 
     def describe(self, index: int) -> str:
@@ -280,7 +284,7 @@ class Binder:
             raise self.fail(f"a work-group of {tuple(local)} has {items} work-items, 1 to 1024 are possible")
         bound = Bound(self.image, self.kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
                       bytearray(interface.payload_size), [], interface.local_id_rows, slm_size=interface.slm_size, scratch_size=interface.scratch_size,
-                      private_size=interface.private_size, by_inputs=interface.info is None)  # fmt: skip
+                      private_size=interface.private_size, by_inputs=interface.info is None, pointers=interface.pointers)  # fmt: skip
         if interface.info is not None:
             self._from_ze_info(bound, interface.info)
         else:

@@ -18,7 +18,8 @@ from visa.image import Image, read_image
 from vsim.abi import Bound, Interface, bind
 from vsim.arguments import Arguments
 from vsim.launch import Argument, Launch
-from vsim.memory import AddressSpace
+from vsim.llvm_engine import Unsupported
+from vsim.memory import AddressSpace, Buffer
 from vsim.schedule import Schedule, parse_schedule
 
 ENGINES = ("llvm", "numpy")
@@ -36,22 +37,28 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The last launch of a kernel, for another one that is the same."""
+    """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal."""
 
-    key: tuple[Any, ...]
+    shape: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     bound: Bound
-    arguments: Sequence[Any]
-    """Held so that no other object takes their identity."""
+
+    def is_like(self, shape: tuple[Any, ...], arguments: Sequence[Any]) -> bool:
+        """Whether another launch is the same."""
+        return shape == self.shape and len(arguments) == len(self.arguments) and all(map(_same, arguments, self.arguments))
 
 
-def _identity(value: Any) -> Any:
-    """What is equal for arguments that mean the same in every launch; of a kind that is not told apart here, never."""
-    kind = type(value)
-    if kind is np.ndarray and value.shape:
-        return id(value), value.shape, value.dtype, value.flags.c_contiguous
-    if isinstance(value, np.generic):
-        return value.dtype, value.tobytes()
-    return (kind, value) if kind is int else (kind, value.hex()) if kind is float else object()
+def _same(value: Any, other: Any) -> bool:
+    if value is other:
+        return True
+    if type(value) is not type(other) or isinstance(value, np.ndarray):
+        return False
+    return bool(value.tobytes() == other.tobytes() if isinstance(value, np.generic) else repr(value) == repr(other))
+
+
+def _constant(value: Any) -> bool:
+    """Whether an argument means the same as long as it is the same object: a buffer or a number, unlike a list or a structure."""
+    return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
 
 
 class Program:
@@ -106,10 +113,14 @@ class Program:
             return bound
 
     def _execute(self, bound: Bound, engine: str, threads: int | None, max_seconds: float | None) -> None:
-        if engine not in ENGINES:
+        if engine == "llvm" and (self.native is not None or self._load_native()):
+            try:
+                self.native.run(bound, threads, max_seconds)
+                return
+            except Unsupported:
+                pass
+        elif engine not in ENGINES:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
-        if engine == "llvm" and self._run_native(bound, threads, max_seconds):
-            return
         from vsim.numpy_engine.engine import run as run_numpy
 
         run_numpy(bound, max_seconds)
@@ -136,23 +147,18 @@ class Program:
         """
         return bind(self.interface(launch.kernel), launch, self.memory)
 
-    def _run_native(self, bound: Bound, threads: int | None, max_seconds: float | None) -> bool:
-        """Run on compiled code; False if the reference engine must do it."""
+    def _load_native(self) -> bool:
+        """Load the fast engine; False if the reference engine must do without."""
         global _LLVM_MISSING
         if _LLVM_MISSING:
             return False
         try:
-            from vsim.llvm_engine import engine as native
+            from vsim.llvm_engine.engine import Engine
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
             print(f"vsim: llvmlite cannot be loaded ({error}); running on numpy", file=sys.stderr)
             return False
-        if self.native is None:
-            self.native = native.State()
-        try:
-            native.run(bound, self.native, threads, max_seconds)
-        except native.Unsupported:
-            return False
+        self.native = Engine()
         return True
 
     def launch(
@@ -174,16 +180,17 @@ class Program:
         """
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
-        key = (shape, local, *global_offset, schedule, *[_identity(a) for a in args])
+        whole = (shape, local, tuple(global_offset), schedule)
         last = self.repeats.get(kernel)
-        if last is not None and last.key == key:
+        if last is not None and last.is_like(whole, args):
             with self.running:
                 self._execute(last.bound, engine, threads, max_seconds)
             return last.bound
         bound = self.run(Launch(kernel, shape, local, tuple(global_offset), self.convert(kernel, args)), engine, threads, max_seconds,
                          schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
-        if bound.printf is None:  # what it printed is taken from a launch of its own
-            self.repeats[kernel] = Repeat(key, bound, args)
+        images = bound.images or any(not isinstance(s, Buffer) for s in bound.surfaces.values())
+        if bound.printf is None and not images and all(map(_constant, args)):
+            self.repeats[kernel] = Repeat(whole, tuple(args), bound)
         return bound
 
     def convert(self, kernel: str, args: Sequence[Any]) -> list[Argument]:

@@ -104,17 +104,35 @@ class Access:
         """Whether any of ``count`` bytes from an address on is outside (i1), and the host pointer of the address if it is not."""
         b = self.b
         if place.pointer is None:
-            b.declare("llvm.umin.i64", "i64", "i64, i64")
-            slot = b.assign(f"lshr i64 {address}, 32")
-            slot = b.assign(f"call i64 @llvm.umin.i64(i64 {slot}, i64 {b.field(self.context, cx.SLOT_COUNT)})")
-            entry = b.assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {b.field(self.context, cx.SLOT_TABLE, 'ptr')}, i64 {slot}")
-            base = b.assign(f"load i64, ptr {entry}, align 8, !invariant.load !0")
-            pointer = b.assign(f"load ptr, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
-            size = b.assign(f"load i64, ptr {b.offset(entry, 16)}, align 8, !invariant.load !0")
+            base, pointer, size = self._buffer(address, b.assign)
             start = b.assign(f"sub i64 {address}, {base}")
         else:
             assert place.size
             pointer, size, start = place.pointer, place.size, address
+        return self._within(start, pointer, size, count)
+
+    def _buffer(self, address: str, assign: Callable[[str], str]) -> tuple[str, str, str]:
+        """Address, host pointer and size of the buffer that an address of the flat space is in; the size is 0 if there is none."""
+        b = self.b
+        b.declare("llvm.umin.i64", "i64", "i64, i64")
+        slot = assign(f"lshr i64 {address}, 32")
+        slot = assign(f"call i64 @llvm.umin.i64(i64 {slot}, i64 {b.field(self.context, cx.SLOT_COUNT)})")
+        entry = assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {b.field(self.context, cx.SLOT_TABLE, 'ptr')}, i64 {slot}")
+        places = entry, assign(f"getelementptr i8, ptr {entry}, i64 8"), assign(f"getelementptr i8, ptr {entry}, i64 16")
+        base, pointer, size = (assign(f"load {ir}, ptr {at}, align 8, !invariant.load !0") for ir, at in zip(("i64", "ptr", "i64"), places, strict=True))
+        return base, pointer, size
+
+    def _presume(self, low: Value, address: str, count: int) -> tuple[str, str]:
+        """Like :meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
+        b, origin = self.b, low.origin
+        assert origin
+        given = b.once(f"load i64, ptr {b.once(f'getelementptr i8, ptr {origin.payload}, i64 {origin.byte}')}, align 1, !invariant.load !0")
+        base, pointer, size = self._buffer(given, b.once)
+        return self._within(b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
+
+    def _within(self, start: str, pointer: str, size: str, count: int) -> tuple[str, str]:
+        """Whether any of ``count`` bytes from a place on is outside, and where the place is."""
+        b = self.b
         b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
         assign = b.once if size in b.steady.values() else b.assign
         limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
@@ -290,11 +308,12 @@ class Access:
     def _row(self, place: Place, low: Value, size: int, lanes: int, vector: Value | None) -> str:
         """Host pointer of lane 0's element, where lanes follow each other. If not all of them are inside, the active ones must be."""
         b = self.b
-        outside, pointer = self._locate(place, self._address(place, low), lanes * size)
-        if vector is None:
-            self._check(outside, place, lambda: ("0", size, size, self._address(place, low)))
+        address = self._address(place, low)
+        outside, pointer = self._presume(low, address, lanes * size) if low.origin else self._locate(place, address, lanes * size)
+        if vector is None and not low.origin:
+            self._check(outside, place, lambda: ("0", size, size, address))
             return pointer
-        fact = f"passed {outside} {vector.text}"
+        fact = f"passed {outside} {vector.text if vector else ''}"
         if fact in b.known:
             return b.known[fact]
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()

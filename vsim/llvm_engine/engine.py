@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,31 +82,18 @@ class Shape:
     slice: int
     """Groups that run in the caller's thread at a time; 0 where workers run them all."""
 
-
-@dataclass
-class State:
-    """What is kept for a program between launches."""
-
-    shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
-    codes: dict[tuple[Any, ...], Code | Unsupported] = field(default_factory=dict)
-    image_digest: bytes = b""
-    table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
-    table_entries: int = -1
-    ids: dict[tuple[Any, ...], npt.NDArray[Any]] = field(default_factory=dict)
-    workers: dict[tuple[int, int, int, bool], list[Worker]] = field(default_factory=dict)
-    ready: tuple[Bound, int | None, Shape] | None = None
-    """The last launch, number of threads and shape, in which the arguments of that launch still are."""
+    def stop(self) -> None:
+        """Let the workers end."""
+        self.context[cx.STOP // 8] = 1
 
 
-def _slot_table(state: State, memory: AddressSpace) -> None:
-    """Where the buffers are; behind them stands an empty entry, for all slots beyond."""
-    if state.table_entries == memory.changes:
-        return
-    count = max(memory.slots, default=0) + 2
-    state.table = np.zeros(3 * max(count, state.table.size // 3), np.uint64)
-    for slot, buffer in memory.slots.items():
-        state.table[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
-    state.table_entries = memory.changes
+class Ready(NamedTuple):
+    """A launch that ran well, whose arguments are still in place in its shape: what it takes to run it again."""
+
+    bound: Bound
+    thread_count: int | None
+    changes: int
+    shape: Shape
 
 
 def _surface_table(table: Words, bound: Bound) -> None:
@@ -120,38 +107,6 @@ def _surface_table(table: Words, bound: Bound) -> None:
         else:
             entry[:2] = address(surface.array), surface.array.nbytes
             entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(surface.sizes)] = surface.sizes
-
-
-def _code(state: State, bound: Bound, full: bool, row: int) -> Code:
-    """Compiled code, out of memory, the disk or the compiler.
-
-    Raises:
-        Unsupported: the kernel needs something that only the reference engine does.
-    """
-    name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None, made_for(bound))
-    found = state.codes.get(name)
-    if isinstance(found, Unsupported):
-        raise found
-    if found is None:
-        if not state.image_digest:
-            state.image_digest = write_module(bound.image.module)
-        key = cache.key(state.image_digest, bound.image.ze_info, bound.image.platform, bound.grf_size, name, bound.simd, bound.local_id_rows, native.host())
-        stored = cache.load(key)
-        try:
-            if stored is None:
-                from vsim.llvm_engine import compiler
-
-                translation = compiler.translate(bound, full, row)
-                bodies, objects = translation.bodies, translation.objects()
-                cache.save(key, _packed([bound.image.module.bodies.index(b) for b in bodies], objects))
-            else:
-                numbers, objects = _unpacked(stored)
-                bodies = [bound.image.module.bodies[n] for n in numbers]
-        except Unsupported as problem:
-            state.codes[name] = problem
-            raise
-        found = state.codes[name] = Code(native.Native(objects), bodies)
-    return found
 
 
 def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
@@ -177,150 +132,6 @@ def row_of(bound: Bound) -> int:
     if x % bound.simd == 0:
         return bound.simd
     return x if bound.simd % x == 0 and y % (bound.simd // x) == 0 else 0
-
-
-def _ids(state: State, bound: Bound, group: Group) -> npt.NDArray[Any]:
-    """Local ids of all threads of a group, three rows for each."""
-    row = threads.id_row_bytes(bound)
-    key = (group.size, bound.simd, row)
-    found = state.ids.get(key)
-    if found is None:
-        count = bound.threads_of(group)
-        found = aligned(count * 3 * row + 64)
-        words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
-        for t in range(count):
-            for dimension, ids in enumerate(threads.local_ids(bound, group, t)):
-                words[t, dimension, : bound.simd] = ids
-        state.ids[key] = found
-    return found
-
-
-def _workers(state: State, bound: Bound, count: int, per_group: int, barrier: bool) -> list[Worker]:
-    key = (bound.slm_size, bound.scratch_size, per_group, barrier)
-    found = state.workers.setdefault(key, [])
-    while len(found) < count:
-        block = aligned(cx.WORKER_SIZE).view(np.uint64)
-        worker = Worker(block, aligned(bound.slm_size + 64), aligned(bound.scratch_size * per_group + 64))
-        if barrier:
-            worker.arena, worker.handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * 1024)
-            block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(worker.arena), address(worker.handles)
-            block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
-        block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(worker.slm), address(worker.scratch)
-        block[cx.WORKER_SLOT // 8] = len(found) * per_group
-        found.append(worker)
-    return found[:count]
-
-
-def _shape(state: State, bound: Bound, thread_count: int | None) -> Shape:
-    """Everything of a launch that its arguments do not change.
-
-    Raises:
-        Unsupported: only the reference engine can run this kernel.
-    """
-    key = (
-        bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None, bound.schedule,
-        made_for(bound),
-    )  # fmt: skip
-    found = state.shapes.get(key)
-    if found is not None:
-        return found
-    counts, groups = bound.group_counts, bound.group_count
-    whole = bound.group(0)
-    partial_sizes = [g - (c - 1) * n for g, c, n in zip(bound.global_size, counts, bound.local_size, strict=True)]
-    partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
-    items = whole.size[0] * whole.size[1] * whole.size[2]
-    full = items % bound.simd == 0 and not any(partial_flags)
-    code = _code(state, bound, full, row_of(bound))
-    per_group = bound.threads_of(whole)
-    work, endless = per_group * max(1, len(bound.kernel.instructions)), may_go_back(bound.kernel)
-    light = not endless and groups * work <= LIGHT_WORK
-    count = 1 if light or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
-    context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
-    surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
-    variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
-    payloads: list[tuple[Group, npt.NDArray[Any]]] = []
-    keep: list[Any] = []
-    for index in range(8 if any(partial_flags) else 1):
-        sizes = [partial_sizes[d] if index >> d & 1 and partial_flags[d] else bound.local_size[d] for d in range(3)]
-        group = Group((0, 0, 0), (sizes[0], sizes[1], sizes[2]))
-        payload, ids = np.zeros(len(bound.payload) + 64, np.uint8), _ids(state, bound, group)
-        payloads.append((group, payload))
-        keep.append(ids)
-        order = bound.schedule.order(bound.threads_of(group)) if bound.schedule else ids
-        keep.append(order)
-        first = index * cx.VARIANT_SIZE // 8
-        variants[first : first + 5] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group), address(order))
-    fields = {
-        cx.GROUP_COUNT: groups, cx.SURFACES: address(surfaces), cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size,
-        cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: 1 if bound.schedule else max(1, min(64, groups // (count * 16))),
-    }  # fmt: skip
-    if bound.schedule:
-        keep.append(bound.schedule.order(groups))
-        fields[cx.GROUP_ORDER] = address(keep[-1])
-    for d in range(3):
-        fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],
-                   cx.LOCAL_SIZE + 8 * d: bound.local_size[d]}  # fmt: skip
-    for offset, value in fields.items():
-        context[offset // 8] = value
-    workers = _workers(state, bound, count, per_group, bound.has_barrier)
-    jobs = [partial(code.native.run, address(context), address(w.block)) for w in workers]
-    if len(state.shapes) >= MAXIMUM_SHAPES:
-        state.shapes.clear()
-    found = state.shapes[key] = Shape(
-        code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, -(-SLICE_WORK // work) if count == 1 and not endless else 0
-    )
-    return found
-
-
-def _ready(state: State, bound: Bound, thread_count: int | None) -> Shape:
-    """The shape of a launch, with its arguments in place.
-
-    Raises:
-        Unsupported: only the reference engine can run this kernel.
-    """
-    if state.ready is not None and state.ready[0] is bound and state.ready[1] == thread_count:
-        return state.ready[2]
-    if bound.schedule and bound.schedule.kind == "round-robin":
-        raise Unsupported("one instruction of every thread in turn")
-    shape = _shape(state, bound, thread_count)
-    bound.allocate_private(shape.thread_slots)
-    _surface_table(shape.surfaces, bound)
-    for group, payload in shape.payloads:
-        data = bound.payload_of(group)
-        payload.data[: len(data)] = data
-    state.ready = None if bound.private_slots or bound.part else (bound, thread_count, shape)
-    return shape
-
-
-def run(bound: Bound, state: State, thread_count: int | None = None, max_seconds: float | None = None) -> None:
-    """Run a bound launch to its end.
-
-    Raises:
-        Unsupported: only the reference engine can run this kernel.
-        SimulationError: the program did something without a defined result, or took too long.
-    """
-    shape = _ready(state, bound, thread_count)
-    _slot_table(state, bound.memory)
-    context = shape.context
-    context[:] = shape.initial
-    context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(state.table), state.table.size // 3 - 1
-    if bound.part:
-        context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = bound.part
-
-    def stop() -> None:
-        context[cx.STOP // 8] = 1
-
-    marks = Marks(bound) if bound.coverage is not None else None
-    if marks:
-        context[cx.COVERAGE // 8] = address(marks.words)
-    in_time = _run_here(shape, max_seconds) if shape.slice else POOL.run(shape.jobs, stop, max_seconds)
-    if marks:
-        marks.tell(bound, shape.code.bodies)
-    if context[cx.FAULT // 8]:
-        raise _fault(bound, shape.code, context)
-    if not in_time:
-        assert max_seconds is not None
-        raise bound.timeout(max_seconds)
 
 
 def _run_here(shape: Shape, max_seconds: float | None) -> bool:
@@ -402,4 +213,197 @@ def _memory_text(bound: Bound, kind: int, record: dict[str, int]) -> str:
     return f"'{name}', which has {size} bytes, at offset {at}"
 
 
-__all__ = ["Code", "State", "Unsupported", "run"]
+@dataclass
+class Engine:
+    """Runs launches of one program, and keeps what they share."""
+
+    shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)
+    codes: dict[tuple[Any, ...], Code | Unsupported] = field(default_factory=dict)
+    image_digest: bytes = b""
+    table: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
+    table_entries: int = -1
+    ids: dict[tuple[Any, ...], npt.NDArray[Any]] = field(default_factory=dict)
+    workers: dict[tuple[int, int, int, bool], list[Worker]] = field(default_factory=dict)
+    ready: Ready | None = None
+
+    def run(self, bound: Bound, thread_count: int | None = None, max_seconds: float | None = None) -> None:
+        """Run a bound launch to its end.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+            SimulationError: the program did something without a defined result, or took too long.
+        """
+        ready, self.ready = self.ready, None
+        if ready is None or ready.bound is not bound or ready.thread_count != thread_count or ready.changes != bound.memory.changes:
+            ready = self._prepare(bound, thread_count)
+        shape = ready.shape
+        context = shape.context
+        context[cx.NEXT_GROUP // 8] = bound.part[0] if bound.part else 0
+        marks = Marks(bound) if bound.coverage is not None else None
+        if marks:
+            context[cx.COVERAGE // 8] = address(marks.words)
+        in_time = _run_here(shape, max_seconds) if shape.slice else POOL.run(shape.jobs, shape.stop, max_seconds)
+        if marks:
+            marks.tell(bound, shape.code.bodies)
+        if context[cx.FAULT // 8]:
+            raise _fault(bound, shape.code, context)
+        if not in_time:
+            assert max_seconds is not None
+            raise bound.timeout(max_seconds)
+        if not bound.private_slots:  # which begin with zeros
+            self.ready = ready
+
+    def _prepare(self, bound: Bound, thread_count: int | None) -> Ready:
+        """Put the arguments of a launch in place.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+        """
+        if bound.schedule and bound.schedule.kind == "round-robin":
+            raise Unsupported("one instruction of every thread in turn")
+        shape = self._shape(bound, thread_count)
+        bound.allocate_private(shape.thread_slots)
+        _surface_table(shape.surfaces, bound)
+        for group, payload in shape.payloads:
+            data = bound.payload_of(group)
+            payload.data[: len(data)] = data
+        self._slot_table(bound.memory)
+        context = shape.context
+        context[:] = shape.initial
+        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.table), self.table.size // 3 - 1
+        if bound.part:
+            context[cx.GROUP_COUNT // 8] = bound.part[1]
+        return Ready(bound, thread_count, bound.memory.changes, shape)
+
+    def _shape(self, bound: Bound, thread_count: int | None) -> Shape:
+        """Everything of a launch that its arguments do not change.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+        """
+        key = (
+            bound.kernel.name, bound.global_size, bound.local_size, bound.offset, bound.slm_size, thread_count, bound.coverage is not None, bound.schedule,
+            made_for(bound),
+        )  # fmt: skip
+        found = self.shapes.get(key)
+        if found is not None:
+            return found
+        counts, groups = bound.group_counts, bound.group_count
+        whole = bound.group(0)
+        partial_sizes = [g - (c - 1) * n for g, c, n in zip(bound.global_size, counts, bound.local_size, strict=True)]
+        partial_flags = [int(p != n) for p, n in zip(partial_sizes, bound.local_size, strict=True)]
+        items = whole.size[0] * whole.size[1] * whole.size[2]
+        full = items % bound.simd == 0 and not any(partial_flags)
+        code = self._code(bound, full, row_of(bound))
+        per_group = bound.threads_of(whole)
+        work, endless = per_group * max(1, len(bound.kernel.instructions)), may_go_back(bound.kernel)
+        light = not endless and groups * work <= LIGHT_WORK
+        count = 1 if light or bound.schedule or bound.needs_order else min(thread_count or default_threads(), groups)
+        context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
+        surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
+        variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
+        payloads: list[tuple[Group, npt.NDArray[Any]]] = []
+        keep: list[Any] = []
+        for index in range(8 if any(partial_flags) else 1):
+            sizes = [partial_sizes[d] if index >> d & 1 and partial_flags[d] else bound.local_size[d] for d in range(3)]
+            group = Group((0, 0, 0), (sizes[0], sizes[1], sizes[2]))
+            payload, ids = np.zeros(len(bound.payload) + 64, np.uint8), self._ids(bound, group)
+            payloads.append((group, payload))
+            keep.append(ids)
+            order = bound.schedule.order(bound.threads_of(group)) if bound.schedule else ids
+            keep.append(order)
+            first = index * cx.VARIANT_SIZE // 8
+            variants[first : first + 5] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], bound.threads_of(group), address(order))
+        fields = {
+            cx.GROUP_COUNT: groups, cx.SURFACES: address(surfaces), cx.VARIANTS: address(variants), cx.SLM_SIZE: bound.slm_size,
+            cx.SCRATCH_SIZE: bound.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: 1 if bound.schedule else max(1, min(64, groups // (count * 16))),
+        }  # fmt: skip
+        if bound.schedule:
+            keep.append(bound.schedule.order(groups))
+            fields[cx.GROUP_ORDER] = address(keep[-1])
+        for d in range(3):
+            fields |= {cx.COUNTS + 8 * d: counts[d], cx.PARTIAL + 8 * d: partial_flags[d] << d, cx.OFFSETS + 8 * d: bound.offset[d],
+                       cx.LOCAL_SIZE + 8 * d: bound.local_size[d]}  # fmt: skip
+        for offset, value in fields.items():
+            context[offset // 8] = value
+        workers = self._workers(bound, count, per_group, bound.has_barrier)
+        jobs = [partial(code.native.run, address(context), address(w.block)) for w in workers]
+        if len(self.shapes) >= MAXIMUM_SHAPES:
+            self.shapes.clear()
+        part = -(-SLICE_WORK // work) if count == 1 and not endless else 0
+        found = self.shapes[key] = Shape(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, part)
+        return found
+
+    def _code(self, bound: Bound, full: bool, row: int) -> Code:
+        """Compiled code, out of memory, the disk or the compiler.
+
+        Raises:
+            Unsupported: the kernel needs something that only the reference engine does.
+        """
+        name = (bound.kernel.name, full, row, bound.coverage is not None, bound.schedule is not None, made_for(bound))
+        found = self.codes.get(name)
+        if isinstance(found, Unsupported):
+            raise found
+        if found is None:
+            if not self.image_digest:
+                self.image_digest = write_module(bound.image.module)
+            key = cache.key(self.image_digest, bound.image.ze_info, bound.image.platform, bound.grf_size, name, bound.simd, bound.local_id_rows, native.host())
+            stored = cache.load(key)
+            try:
+                if stored is None:
+                    from vsim.llvm_engine import compiler
+
+                    translation = compiler.translate(bound, full, row)
+                    bodies, objects = translation.bodies, translation.objects()
+                    cache.save(key, _packed([bound.image.module.bodies.index(b) for b in bodies], objects))
+                else:
+                    numbers, objects = _unpacked(stored)
+                    bodies = [bound.image.module.bodies[n] for n in numbers]
+            except Unsupported as problem:
+                self.codes[name] = problem
+                raise
+            found = self.codes[name] = Code(native.Native(objects), bodies)
+        return found
+
+    def _slot_table(self, memory: AddressSpace) -> None:
+        """Where the buffers are; behind them stands an empty entry, for all slots beyond."""
+        if self.table_entries == memory.changes:
+            return
+        count = max(memory.slots, default=0) + 2
+        self.table = np.zeros(3 * max(count, self.table.size // 3), np.uint64)
+        for slot, buffer in memory.slots.items():
+            self.table[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
+        self.table_entries = memory.changes
+
+    def _ids(self, bound: Bound, group: Group) -> npt.NDArray[Any]:
+        """Local ids of all threads of a group, three rows for each."""
+        row = threads.id_row_bytes(bound)
+        key = (group.size, bound.simd, row)
+        found = self.ids.get(key)
+        if found is None:
+            count = bound.threads_of(group)
+            found = aligned(count * 3 * row + 64)
+            words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
+            for t in range(count):
+                for dimension, ids in enumerate(threads.local_ids(bound, group, t)):
+                    words[t, dimension, : bound.simd] = ids
+            self.ids[key] = found
+        return found
+
+    def _workers(self, bound: Bound, count: int, per_group: int, barrier: bool) -> list[Worker]:
+        key = (bound.slm_size, bound.scratch_size, per_group, barrier)
+        found = self.workers.setdefault(key, [])
+        while len(found) < count:
+            block = aligned(cx.WORKER_SIZE).view(np.uint64)
+            worker = Worker(block, aligned(bound.slm_size + 64), aligned(bound.scratch_size * per_group + 64))
+            if barrier:
+                worker.arena, worker.handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * 1024)
+                block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(worker.arena), address(worker.handles)
+                block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
+            block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(worker.slm), address(worker.scratch)
+            block[cx.WORKER_SLOT // 8] = len(found) * per_group
+            found.append(worker)
+        return found[:count]
+
+
+__all__ = ["Engine", "Unsupported"]

@@ -20,7 +20,7 @@ from vsim.llvm_engine.access import Access, Place, Where
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
 from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
-from vsim.llvm_engine.ir import MASK, Affine, Builder, Value, ir_type, literal
+from vsim.llvm_engine.ir import MASK, Affine, Builder, Origin, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.llvm_engine.texels import Texels
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
@@ -365,6 +365,7 @@ class Function:
                     value = b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
                 else:
                     value = b.argument(element, payload, at)
+                    value.origin = Origin(payload, at) if element is types.UQ and at in bound.pointers else None
                 self.registers.write(("V", root), start + k * element.size, 1, value)
         for kind, index, number in threads.state_defaults(bound):
             self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))

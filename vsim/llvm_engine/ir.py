@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from visa import types
 from visa.types import DataType
@@ -175,6 +175,13 @@ class Affine:
         return None if i or count % self.row else found
 
 
+class Origin(NamedTuple):
+    """A pointer among a kernel's arguments: what holds them, and its place there."""
+
+    payload: str
+    byte: int
+
+
 _PURE = (
     "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ", "insertelement ", "shufflevector ",
     "extractelement ", "bitcast ", "getelementptr ", "select ", "call i64 @llvm.usub.sat",
@@ -194,7 +201,7 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("affine", "builder", "constant", "inside", "inverse", "lanes", "narrow", "text", "type")
+    __slots__ = ("affine", "builder", "constant", "inside", "inverse", "lanes", "narrow", "origin", "text", "type")
     depth = 0
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
@@ -203,6 +210,7 @@ class Value:
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
         self.affine: Affine | None = None
         self.inside: frozenset[str] = frozenset()  # masks of which this mask is known to be a part
+        self.origin: Origin | None = None  # the pointer from which this address was computed
 
     @property
     def ir(self) -> str:
@@ -218,7 +226,13 @@ class Value:
         if self.constant is not None and other.constant is not None and op in _FOLDS:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
-        return self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
+        found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
+        found.origin = self._origin(op, other)
+        return found
+
+    def _origin(self, op: str, other: Value) -> Origin | None:
+        """Of a sum or a difference."""
+        return self.origin or other.origin if op == "add" else self.origin if op == "sub" else None
 
     def later(self, op: str, other: Value) -> Value:
         """An operation on integers that is emitted where its result is needed, which may be nowhere or off the way."""
@@ -233,11 +247,15 @@ class Value:
             x, y = self.builder.match(self, other)
             return f"{op} {x.ir} {x.text}, {y.text}"
 
-        return Lazy(self.builder, self.type, max(self.lanes, other.lanes), text, max(self.depth, other.depth) + 1)
+        found = Lazy(self.builder, self.type, max(self.lanes, other.lanes), text, max(self.depth, other.depth) + 1)
+        found.origin = self._origin(op, other)
+        return found
 
     def copy(self, data_type: DataType) -> Value:
         """The same under a type with the same LLVM type."""
-        return Value(self.builder, data_type, self.lanes, self.text, self.constant)
+        found = Value(self.builder, data_type, self.lanes, self.text, self.constant)
+        found.origin = self.origin
+        return found
 
     def settled(self) -> Value:
         """The same, emitted here."""
@@ -389,7 +407,7 @@ class Lazy(Value):
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int) -> None:
         self.builder, self.type, self.lanes, self.constant, self.expression, self.depth = builder, data_type, lanes, None, expression, depth
-        self.narrow, self.affine, self.inside, self.inverse = None, None, frozenset(), None
+        self.narrow, self.affine, self.inside, self.inverse, self.origin = None, None, frozenset(), None, None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             given = self.text
@@ -403,11 +421,13 @@ class Lazy(Value):
         return self.name
 
     def copy(self, data_type: DataType) -> Value:
-        return Lazy(self.builder, data_type, self.lanes, self.expression, self.depth)
+        found = Lazy(self.builder, data_type, self.lanes, self.expression, self.depth)
+        found.origin = self.origin
+        return found
 
     def settled(self) -> Value:
         found = Value(self.builder, self.type, self.lanes, self.text)
-        found.narrow, found.affine = self.narrow, self.affine
+        found.narrow, found.affine, found.origin = self.narrow, self.affine, self.origin
         return found
 
 
