@@ -98,7 +98,9 @@ class Access:
         return offset if place.address_mask is None else offset & self.b.const(place.address_mask, offset.type)
 
     def _wide(self, x: str, data_type: DataType) -> str:
-        return x if data_type.size == 8 else self.b.assign(f"zext i32 {x} to i64")
+        if data_type.size == 8:
+            return x
+        return self.b.assign(f"zext i32 {x} to i64") if x.startswith("%") else str(int(x) & (1 << 32) - 1)
 
     def _locate(self, place: Place, address: str, count: int) -> tuple[str, str]:
         """Whether any of ``count`` bytes from an address on is outside (i1), and the host pointer of the address if it is not."""
@@ -309,7 +311,7 @@ class Access:
         """Host pointer of lane 0's element, where lanes follow each other. If not all of them are inside, the active ones must be."""
         b = self.b
         address = self._address(place, low)
-        outside, pointer = self._presume(low, address, lanes * size) if low.origin else self._locate(place, address, lanes * size)
+        outside, pointer = self._of_row(place, low, address, lanes * size)
         if vector is None and not low.origin:
             self._check(outside, place, lambda: ("0", size, size, address))
             return pointer
@@ -323,6 +325,17 @@ class Access:
         end = b.end_block(way)
         b.label(way, before)
         return b.remember(fact, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
+
+    def _of_row(self, place: Place, low: Value, address: str, count: int) -> tuple[str, str]:
+        return self._presume(low, address, count) if low.origin else self._locate(place, address, count)
+
+    def _with_bounds(self, place: Place, shape: Shape, size: int, lanes: int, vector: Value | None) -> str | None:
+        """Where it has to be tested whether lanes follow each other, and all of them are active, test in one whether all are inside; the row's pointer."""
+        if place.pointer is not None or shape.contiguous in ("true", "false") or not shape.proved or vector is not None:
+            return None
+        outside, pointer = self._of_row(place, shape.low, self._address(place, shape.low), lanes * size)
+        shape.contiguous = self.b.assign(f"and i1 {shape.contiguous}, {self.b.assign(f'xor i1 {outside}, true')}")
+        return pointer
 
     def _part_of_row(self, place: Place, low: Value, size: int, bits: str) -> str:
         """Host pointer of where lane 0's element is or would be, if the active lanes are inside."""
@@ -351,9 +364,10 @@ class Access:
             return self._elements(pointer, data_type, count)
         vector = self._vector(mask, lanes)
         shape = self._shape(place, offset, size, vector)
+        row = self._with_bounds(place, shape, size, lanes, vector)
 
         def contiguous() -> list[Value]:
-            pointer = self._row(place, shape.low, size, lanes, vector)
+            pointer = row or self._row(place, shape.low, size, lanes, vector)
             return _apart(
                 b, [self._load_vector(b.offset(pointer, k * lanes * data_type.size), data_type, lanes, m) for k, m in self._masks(vector, lanes, count)]
             )
@@ -412,9 +426,10 @@ class Access:
             return single(offset)
         shape = self._shape(place, offset, size, vector)
         values = [b.broadcast(v, lanes) for v in values]
+        row = self._with_bounds(place, shape, size, lanes, vector)
 
         def contiguous() -> list[Value]:
-            pointer = self._row(place, shape.low, size, lanes, vector)
+            pointer = row or self._row(place, shape.low, size, lanes, vector)
             for value, (k, m) in zip(_together(b, values), self._masks(vector, lanes, count), strict=True):
                 self._store_vector(b.offset(pointer, k * lanes * data_type.size), value, m)
             return []

@@ -45,6 +45,4 @@ def translate(bound: Any, full: bool, row: int = 0) -> Translation:
     unit.intrinsics["record_fault"] = support.RECORD_FAULT
     if bound.has_barrier:
         unit.intrinsics["coroutines"] = support.COROUTINES
-    else:
-        texts.append(support.one_by_one(ordered))
     return Translation(module(texts, unit.intrinsics), unit.wanted, [support.driver(bound.has_barrier, ordered), *unit.helpers.values()])

@@ -24,9 +24,9 @@ class Coverage:
         self.base = sum(_words(b) for b in bodies[: bodies.index(body)])
         self.used = sorted({start // 64 for start in starts})
 
-    def declaration(self) -> list[str]:
-        """Room for the bits, which LLVM turns into registers."""
-        return [f"  %covered{word} = alloca i64, align 8\n  store i64 0, ptr %covered{word}, align 8" for word in self.used]
+    def declaration(self) -> tuple[list[str], list[str]]:
+        """Room for the bits, which LLVM turns into registers, and what clears it."""
+        return [f"  %covered{word} = alloca i64, align 8" for word in self.used], [f"  store i64 0, ptr %covered{word}, align 8" for word in self.used]
 
     def mark(self, b: Builder, start: int) -> None:
         """This block executes."""

@@ -14,13 +14,13 @@ from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VAR
 from visa.types import DataType
 from vsim import threads
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
-from vsim.llvm_engine import Unsupported, native
+from vsim.llvm_engine import Unsupported, native, support
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place, Where
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
 from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
-from vsim.llvm_engine.ir import MASK, Affine, Builder, Origin, Value, ir_type, literal
+from vsim.llvm_engine.ir import GROUP, LAUNCH, MASK, THREAD, Affine, Builder, Origin, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.llvm_engine.texels import Texels
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
@@ -115,7 +115,9 @@ class Function:
         return self._assemble()
 
     def _emit(self) -> None:
-        b = self.builder = self.algebra = Builder(self.unit.intrinsics, "started" if self.coroutine else "entry")
+        b = self.builder = self.algebra = Builder(self.unit.intrinsics, "started" if self.coroutine else "begin" if self.is_kernel else "entry")
+        if self.is_kernel and not self.coroutine:
+            b.levels = {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP}
         self.keys: dict[Key, int] = {}
         self.cold: list[str] = []
         self.faults: list[tuple[tuple[str, ...], str]] = []
@@ -219,8 +221,10 @@ class Function:
         return {f for f in found if f < len(self.body.instructions)}
 
     def _assemble(self) -> str:
+        """The function's text. A kernel without barriers is the loop over its threads, too."""
         b = self.builder
         head: list[str] = []
+        fresh: list[str] = []
         for key, size in self.keys.items():
             if self._is_shared(key) or (key[0] == "V" and key[1] in self.layout.file_offsets):
                 continue
@@ -228,40 +232,44 @@ class Function:
             head.append(f"  {name} = alloca [{size} x i8], align 64")
             if key in self.unwritten:
                 zeros = f"i{8 * size} 0" if size <= 8 else f"<{size} x i8> zeroinitializer"
-                head.append(f"  store {zeros}, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
+                fresh.append(f"  store {zeros}, ptr {name}, align 64" if size <= 2048 else self._memset(name, size))
         if self.layout.file_offsets:
             head.append(f"  %file = alloca [{self.layout.file_size} x i8], align 64")
-            head.append(self._memset("%file", self.layout.file_size))
+            fresh.append(self._memset("%file", self.layout.file_size))
         if self.shares and self.is_kernel:
             head.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
-            head.append(self._memset("%shared", SHARED_SIZE))
+            fresh.append(self._memset("%shared", SHARED_SIZE))
         em = ir_type(MASK, self.lanes_total)
         # Masks lie in bytes: as vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
         head.append("  %em = alloca [8 x i8], align 8")
-        head += [f"  %wait{j} = alloca [8 x i8], align 8\n  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
+        head += [f"  %wait{j} = alloca [8 x i8], align 8" for j in self.flow.joins]
+        fresh += [f"  store {em} zeroinitializer, ptr %wait{j}, align 8" for j in self.flow.joins]
         for region in self.flow.regions:
             head.append(f"  %held{region} = alloca [8 x i8], align 8\n  %site{region} = alloca i32, align 4")
         if self.coverage:
-            head += self.coverage.declaration()
+            declared, cleared = self.coverage.declaration()
+            head, fresh = head + declared, fresh + cleared
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
+        body = [*b.lines, *self.cold, "}"]
         if not self.is_kernel:
             signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
-        else:
-            arguments = "ptr noalias %ctx, ptr %worker, ptr %variant, i64 %thread, i64 %group_x, ptr %frame"
-            result, kind = ("ptr", "presplitcoroutine") if self.coroutine else ("internal i1", "alwaysinline")
-            signature = f"define {result} @kernel({arguments}) #0 {kind} {{"
-        start = []
+            return "\n".join([signature, "entry:", *head, *fresh, *b.heads[THREAD], *body])
         if self.coroutine:
+            signature = f"define ptr @kernel({support.COMMON}, i64 %thread, i64 %group_x, ptr %frame) #0 presplitcoroutine {{"
             start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
                      f"  %frame_size_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_SIZE}",
                      "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %frame_align = call i64 @llvm.coro.align.i64()",
                      f"  %frame_align_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_ALIGN}", "  store i64 %frame_align, ptr %frame_align_at, align 8",
                      "  %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)"]  # fmt: skip
             # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
-            head += ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
+            begin = ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
-        return "\n".join([signature, "entry:", *start, *head, *b.head, *b.lines, *self.cold, "}"])
+            return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *b.heads[THREAD], *body])
+        launch, group, thread = support.one_by_one(self.bound.schedule is not None)
+        signature = f"define void @group({support.GROUP_ARGUMENTS}) #0 {{"
+        whole = [signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *b.heads[THREAD], *b.lines, *self.cold, thread, "}"]
+        return "\n".join(whole)
 
     def _memset(self, pointer: str, size: int) -> str:
         self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
@@ -353,7 +361,9 @@ class Function:
             if grf <= offset < grf + rows * row:
                 if self.unit.row:
                     axis, byte = divmod(offset - grf, row)
-                    value = self._local_ids(axis, byte // 2, count, b.load(types.UW, 1, b.offset(ids, axis * row), 2))
+                    value = self._local_ids(
+                        axis, byte // 2, count, b.value(types.UW, 1, f"load i16, ptr {b.offset(ids, axis * row)}, align 2, !invariant.load !0")
+                    )
                 else:
                     value = b.load(element, count, b.offset(ids, offset - grf), 16)
                 self.registers.write(("V", root), start, count, value)
@@ -473,10 +483,10 @@ class Function:
             b.emit("ret ptr %handle")
 
     def _leave(self, failed: bool) -> None:
-        """The end of a function that is no coroutine; a kernel says whether it failed."""
+        """The end of a function that is no coroutine, or of a thread of a kernel."""
         if self.coverage:
             self.coverage.publish(self.builder)
-        self.builder.emit(f"ret i1 {str(failed).lower()}" if self.is_kernel else "ret void")
+        self.builder.emit("br label %next" if self.is_kernel and not failed else "ret void")
 
     # -- faults --------------------------------------------------------------------------------------------
 

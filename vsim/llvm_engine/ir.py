@@ -5,6 +5,7 @@ A lane value is a scalar (the same in every lane) or a vector. Operators broadca
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ IR_TYPES: dict[DataType, str] = {
     types.UD: "i32", types.D: "i32", types.UW: "i16", types.W: "i16", types.UB: "i8", types.B: "i8", types.DF: "double", types.F: "float",
     types.UQ: "i64", types.Q: "i64", types.HF: "half", types.BF: "i16",
 }  # fmt: skip
+LAUNCH, GROUP, THREAD = range(3)
 MAXIMUM_NEEDS = 4
 MAXIMUM_DEPTH = 40
 """How many operations deep a value may wait to be emitted."""
@@ -144,7 +146,7 @@ class Affine:
 
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
-        tests = [n.holds() for n in self.needs if not isinstance(n, str)]
+        tests = [test for n in self.needs if not isinstance(n, str) and (test := n.holds()) != "true"]
         return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
     def rows(self, row: int) -> Affine | None:
@@ -186,6 +188,7 @@ _PURE = (
     "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ", "insertelement ", "shufflevector ",
     "extractelement ", "bitcast ", "getelementptr ", "select ", "call i64 @llvm.usub.sat",
 )  # fmt: skip
+_NAMES = re.compile(r"%[\w.]+")
 _INVARIANT = "!invariant.load !0"
 
 
@@ -415,7 +418,7 @@ class Lazy(Value):
 
     @property
     def text(self) -> str:  # type: ignore[override]
-        if not self.key or self.builder.known.get(self.key) != self.name:
+        if not self.key or self.name not in (self.builder.known.get(self.key), self.builder.steady.get(self.key)):
             self.key = self.expression()
             self.name = self.builder.assign(self.key)
         return self.name
@@ -443,8 +446,11 @@ class Builder:
         self.known: dict[str, str] = {}
         self.block = block
         self.order: list[str] = []
-        self.head: list[str] = []
         self.steady: dict[str, str] = {}
+        self.heads: tuple[list[str], ...] = ([], [], [])
+        """What is emitted once for a launch, a group and a thread."""
+        self.levels: dict[str, int] = {}
+        """Names that belong to the first two; where a kernel has no such parts there are none."""
 
     def scratch(self, size: int) -> str:
         """Memory for the moment, in the entry block's frame."""
@@ -463,18 +469,27 @@ class Builder:
     def assign(self, text: str) -> str:
         """An instruction with a result; its name. One without side effects whose twin dominates this place is that twin."""
         pure = text.startswith(_PURE) or text.endswith(_INVARIANT)
-        if pure and (twin := self.known.get(text)) is not None:
+        if pure and (twin := self.known.get(text) or self.steady.get(text)) is not None:
             return twin
+        if pure and "<" not in text and self.levels and (level := self._level(text)) < THREAD:
+            return self._steady(text, level)
         name = self.name()
         self.lines.append(f"  {name} = {text}")
         return self.remember(text, name) if pure else name
 
     def once(self, text: str) -> str:
-        """A pure instruction over what holds for the whole run of the function, emitted at its beginning; its name."""
-        found = self.steady.get(text)
-        if found is None:
-            found = self.steady[text] = self.name()
-            self.head.append(f"  {found} = {text}")
+        """A pure instruction over what holds for a launch, a group or a thread, emitted at its beginning; its name."""
+        return self.steady.get(text) or self._steady(text, self._level(text))
+
+    def _level(self, text: str) -> int:
+        """For what part of a launch an instruction's operands hold."""
+        return max([self.levels.get(name, THREAD) for name in _NAMES.findall(text)], default=THREAD)
+
+    def _steady(self, text: str, level: int) -> str:
+        found = self.steady[text] = self.name()
+        self.heads[level].append(f"  {found} = {text}")
+        if level < THREAD:
+            self.levels[found] = level
         return found
 
     def field(self, base: str, offset: int, ir: str = "i64") -> str:

@@ -54,16 +54,14 @@ def target_machine(level: int) -> Any:
     )
 
 
-SMALL_LINES = 500
-"""LLVM's whole pipeline costs more than it gains beyond this many lines of IR."""
 LARGE_LINES = 4_000
 """Beyond this many lines combining instructions costs more than it gains: code as large is straight, and the builder has found what is equal."""
 HUGE_BLOCKS = 10_000
 """Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: minutes for 30,000 of them. Beyond this
 many, code is selected block by block and slots stay in memory, which takes seconds."""
-# What pays for itself in larger modules; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it is no
-# production pass. test_run has the kernel that showed it.)
-_BEFORE_SPLIT = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
+# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it is no production pass. test_run has
+# the kernel that showed it. LLVM's whole pipeline takes up to twice the time of everything else, for code that is at most a few percent faster.)
+_BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
 
@@ -84,15 +82,12 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
 
 
 def compile_object(text: str) -> bytes:
-    """Native object code of a module; a large one gets a short pipeline of its own (measured: about half the time, code as fast), a huge one nearly none."""
+    """Native object code of a module, which goes through a short pipeline of our own; a huge one through nearly none."""
     huge = text.count(":\n") > HUGE_BLOCKS
     machine = target_machine(0 if huge else 1)
     module = llvm.parse_assembly(text)
     if huge:
-        _run_passes(module, machine, _BEFORE_SPLIT[:1])
         _run_pipeline(module, machine, 0)
-    elif text.count("\n") < SMALL_LINES:
-        _run_pipeline(module, machine, 2)
     else:
         large = text.count("\n") > LARGE_LINES
         _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or not large))

@@ -1,7 +1,7 @@
 """Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
 
 The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a row. Without barriers ``group`` is
-compiled with the kernel, which is inlined there; with barriers it is here, gets one group at a time, and resumes its threads in turn.
+compiled around the kernel; with barriers it is here, gets one group at a time, and resumes its threads in turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vsim.llvm_engine.ir import module
 
 _RECORDED = cx.FAULT_FIELDS[:-3]  # The group is the worker's.
 RECORD_FAULT = f"declare void @record_fault(ptr, ptr, {', '.join(['i64'] * len(_RECORDED))})"
-COMMON = "ptr %ctx, ptr %worker, ptr %variant"
+COMMON = "ptr noalias %ctx, ptr %worker, ptr %variant"
 COMMON_TYPES = "ptr, ptr, ptr"
 GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
 """The last two: the first group's number along x, and how many groups in a row."""
@@ -42,16 +42,16 @@ def compiled(text: str) -> bytes:
     return found
 
 
-def _field(name: str, base: str, offset: int, ty: str = "i64") -> str:
-    return f"%{name}.p = getelementptr i8, ptr {base}, i64 {offset}\n  %{name} = load {ty}, ptr %{name}.p, align 8"
+def _field(name: str, base: str, offset: int, ty: str = "i64", volatile: bool = False) -> str:
+    return f"%{name}.p = getelementptr i8, ptr {base}, i64 {offset}\n  %{name} = load {'volatile ' if volatile else ''}{ty}, ptr %{name}.p, align 8"
 
 
 def _element(name: str, base: str, index: str) -> str:
     return f"%{name}.p = getelementptr i64, ptr {base}, i64 {index}\n  %{name} = load i64, ptr %{name}.p, align 8"
 
 
-_HALT = f"""{_field("stop", "%ctx", cx.STOP)}
-  {_field("failed", "%ctx", cx.FAULT)}
+_HALT = f"""{_field("stop", "%ctx", cx.STOP, volatile=True)}
+  {_field("failed", "%ctx", cx.FAULT, volatile=True)}
   %either = or i64 %stop, %failed
   %halt = icmp ne i64 %either, 0"""
 """Whether the run is to stop or has failed."""
@@ -158,7 +158,7 @@ ready:
   %alike = call i64 @llvm.umin.i64(i64 %inrow, i64 %inchunk)
   %alike1 = call i64 @llvm.umax.i64(i64 %alike, i64 1)
   %several = select i1 %noslm, i64 %alike1, i64 1
-  call void @group({COMMON}, i64 %gx, i64 {several})
+  call void @group(ptr %ctx, ptr %worker, ptr %variant, i64 %gx, i64 {several})
   %g1 = add i64 %g, {several}
   %gx1 = add i64 %gx, {several}
   %wrapx = icmp eq i64 %gx1, %nx
@@ -197,38 +197,34 @@ end:
 }}"""
 
 
-def one_by_one(ordered: bool) -> str:
-    """``group`` of a kernel without barriers, which is inlined: groups, and the threads of each, one after the other, up to a fault."""
+def one_by_one(ordered: bool) -> tuple[str, str, str]:
+    """What stands around a kernel without barriers: groups, and the threads of each, one after the other. It ends what there is once for a launch, then
+    for a group, then for a thread, which goes on to %next."""
     order, thread = _thread_number(ordered)
-    return f"""
-define void @group({GROUP_ARGUMENTS}) #0 {{
-entry:
-  {_field("threads", "%variant", cx.VARIANT_THREADS)}
+    launch = f"""  {_field("threads", "%variant", cx.VARIANT_THREADS)}
   %worker_x = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP}
   %end = add i64 %first, %groups
   br label %group
 group:
-  %x = phi i64 [ %first, %entry ], [ %x1, %behind ]
-  store i64 %x, ptr %worker_x, align 8
-  br label %thread
-thread:
-  %t = phi i64 [ 0, %group ], [ %t1, %good ]
+  %group_x = phi i64 [ %first, %entry ], [ %group_x1, %behind ]
+  store i64 %group_x, ptr %worker_x, align 8"""
+    group = f"""  br label %begin
+begin:
+  %t = phi i64 [ 0, %group ], [ %t1, %next ]
   {order}
-  %bad = call i1 @kernel({COMMON}, i64 {thread}, i64 %x, ptr null)
-  br i1 %bad, label %done, label %good, !prof !1
-good:
+  %thread = or i64 {thread}, 0"""
+    return launch, group, f"""next:
   %t1 = add i64 %t, 1
   %more = icmp ult i64 %t1, %threads
-  br i1 %more, label %thread, label %behind
+  br i1 %more, label %begin, label %behind
 behind:
-  %x1 = add i64 %x, 1
+  %group_x1 = add i64 %group_x, 1
   {_HALT}
-  %last = icmp eq i64 %x1, %end
+  %last = icmp eq i64 %group_x1, %end
   %leave = or i1 %last, %halt
   br i1 %leave, label %done, label %group
 done:
-  ret void
-}}"""
+  ret void"""  # fmt: skip
 
 
 def _phases(ordered: bool) -> str:
@@ -252,7 +248,7 @@ thread:
   {order}
   %t1 = add i64 %t, 1
   %frame = getelementptr i8, ptr %arena, i64 %used
-  %handle = call ptr @kernel({COMMON}, i64 {thread}, i64 %first, ptr %frame)
+  %handle = call ptr @kernel(ptr %ctx, ptr %worker, ptr %variant, i64 {thread}, i64 %first, ptr %frame)
   %slot = getelementptr ptr, ptr %handles, i64 %t
   store ptr %handle, ptr %slot, align 8
   {_field("frame_size", "%worker", cx.WORKER_FRAME_SIZE)}
