@@ -29,7 +29,7 @@ bench: $(STAMP)
 
 fuzz: $(STAMP)
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
-	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate_instructions.py

@@ -17,20 +17,23 @@ MESSAGES = {
 }
 
 
-def row_probe(where, index, store, first, pitch, size, running):
-    """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, computed in 32 bits that count as ``index``, in two rows."""
+def row_probe(where, index, store, first, pitch, size, running, far):
+    """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, computed in 32 bits that count as ``index``, in two rows. Flat addresses
+    are ``far`` slots further than the pointer that they are computed from: in its buffer, in the next one, or in none."""
     probe = Probe(running=running)
     probe.attributes.append(".kernel_attr SLMSize=1")
     probe.buffer("MEM", bytes(range(4 * size)))
+    probe.buffer("OTHER", bytes(range(255, 155, -1)))
     probe.fill(
         FIRST=(index, first.to_bytes(4, "little")), LANE=(index, [0] * 16), X=(index, [0] * 16), PLACE=("ud", [0] * 16),
-        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)),
+        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)), FAR=("uq", [far << 32]),
     )  # fmt: skip
     probe.lines += [
         "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv", f"add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> {pitch:#x}:{index}",
         "add (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> FIRST(0,0)<0;1,0>", "shl (M1, 16) PLACE(0,0)<1> X(0,0)<1;1,0> 2:ud",
         "mov (M1, 16) OFFSET(0,0)<1> X(0,0)<1;1,0>", "shl (M1, 16) OFFSET(0,0)<1> OFFSET(0,0)<1;1,0> 2:ud",
-        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> MEM(0,0)<0;1,0>", MESSAGES[where][store],
+        "add (M1_NM, 1) FAR(0,0)<1> MEM(0,0)<0;1,0> FAR(0,0)<0;1,0>",
+        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> FAR(0,0)<0;1,0>", MESSAGES[where][store],
     ]  # fmt: skip
     return probe
 
@@ -38,17 +41,19 @@ def row_probe(where, index, store, first, pitch, size, running):
 @pytest.mark.parametrize("where", MESSAGES)
 @pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
 @CHECKED
-@example("ud", WORD - 3, 8, 40, 0xFFF0)  # wraps around within the first row, which no active lane notices
-@example("d", 0, WORD - 7, 40, 0x00FF)
-@example("d", WORD - 4, 8, 9, 0x1FE0)
-@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING)
-def test_rows(where, store, index, first, pitch, size, running):
-    probe = row_probe(where, index, store, first, pitch, size, running)
+@example("ud", WORD - 3, 8, 40, 0xFFF0, 0)  # wraps around within the first row, which no active lane notices
+@example("d", 0, WORD - 7, 40, 0x00FF, 0)
+@example("d", WORD - 4, 8, 9, 0x1FE0, 0)
+@example("d", 3, 8, 9, 0xFFFF, 1)
+@example("d", 20, 8, 60, 0xFFFF, 1)
+@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
+def test_rows(where, store, index, first, pitch, size, running, far):
+    probe = row_probe(where, index, store, first, pitch, size, running, far)
     outcomes = []
     for engine in ENGINES:
         try:
             found = probe.run(engine)
-            outcomes.append((found["DATA"].tolist(), found["MEM"].tolist()))
+            outcomes.append([found[name].tolist() for name in ("DATA", "MEM", "OTHER")])
         except SimulationError as problem:
             outcomes.append(str(problem))
     assert outcomes[0] == outcomes[1]
