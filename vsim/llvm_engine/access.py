@@ -136,7 +136,7 @@ class Access:
         """Whether any of ``count`` bytes from a place on is outside, and where the place is."""
         b = self.b
         b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
-        assign = b.once if size in b.steady.values() else b.assign
+        assign = b.once if size in b.levels else b.assign
         limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
         return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 

@@ -117,7 +117,7 @@ class Function:
     def _emit(self) -> None:
         b = self.builder = self.algebra = Builder(self.unit.intrinsics, "started" if self.coroutine else "begin" if self.is_kernel else "entry")
         if self.is_kernel and not self.coroutine:
-            b.levels = {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP}
+            b.hoists, b.levels = True, {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP}
         self.keys: dict[Key, int] = {}
         self.cold: list[str] = []
         self.faults: list[tuple[tuple[str, ...], str]] = []
@@ -251,10 +251,10 @@ class Function:
             head, fresh = head + declared, fresh + cleared
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
-        body = [*b.lines, *self.cold, "}"]
+        body = [*b.heads[THREAD], *b.lines, *self.cold]
         if not self.is_kernel:
             signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
-            return "\n".join([signature, "entry:", *head, *fresh, *b.heads[THREAD], *body])
+            return "\n".join([signature, "entry:", *head, *fresh, *body, "}"])
         if self.coroutine:
             signature = f"define ptr @kernel({support.COMMON}, i64 %thread, i64 %group_x, ptr %frame) #0 presplitcoroutine {{"
             start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
@@ -265,11 +265,10 @@ class Function:
             # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
             begin = ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
-            return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *b.heads[THREAD], *body])
+            return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *body, "}"])
         launch, group, thread = support.one_by_one(self.bound.schedule is not None)
         signature = f"define void @group({support.GROUP_ARGUMENTS}) #0 {{"
-        whole = [signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *b.heads[THREAD], *b.lines, *self.cold, thread, "}"]
-        return "\n".join(whole)
+        return "\n".join([signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *body, thread, "}"])
 
     def _memset(self, pointer: str, size: int) -> str:
         self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
@@ -361,9 +360,8 @@ class Function:
             if grf <= offset < grf + rows * row:
                 if self.unit.row:
                     axis, byte = divmod(offset - grf, row)
-                    value = self._local_ids(
-                        axis, byte // 2, count, b.value(types.UW, 1, f"load i16, ptr {b.offset(ids, axis * row)}, align 2, !invariant.load !0")
-                    )
+                    first = b.value(types.UW, 1, f"load i16, ptr {b.offset(ids, axis * row)}, align 2, !invariant.load !0")
+                    value = self._local_ids(axis, byte // 2, count, first)
                 else:
                     value = b.load(element, count, b.offset(ids, offset - grf), 16)
                 self.registers.write(("V", root), start, count, value)
@@ -468,19 +466,19 @@ class Function:
         b.label("exit")
         if not self.coroutine:
             self._leave(failed=False)
-        else:
-            if self.coverage:
-                self.coverage.publish(b)
-            b.emit("%last = call i8 @llvm.coro.suspend(token none, i1 true)")
-            b.emit("switch i8 %last, label %suspend [ i8 0, label %never i8 1, label %cleanup ]")
-            b.label("never")
-            b.emit("unreachable")
-            b.label("cleanup")
-            b.emit("%freed = call ptr @llvm.coro.free(token %coro, ptr %handle)")
-            b.emit("br label %suspend")
-            b.label("suspend")
-            b.emit(native.coroutine_end()[1])
-            b.emit("ret ptr %handle")
+            return
+        if self.coverage:
+            self.coverage.publish(b)
+        b.emit("%last = call i8 @llvm.coro.suspend(token none, i1 true)")
+        b.emit("switch i8 %last, label %suspend [ i8 0, label %never i8 1, label %cleanup ]")
+        b.label("never")
+        b.emit("unreachable")
+        b.label("cleanup")
+        b.emit("%freed = call ptr @llvm.coro.free(token %coro, ptr %handle)")
+        b.emit("br label %suspend")
+        b.label("suspend")
+        b.emit(native.coroutine_end()[1])
+        b.emit("ret ptr %handle")
 
     def _leave(self, failed: bool) -> None:
         """The end of a function that is no coroutine, or of a thread of a kernel."""

@@ -450,7 +450,9 @@ class Builder:
         self.heads: tuple[list[str], ...] = ([], [], [])
         """What is emitted once for a launch, a group and a thread."""
         self.levels: dict[str, int] = {}
-        """Names that belong to the first two; where a kernel has no such parts there are none."""
+        """Names of these, and of arguments, with their place in ``heads``."""
+        self.hoists = False
+        """Whether a launch and a group have parts of their own."""
 
     def scratch(self, size: int) -> str:
         """Memory for the moment, in the entry block's frame."""
@@ -471,7 +473,7 @@ class Builder:
         pure = text.startswith(_PURE) or text.endswith(_INVARIANT)
         if pure and (twin := self.known.get(text) or self.steady.get(text)) is not None:
             return twin
-        if pure and "<" not in text and self.levels and (level := self._level(text)) < THREAD:
+        if pure and self.hoists and "<" not in text and (level := self._level(text)) < THREAD:
             return self._steady(text, level)
         name = self.name()
         self.lines.append(f"  {name} = {text}")
@@ -488,8 +490,7 @@ class Builder:
     def _steady(self, text: str, level: int) -> str:
         found = self.steady[text] = self.name()
         self.heads[level].append(f"  {found} = {text}")
-        if level < THREAD:
-            self.levels[found] = level
+        self.levels[found] = level
         return found
 
     def field(self, base: str, offset: int, ir: str = "i64") -> str:
