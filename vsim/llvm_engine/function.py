@@ -90,6 +90,9 @@ class Function:
         self.shares = self.calls or not self.is_kernel
         self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.here = 0
+        self.builder = self.algebra = Builder(unit.intrinsics)
+        self.steps: dict[int, Callable[[], None]] = {}
+        """What emits an instruction, where its preparation emitted nothing, for the second emission."""
         self.live: dict[int, int] | None = None
         self.extents: dict[Key, int] = {}
         self.unwritten: set[Key] = set()
@@ -115,7 +118,8 @@ class Function:
         return self._assemble()
 
     def _emit(self) -> None:
-        b = self.builder = self.algebra = Builder(self.unit.intrinsics, "started" if self.coroutine else "begin" if self.is_kernel else "entry")
+        b = self.builder
+        b.begin("started" if self.coroutine else "begin" if self.is_kernel else "entry")
         if self.is_kernel and not self.coroutine:
             b.hoists, b.levels = True, {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP}
         self.keys: dict[Key, int] = {}
@@ -560,7 +564,13 @@ class Function:
             self.here = n
             i = self.body.instructions[n]
             self.execution = i.args.get("exec")
-            SEMANTICS[i.form.semantics](self, i)()
+            step = self.steps.get(n)
+            if step is None:
+                b.assigned = False
+                step = SEMANTICS[i.form.semantics](self, i)
+                if not b.assigned:
+                    self.steps[n] = step
+            step()
             if self.ended:
                 break
         if not self.ended:

@@ -437,12 +437,18 @@ class Lazy(Value):
 class Builder:
     """The text of one function, block by block, and the lane algebra over it (see :class:`vsim.semantics.algebra.Algebra`)."""
 
-    def __init__(self, intrinsics: dict[str, str], block: str = "entry") -> None:
+    def __init__(self, intrinsics: dict[str, str]) -> None:
+        self.intrinsics = intrinsics
+        self.integers: dict[tuple[int | float, DataType], Value] = {}
+        self.begin("entry")
+
+    def begin(self, block: str) -> None:
+        """Begin the function, or begin it anew, with a block."""
         self.lines: list[str] = []
         self.counter = 0
-        self.intrinsics = intrinsics
         self.scratch_bytes = 0
-        self.integers: dict[tuple[int | float, DataType], Value] = {}
+        self.assigned = False
+        """Whether something was assigned since somebody reset this."""
         self.known: dict[str, str] = {}
         self.block = block
         self.order: list[str] = []
@@ -470,6 +476,7 @@ class Builder:
 
     def assign(self, text: str) -> str:
         """An instruction with a result; its name. One without side effects whose twin dominates this place is that twin."""
+        self.assigned = True
         pure = text.startswith(_PURE) or text.endswith(_INVARIANT)
         if pure and (twin := self.known.get(text) or self.steady.get(text)) is not None:
             return twin
