@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visa.program import Body
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.flow import analyse
-from vsim.llvm_engine.ir import Builder
+
+if TYPE_CHECKING:  # A launch of compiled code needs none of it.
+    from vsim.llvm_engine.ir import Builder
 
 
 def _words(body: Body) -> int:

@@ -22,7 +22,7 @@ from vsim.llvm_engine import Unsupported, cache, native
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.coverage import Marks
 from vsim.llvm_engine.flow import may_go_back
-from vsim.llvm_engine.images import made_for, place_in_table
+from vsim.llvm_engine.surfaces import made_for, place_in_table
 from vsim.llvm_engine.workers import POOL, default_threads
 from vsim.memory import AddressSpace, Buffer
 

@@ -19,9 +19,10 @@ from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.access import Access, Place, Where
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
-from vsim.llvm_engine.images import ImageNumber, Images, place_in_table
+from vsim.llvm_engine.images import ImageNumber, Images
 from vsim.llvm_engine.ir import GROUP, LAUNCH, MASK, THREAD, Affine, Builder, Origin, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
+from vsim.llvm_engine.surfaces import place_in_table
 from vsim.llvm_engine.texels import Texels
 from vsim.memory import SLM_ADDRESS_MASK, SamplerState
 from vsim.registers import CR0, layout_of, operand_type

@@ -1,0 +1,32 @@
+"""The surfaces and samplers of a launch as compiled code sees them (apart from :mod:`images`, which a launch of compiled code need not load)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from vsim.abi import IMAGE_HANDLE_STEP, URB, Bound
+from vsim.images import ImageKind, SurfaceImage
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import context as cx
+
+
+def kinds(bound: Bound) -> tuple[tuple[bool, int, ImageKind], ...]:
+    """All images of a launch: bindless or not, number, kind."""
+    surfaces = [(False, n, s.kind) for n, s in bound.surfaces.items() if isinstance(s, SurfaceImage)]
+    return (*surfaces, *((True, handle, image.kind) for handle, image in bound.images.items()))
+
+
+def made_for(bound: Bound) -> Hashable:
+    """What code depends on besides the kernel: the images and samplers of the launch.
+
+    Raises:
+        Unsupported: there are more surfaces than the table holds.
+    """
+    if any(n >= cx.SURFACE_LIMIT and n != URB for n in bound.surfaces) or any(h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in bound.images):
+        raise Unsupported("more surfaces than the table holds")
+    return kinds(bound), tuple(sorted(bound.samplers.items()))
+
+
+def place_in_table(bindless: bool, number: int) -> int:
+    """The entry of the table of surfaces: the URB and bindless images stand behind the numbered surfaces."""
+    return cx.SURFACE_LIMIT + number // IMAGE_HANDLE_STEP if bindless else number if number != URB else cx.SURFACE_LIMIT
