@@ -93,7 +93,7 @@ class Function:
         self.here = 0
         self.builder = self.algebra = Builder(unit.intrinsics)
         self.steps: dict[int, Callable[[], None]] = {}
-        """What emits an instruction, where its preparation emitted nothing, for the second emission."""
+        """What emits an instruction, for the second emission, where there is one and preparing it emitted nothing."""
         self.live: dict[int, int] | None = None
         self.extents: dict[Key, int] = {}
         self.unwritten: set[Key] = set()
@@ -561,15 +561,16 @@ class Function:
             self.coverage.mark(b, start)
         self.ended = False
         self.running_lanes: dict[tuple[int, int], Value] = {}
+        again = self.live is None and not self.straight
         for n in range(start, end):
             self.here = n
             i = self.body.instructions[n]
             self.execution = i.args.get("exec")
-            step = self.steps.get(n)
+            step = self.steps.pop(n, None)
             if step is None:
                 b.assigned = False
                 step = SEMANTICS[i.form.semantics](self, i)
-                if not b.assigned:
+                if again and not b.assigned:
                     self.steps[n] = step
             step()
             if self.ended:

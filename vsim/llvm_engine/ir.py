@@ -38,6 +38,7 @@ OLD_MASKED = _llvm_version() < 22
 """Whether masked loads and stores take their alignment as an argument (before LLVM 22)."""
 
 
+@cache
 def ir_type(data_type: DataType, lanes: int) -> str:
     """The LLVM type of a lane value."""
     scalar = "i1" if data_type is MASK else IR_TYPES[data_type]
@@ -222,7 +223,7 @@ class Value:
     @property
     def typed(self) -> str:
         """Type and name, as operands are written."""
-        return f"{self.ir} {self.text}"
+        return f"{ir_type(self.type, self.lanes)} {self.text}"
 
     def _binary(self, other: Value, integer: str, real: str) -> Value:
         op = real if self.type.is_float else integer
@@ -230,7 +231,8 @@ class Value:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
-        found.origin = self._origin(op, other)
+        if self.origin or other.origin:
+            found.origin = self._origin(op, other)
         return found
 
     def _origin(self, op: str, other: Value) -> Origin | None:
@@ -251,7 +253,8 @@ class Value:
             return f"{op} {x.ir} {x.text}, {y.text}"
 
         found = Lazy(self.builder, self.type, max(self.lanes, other.lanes), text, max(self.depth, other.depth) + 1)
-        found.origin = self._origin(op, other)
+        if self.origin or other.origin:
+            found.origin = self._origin(op, other)
         return found
 
     def copy(self, data_type: DataType) -> Value:
@@ -418,9 +421,10 @@ class Lazy(Value):
 
     @property
     def text(self) -> str:  # type: ignore[override]
-        if not self.key or self.name not in (self.builder.known.get(self.key), self.builder.steady.get(self.key)):
+        key, b = self.key, self.builder
+        if not key or (b.known.get(key) != self.name and b.steady.get(key) != self.name):
             self.key = self.expression()
-            self.name = self.builder.assign(self.key)
+            self.name = b.assign(self.key)
         return self.name
 
     def copy(self, data_type: DataType) -> Value:
