@@ -1,6 +1,8 @@
 """Runs one benchmark kernel on vsim, in a process of its own: prints milliseconds of each run and saves the result.
 
-vsim_runner.py KERNEL DEVICE SCALE REPEATS THREADS ENGINE RESULT.npy
+vsim_runner.py KERNEL DEVICE SCALE REPEATS THREADS[,THREADS...] ENGINE RESULT.npy
+
+Several numbers of threads run in turn, so that what disturbs the machine disturbs them alike.
 """
 
 import json
@@ -39,23 +41,35 @@ def load(name: str, device: str) -> Program:
 
 
 def main() -> None:
-    name, device, scale, repeats, threads, which, path = sys.argv[1:8]
+    name, device, scale, repeats, counts, which, path = sys.argv[1:8]
     program = load(name, device)
     work = KERNELS[name](int(scale))
     kernel = program.kernels[0]
 
-    def once() -> float:
+    def once(threads: int) -> float:
         start = time.perf_counter()
-        program.launch(kernel, work.global_size, work.local_size, work.args, engine=which, threads=int(threads))
+        program.launch(kernel, work.global_size, work.local_size, work.args, engine=which, threads=threads)
         return (time.perf_counter() - start) * 1e3
 
-    first = once()
+    def compiled() -> list[tuple[float, float]]:
+        if which != "llvm":
+            return []
+        launch = Launch(kernel, work.global_size, work.local_size, (0, 0, 0), program.convert(kernel, work.args))
+        return [compile_milliseconds(program, launch) for _ in range(5)]
+
+    before = compiled()
+    times: dict[int, list[float]] = {int(threads): [] for threads in counts.split(",")}
+    first, *others = times
+    once(first)
     np.save(path, work.args[work.result])
-    report = {"first": first, "times": [once() for _ in range(int(repeats))], "instructions": len(program.image.module.kernels[0].instructions)}
-    if which == "llvm":
-        arguments = program.convert(kernel, work.args)
-        launch = Launch(kernel, work.global_size, work.local_size, (0, 0, 0), arguments)
-        report["compile"], report["support"] = (min(times) for times in zip(*(compile_milliseconds(program, launch) for _ in range(5)), strict=True))
+    for threads in others:
+        once(threads)
+    for _ in range(int(repeats)):
+        for threads, found in times.items():
+            found.append(once(threads))
+    report = {"times": times, "instructions": len(program.image.module.kernels[0].instructions)}
+    if compilations := before + compiled():
+        report["compile"], report["support"] = (min(t) for t in zip(*compilations, strict=True))
     print(json.dumps(report))
 
 
