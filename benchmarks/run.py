@@ -147,7 +147,7 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
            f"Machine: {cpu()}, {os.cpu_count()} CPUs. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}.",
            f"PoCL: {version}. Oclgrind runs a fraction of the work, scaled up linearly; results of both sides were compared.", ""]  # fmt: skip
     for threads in (1, 2):
-        body, ratios = [], {d: [] for d in DEVICES}
+        function, ratios = [], {d: [] for d in DEVICES}
         for name, row in rows.items():
             peer = row["pocl"].get(threads)
             cells = [name, f"{peer:.2f}" if peer else "-"]
@@ -157,11 +157,11 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
                 if peer:
                     ratios[device].append(ours / peer)
                     cells[-1] += f" ({ours / peer:.2f})"
-            body.append(cells)
+            function.append(cells)
         if ratios["tgllp"]:
-            body.append(["**geometric mean**", ""] + [f"**{geometric_mean(ratios[d]):.2f}**" for d in DEVICES])
+            function.append(["**geometric mean**", ""] + [f"**{geometric_mean(ratios[d]):.2f}**" for d in DEVICES])
         out += [f"## Fast engine against PoCL, {threads} thread{'s' if threads > 1 else ''}", "", "Milliseconds, in parentheses the ratio to PoCL.", ""]
-        out += [*table(["kernel", "PoCL", *DEVICES], body), ""]
+        out += [*table(["kernel", "PoCL", *DEVICES], function), ""]
     out += ["## One thread and two", "", "One thread's time by that of two, in turn in one process; for comparison PoCL's, in two processes.", ""]
     out += [*table(["kernel", "PoCL", *DEVICES], [
         [n, f"{r['pocl'][1] / r['pocl'][2]:.2f}" if r["pocl"] else "-", *(f"{r['vsim'][d][1] / r['vsim'][d][2]:.2f}" for d in DEVICES)]
@@ -191,8 +191,8 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
     if loops:
         out += ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=native; a whole launch against a call.",
                 "Milliseconds, in parentheses the ratio to C.", ""]  # fmt: skip
-        body = [[f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in DEVICES)] for n, found in loops.items()]
-        out += [*table(["elements", "C", *DEVICES], body), ""]
+        function = [[f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in DEVICES)] for n, found in loops.items()]
+        out += [*table(["elements", "C", *DEVICES], function), ""]
     out += tools
     return "\n".join(out)
 

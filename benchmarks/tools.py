@@ -30,14 +30,14 @@ SAMPLE = Path(__file__).parent.parent / "samples" / "saxpy"
 def unrolled(count: int) -> str:
     """One kernel with that many instructions: the body of the SHA benchmark again and again."""
     head: list[str] = []
-    body: list[str] = []
+    function: list[str] = []
     for line in (CORPUS / "sha" / "tgllp" / "sha.visaasm").read_text().split("\n"):
         word = line.strip()
         if word.startswith((".", "//")) or word.endswith(":") or not word:
             head.append(line)
         elif not word.startswith("ret"):
-            body.append(line)
-    repeated = (body * (count // len(body) + 1))[:count]
+            function.append(line)
+    repeated = (function * (count // len(function) + 1))[:count]
     return "\n".join([*head, *repeated, "    ret (M1, 1)", ""])
 
 
@@ -101,9 +101,9 @@ def objects(count: int) -> list[bytes]:
     found = []
     for n in range(count):
         mine = range(n * FUNCTIONS_PER_OBJECT, (n + 1) * FUNCTIONS_PER_OBJECT)
-        bodies = [function_text(f, [source.randrange(total) for _ in range(3)]) for f in mine]
-        bodies += [function_text(0, [0], kernel=True)] if n == 0 else []
-        found.append(assemble_text(".version 4.1\n" + "".join(bodies), f"o{n}").object_bytes())
+        functions = [function_text(f, [source.randrange(total) for _ in range(3)]) for f in mine]
+        functions += [function_text(0, [0], kernel=True)] if n == 0 else []
+        found.append(assemble_text(".version 4.1\n" + "".join(functions), f"o{n}").object_bytes())
     return found
 
 

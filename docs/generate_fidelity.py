@@ -43,11 +43,11 @@ certain.
 def text() -> str:
     """The page."""
     by_class: dict[str, dict[str, str]] = {EXACT: {}, WITHIN: {}, REFUSED_CLASS: {}}
-    for form in FORMS:
-        if form.mnemonic.startswith("."):
+    for desc in FORMS:
+        if desc.mnemonic.startswith("."):
             continue
-        name = form.mnemonic if form.semantics == form.mnemonic or form.semantics in RAW_MESSAGES else f"{form.mnemonic} ({form.semantics.split('_')[0]})"
-        by_class[class_of(form)][name] = REFUSED.get(form.semantics) or FREEDOM.get(form.semantics, "")
+        name = desc.mnemonic if desc.semantics == desc.mnemonic or desc.semantics in RAW_MESSAGES else f"{desc.mnemonic} ({desc.semantics.split('_')[0]})"
+        by_class[class_of(desc)][name] = REFUSED.get(desc.semantics) or FREEDOM.get(desc.semantics, "")
     out = [HEAD, f"## Exact: {len(by_class[EXACT])}", "", ", ".join(f"`{name}`" for name in sorted(by_class[EXACT])), ""]
     for title, rows in (("Within freedom", by_class[WITHIN]), ("Refused", by_class[REFUSED_CLASS])):
         by_reason: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from visa.cisa.codec import Encoder
 from visa.diagnostics import Collector
-from visa.isa import Choice, Flag, Form, Number, Saturate, instruction_set
+from visa.isa import Choice, Flag, InstructionDesc, Number, Saturate, instruction_set
 from visa.isa.enums import ENUMERATED
 from visa.isa.record import width_of
 from visa.platforms import PLATFORMS
@@ -27,32 +27,32 @@ FIELD_NAMES = {"ec": "execution size and mask", "pr": "predicate", "d": "vector 
                "r!": "message operands", "L*": "labels", "n": "count"}  # fmt: skip
 
 
-def examples() -> dict[Form, tuple[str, bytes]]:
+def examples() -> dict[InstructionDesc, tuple[str, bytes]]:
     """A line of a golden text for every form that has one, and its bytes."""
-    found: dict[Form, tuple[str, bytes]] = {}
+    found: dict[InstructionDesc, tuple[str, bytes]] = {}
     for path in sorted(GOLDEN.glob("*.visaasm")):
         text = path.read_text()
         lines = text.split("\n")
         module = parse_module(text, path.name, None, Collector(100))
-        for body in module.bodies:
-            for i in body.instructions:
+        for function in module.all_functions:
+            for i in function.instructions:
                 line = re.sub(r"\s*//.*", "", lines[i.line - 1]).strip()
-                found.setdefault(i.form, (line, Encoder().encode(i)))
+                found.setdefault(i.desc, (line, Encoder().encode(i)))
     for line in MORE_EXAMPLES:
-        (body,) = parse_module(f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n', "x", None, Collector(100)).bodies
-        found.setdefault(body.instructions[0].form, (line, Encoder().encode(body.instructions[0])))
+        (function,) = parse_module(f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n', "x", None, Collector(100)).all_functions
+        found.setdefault(function.instructions[0].desc, (line, Encoder().encode(function.instructions[0])))
     return found
 
 
-def _codes(form: Form, name: str) -> str:
+def _codes(desc: InstructionDesc, name: str) -> str:
     """The words of an enumerated field with their codes."""
-    words = {s.field: s.values for s in form.suffixes if isinstance(s, Choice)} | (ENUMERATED if form.category == "lsc" else {})
+    words = {s.field: s.values for s in desc.suffixes if isinstance(s, Choice)} | (ENUMERATED if desc.category == "lsc" else {})
     return ": " + ", ".join(f"{code} {word}" for word, code in words[name].items()) if name in words else ""
 
 
-def _suffixes(form: Form) -> list[str]:
+def _suffixes(desc: InstructionDesc) -> list[str]:
     rows = []
-    for s in form.suffixes:
+    for s in desc.suffixes:
         if isinstance(s, Choice):
             default = next((f"; without it {k}" for k, v in s.values.items() if v == s.default), "")
             rows.append(f"| `{s.field or 'fixed'}` | {', '.join(f'`.{k}`' for k in s.values)} | one of them{default} |")
@@ -67,9 +67,9 @@ def _suffixes(form: Form) -> list[str]:
     return rows
 
 
-def _encoding(form: Form) -> list[str]:
-    rows = [f"| opcode | 1 | {form.opcode:#04x} |"]
-    for f in form.fields:
+def _encoding(desc: InstructionDesc) -> list[str]:
+    rows = [f"| opcode | 1 | {desc.opcode:#04x} |"]
+    for f in desc.fields:
         size = FIELD_SIZES.get(f.kind) or str(width_of(f.kind))
         if f.parts:
             shown = ", ".join(f"{n} ({bits} bits)" for n, bits in f.parts)
@@ -78,31 +78,31 @@ def _encoding(form: Form) -> list[str]:
             rows.append(f"| reserved | {size} | {f.constant if f.constant is not None else 'a copy of ' + f.copy_of} |")
         else:
             note = FIELD_NAMES.get(f.kind, "unsigned integer" if f.kind != "I" else "signed integer")
-            value = f", here {form.fixed[f.name]}" if f.name in form.fixed else ""
+            value = f", here {desc.fixed[f.name]}" if f.name in desc.fixed else ""
             when = f", present if bit {f.condition[1]} of {f.condition[0]} is set" if f.condition else ""
-            rows.append(f"| {f.name} | {size} | {note}{value}{when}{_codes(form, f.name)} |")
+            rows.append(f"| {f.name} | {size} | {note}{value}{when}{_codes(desc, f.name)} |")
     return rows
 
 
-def page(name: str, forms: list[Form], shown: dict[Form, tuple[str, bytes]]) -> str:
+def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, tuple[str, bytes]]) -> str:
     """The page of a mnemonic; a few have a typed and an untyped form."""
     out = [f"# {name}", ""]
-    for n, form in enumerate(forms):
+    for n, desc in enumerate(forms):
         if len(forms) > 1:
             out += [f"## Form {n + 1}", ""]
-        out += [form.summary, "", "```", form.syntax, "```", ""]
-        operands = [f"| `{s.name}` | {s.what} |" for s in slots(form)]
+        out += [desc.summary, "", "```", desc.syntax, "```", ""]
+        operands = [f"| `{s.name}` | {s.what} |" for s in slots(desc)]
         if operands:
             out += ["| operand | written as |", "|---|---|", *operands, ""]
-        if form.suffixes:
-            out += ["| suffix | words | |", "|---|---|---|", *_suffixes(form), ""]
-        platforms = [p for p in PLATFORMS if p in form.platforms]
-        types = [t for t in ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df") if t in form.types]
-        out += [f"* Category: {form.category}", f"* Element types: {', '.join(types) or 'those of the message'}"]
+        if desc.suffixes:
+            out += ["| suffix | words | |", "|---|---|---|", *_suffixes(desc), ""]
+        platforms = [p for p in PLATFORMS if p in desc.platforms]
+        types = [t for t in ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df") if t in desc.types]
+        out += [f"* Category: {desc.category}", f"* Element types: {', '.join(types) or 'those of the message'}"]
         out += [f"* Platforms: {'all' if len(platforms) == len(PLATFORMS) else ', '.join(platforms)}"]
-        out += [f"* Predicate: {'yes' if form.has_predicate else 'no'}", "", "| field | bytes | contents |", "|---|---|---|", *_encoding(form), ""]
-        if form in shown:
-            line, data = shown[form]
+        out += [f"* Predicate: {'yes' if desc.has_predicate else 'no'}", "", "| field | bytes | contents |", "|---|---|---|", *_encoding(desc), ""]
+        if desc in shown:
+            line, data = shown[desc]
             out += ["Example, with its bytes:", "", "```", line, data.hex(" "), "```", ""]
     return "\n".join(out).rstrip() + "\n"
 
@@ -110,10 +110,10 @@ def page(name: str, forms: list[Form], shown: dict[Form, tuple[str, bytes]]) -> 
 def pages() -> dict[str, str]:
     """All pages by file name."""
     shown = examples()
-    by_name: dict[str, list[Form]] = {}
-    for form in instruction_set().forms:
-        if not form.mnemonic.startswith("."):
-            by_name.setdefault(form.mnemonic, []).append(form)
+    by_name: dict[str, list[InstructionDesc]] = {}
+    for desc in instruction_set().forms:
+        if not desc.mnemonic.startswith("."):
+            by_name.setdefault(desc.mnemonic, []).append(desc)
     found = {f"{name}.md": page(name, forms, shown) for name, forms in by_name.items()}
     index = ["# Instructions", "", "Generated from the instruction table by `make docs`.", ""]
     for category in dict.fromkeys(f[0].category for f in by_name.values()):

@@ -69,7 +69,7 @@ def test_a_table_of_functions_in_constant_data(device, engine):
     p = program(device, "fptr_table")
     p.launch("ftab", 64, 16, [out, sel, addresses], engine=engine)
     assert (out == np.select([sel % 3 == 0, sel % 3 == 1], [x + IDS, x - IDS], x * IDS)).all()
-    assert len(set(addresses[:3])) == 3 and all(0 < a < 1 << 32 and p.image.body_at(int(a)) for a in addresses[:3])
+    assert len(set(addresses[:3])) == 3 and all(0 < a < 1 << 32 and p.image.function_at(int(a)) for a in addresses[:3])
 
 
 @on_devices

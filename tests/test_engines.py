@@ -46,21 +46,21 @@ def source(draw, types, size):
 @st.composite
 def alu(draw):
     """One arithmetic or logic instruction, with and without predicate and mask."""
-    form = draw(st.sampled_from(ALU))
-    legal = {t for t in form.types if t in TYPES}
+    desc = draw(st.sampled_from(ALU))
+    legal = {t for t in desc.types if t in TYPES}
     floats = bool(legal & FLOATS) and (not legal & INTEGERS or draw(st.booleans()))
     family = ({draw(st.sampled_from(sorted(legal & FLOATS)))} if floats else legal & INTEGERS) or legal
     size = draw(st.sampled_from([1, 8, 16]))
-    operands = [draw(source(family, size)) for f in form.fields if f.kind == "s"]
-    if form.mnemonic in ("and", "or", "xor", "not", "bfn"):
+    operands = [draw(source(family, size)) for f in desc.fields if f.kind == "s"]
+    if desc.mnemonic in ("and", "or", "xor", "not", "bfn"):
         operands = [(t, text.replace("(-)", "(~)").replace("(abs)", "")) for t, text in operands]
     dst_type = draw(st.sampled_from(sorted(family)))
     mask = draw(st.sampled_from(["M1", "M1_NM", "M3" if size == 8 else "M1"]))
     predicate = draw(st.sampled_from(["", "(P1) ", "(!P2) ", "(P1.any) "]))
-    suffix = f".x{draw(st.integers(0, 255)):x}" if form.mnemonic == "bfn" else ""
-    saturate = ".sat" if form.category == "arithmetic" and draw(st.integers(0, 4)) == 0 else ""
+    suffix = f".x{draw(st.integers(0, 255)):x}" if desc.mnemonic == "bfn" else ""
+    saturate = ".sat" if desc.category == "arithmetic" and draw(st.integers(0, 4)) == 0 else ""
     dst = f"{dst_type.upper()}_{draw(st.integers(0, COUNT - 1))}(0,0)<{draw(st.sampled_from([1, 1, 2]))}>"
-    return f"{predicate}{form.mnemonic}{suffix}{saturate} ({mask}, {size}) {dst} {' '.join(t for _, t in operands)}"
+    return f"{predicate}{desc.mnemonic}{suffix}{saturate} ({mask}, {size}) {dst} {' '.join(t for _, t in operands)}"
 
 
 @st.composite
@@ -141,11 +141,11 @@ def program_text(lines):
              *[f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in ("COUNTER_1", "COUNTER_2", "LIMIT")],
              *[f".decl P{n} v_type=P num_elts=16" for n in range(1, 5)], ".input IN offset=64 size=8", ".input OUT offset=72 size=8",
              ".kernel_attr SimdSize=16"]  # fmt: skip
-    body = ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *[x for d, lines_ in io if d == "in" for x in lines_],
+    function = ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *[x for d, lines_ in io if d == "in" for x in lines_],
             "and (M1, 16) LIMIT(0,0)<1> UD_1(0,0)<1;1,0> 3:ud", "cmp.gt (M1, 16) P1 D_0(0,0)<1;1,0> D_1(0,0)<1;1,0>",
             "cmp.lt (M1, 16) P2 F_0(0,0)<1;1,0> F_1(0,0)<1;1,0>", "setp (M1_NM, 16) P3 0xf0f0:ud", "setp (M1_NM, 16) P4 0:ud", *lines,
             *[x for d, lines_ in io if d == "out" for x in lines_], "ret (M1, 1)"]  # fmt: skip
-    return "\n".join([".version 4.1", '.kernel "k"', *declarations(), *extra, *body]) + "\n", at
+    return "\n".join([".version 4.1", '.kernel "k"', *declarations(), *extra, *function]) + "\n", at
 
 
 def initial(seed, size):
@@ -190,14 +190,14 @@ def test_the_generator_reaches_most_of_the_table():
 
 
 @pytest.mark.parametrize("form", ALU, ids=lambda f: f.mnemonic)
-def test_each_instruction_on_both_engines(form):
+def test_each_instruction_on_both_engines(desc):
     """Every instruction alone, on special values of each of its types."""
-    suffix = ".x6a" if form.mnemonic == "bfn" else ""
-    sources = sum(1 for f in form.fields if f.kind == "s")
+    suffix = ".x6a" if desc.mnemonic == "bfn" else ""
+    sources = sum(1 for f in desc.fields if f.kind == "s")
     lines = []
-    for t in sorted(form.types & set(TYPES)):
+    for t in sorted(desc.types & set(TYPES)):
         names = " ".join(f"{t.upper()}_{k % COUNT}(0,0)<1;1,0>" for k in range(1, sources + 1))
-        lines.append(f"{form.mnemonic}{suffix} (M1, 16) {t.upper()}_0(0,0)<1> {names}")
+        lines.append(f"{desc.mnemonic}{suffix} (M1, 16) {t.upper()}_0(0,0)<1> {names}")
     text, size = program_text(lines)
     reference, fast = run(text, size, 7, "numpy"), run(text, size, 7, "llvm")
     at = 0

@@ -35,7 +35,7 @@ def test_a_call_across_objects():
     image = read_image(link([obj(KERNEL), function()]).to_bytes())
     assert [f.name for f in image.module.functions] == ["f"]
     assert image.module.kernels[0].function_relocations == [(image.module.kernels[0].instructions[0].args["name"], 0)]
-    assert image.address_of("f") and image.body_at(image.address_of("f")) is image.module.functions[0]
+    assert image.address_of("f") and image.function_at(image.address_of("f")) is image.module.functions[0]
 
 
 def test_private_functions_stay_private():

@@ -90,8 +90,8 @@ def test_a_group_of_another_size_at_the_rim():
 
 def test_only_some_atomics_need_an_order():
     def needs(line):
-        body = build_text(TICKET.replace("svm_atomic.add (M1, 8) AT.0 DST.0 ONE.0 %null.0", line)).module.kernels[0]
-        return depends_on_order(body.instructions, 32)
+        function = build_text(TICKET.replace("svm_atomic.add (M1, 8) AT.0 DST.0 ONE.0 %null.0", line)).module.kernels[0]
+        return depends_on_order(function.instructions, 32)
 
     assert needs("svm_atomic.add (M1, 8) AT.0 OLD.0 ONE.0 %null.0")
     assert needs("svm_atomic.xchg (M1, 8) AT.0 %null.0 ONE.0 %null.0")

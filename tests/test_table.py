@@ -50,17 +50,17 @@ def test_operand_order_is_that_of_the_reference():
 
 def test_mnemonics_and_subops_are_unique():
     seen = set()
-    for form in FORMS:
-        key = (form.opcode, *sorted(form.fixed.items()))
-        assert key not in seen, form
+    for desc in FORMS:
+        key = (desc.opcode, *sorted(desc.fixed.items()))
+        assert key not in seen, desc
         seen.add(key)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda f: f"{f.opcode:#x}-{f.mnemonic}")
-def test_a_form_is_usable(form):
-    assert form.summary.endswith(".") and len(form.summary) < 110
-    assert form.platforms
-    assert len(slots(form)) == len(form.text)
+def test_a_form_is_usable(desc):
+    assert desc.summary.endswith(".") and len(desc.summary) < 110
+    assert desc.platforms
+    assert len(slots(desc)) == len(desc.text)
 
 
 def test_what_an_instruction_does_is_known_or_refused():

@@ -13,7 +13,7 @@ from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
 from visa.memory import paused_collection
 from visa.platforms import find
-from visa.program import Body, Module
+from visa.program import Function, Module
 from visa.text.parser import parse_module
 
 
@@ -32,7 +32,7 @@ class Assembly:
         if self.platform and (platform := find(self.platform)):
             container.grf_size = platform.grf_size
         if debug:
-            container.sections[LINES] = write_lines({b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.bodies})
+            container.sections[LINES] = write_lines({b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.all_functions})
         return container.write()
 
 
@@ -50,24 +50,24 @@ def assemble_text(text: str, file: str = "<text>", platform: str | None = None, 
         return Assembly(module, write_module(module), collector.items, platform)
 
 
-def call_targets(body: Body) -> list[tuple[str, str, int]]:
-    """Mnemonic, name and instruction number of every fcall and faddr of a body."""
-    return [(i.form.mnemonic, body.strings[i.args["name"]], n) for n, i in enumerate(body.instructions) if i.form.mnemonic in ("fcall", "faddr")]
+def call_targets(function: Function) -> list[tuple[str, str, int]]:
+    """Mnemonic, name and instruction number of every fcall and faddr of a function."""
+    return [(i.desc.mnemonic, function.strings[i.args["name"]], n) for n, i in enumerate(function.instructions) if i.desc.mnemonic in ("fcall", "faddr")]
 
 
 def symbols(module: Module, isa: bytes) -> list[Symbol]:
     """Kernels and functions with their places in the module, and the names that it does not define."""
     found: list[Symbol] = []
     places = _places(isa, len(module.kernels), len(module.functions))
-    for body, (offset, size) in zip(module.bodies, places, strict=True):
-        found.append(Symbol(body.name, offset, size, binding=STB_GLOBAL if body.is_kernel or body.is_exported else STB_LOCAL, section=VISA))
-    defined = {b.name for b in module.bodies}
-    wanted = {name: None for body in module.bodies for _, name, _ in call_targets(body) if name not in defined}
+    for function, (offset, size) in zip(module.all_functions, places, strict=True):
+        found.append(Symbol(function.name, offset, size, binding=STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL, section=VISA))
+    defined = {b.name for b in module.all_functions}
+    wanted = {name: None for function in module.all_functions for _, name, _ in call_targets(function) if name not in defined}
     return found + [Symbol(name, kind=STT_NOTYPE) for name in wanted]
 
 
 def _places(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:
-    """Offset and size of each body, read out of the module's header."""
+    """Offset and size of each function, read out of the module's header."""
     position, found = 8, []
     for index in range(kernels + functions):
         is_kernel = index < kernels

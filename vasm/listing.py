@@ -7,12 +7,12 @@ from visa.cisa.codec import Encoder
 
 
 def listing_text(assembly: Assembly, source: str) -> str:
-    """One line for each instruction; offsets count from the start of the body's code."""
+    """One line for each instruction; offsets count from the start of the function's code."""
     lines, encoder, out = source.splitlines(), Encoder(), []
-    for body in assembly.module.bodies:
-        out.append(f"{'kernel' if body.is_kernel else 'function'} {body.name}")
+    for function in assembly.module.all_functions:
+        out.append(f"{'kernel' if function.is_kernel else 'function'} {function.name}")
         offset = 0
-        for i in body.instructions:
+        for i in function.instructions:
             code = encoder.encode(i)
             shown = code[:16].hex() + ("..." if len(code) > 16 else "")
             text = lines[i.line - 1].strip() if 0 < i.line <= len(lines) else ""

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from visa.diagnostics import AssemblyError, Diagnostic, FormatError, LaunchError, LinkError, SimulationError, Span, VisaError
-from visa.program import Body, Instruction, Module
+from visa.program import Function, Instruction, Module
 
 __version__ = "0.1.0"
 __all__ = [
-    "AssemblyError", "Body", "Diagnostic", "FormatError", "Instruction", "LaunchError", "LinkError", "Module", "SimulationError", "Span", "VisaError",
-    "assemble", "disassemble",
+    "AssemblyError",
+    "Diagnostic",
+    "FormatError",
+    "Function",
+    "Instruction",
+    "LaunchError",
+    "LinkError",
+    "Module",
+    "SimulationError",
+    "Span",
+    "VisaError",
+    "assemble",
+    "disassemble",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from visa.program import Body, Module
+from visa.program import Function, Module
 
 _KINDS = ("fcall", "faddr")
 _CALL = struct.Struct("<IBIBBI")
@@ -31,25 +31,25 @@ class Call(NamedTuple):
         return _KINDS[self.kind]
 
 
-def calls_of(body: Body) -> list[Call]:
-    """The calls of a body, by its instructions."""
+def calls_of(function: Function) -> list[Call]:
+    """The calls of a function, by its instructions."""
     return [
-        Call(n, _KINDS.index(i.form.mnemonic), i.args["name"], i.args.get("arg_grf", 0), i.args.get("ret_grf", 0), i.line)
-        for n, i in enumerate(body.instructions) if i.form.mnemonic in _KINDS
+        Call(n, _KINDS.index(i.desc.mnemonic), i.args["name"], i.args.get("arg_grf", 0), i.args.get("ret_grf", 0), i.line)
+        for n, i in enumerate(function.instructions) if i.desc.mnemonic in _KINDS
     ]  # fmt: skip
 
 
 def write_calls(module: Module, data: bytes) -> bytes:
     """Contents of the section for a module and its bytes."""
     out = [struct.pack("<I", zlib.crc32(data))]
-    for body in module.bodies:
-        calls = calls_of(body)
-        out += [struct.pack("<II", len(body.instructions), len(calls)), *(_CALL.pack(*c) for c in calls)]
+    for function in module.all_functions:
+        calls = calls_of(function)
+        out += [struct.pack("<II", len(function.instructions), len(calls)), *(_CALL.pack(*c) for c in calls)]
     return b"".join(out)
 
 
 def read_calls(section: bytes, data: bytes) -> list[tuple[int, list[Call]]] | None:
-    """For each body the number of its instructions and its calls; None if the section does not belong to these bytes."""
+    """For each function the number of its instructions and its calls; None if the section does not belong to these bytes."""
     if len(section) < 4 or struct.unpack_from("<I", section)[0] != zlib.crc32(data):
         return None
     found, position = [], 4
@@ -68,8 +68,8 @@ def read_calls(section: bytes, data: bytes) -> list[tuple[int, list[Call]]] | No
 
 
 def whole(found: Iterable[tuple[int, list[Call]]], module: Module) -> bool:
-    """Whether what was read fits the bodies of a module."""
-    bodies, rows = module.bodies, list(found)
-    return len(rows) == len(bodies) and all(
-        c.kind < len(_KINDS) and c.string < len(b.strings) and c.number < count for (count, calls), b in zip(rows, bodies, strict=True) for c in calls
+    """Whether what was read fits the functions of a module."""
+    functions, rows = module.all_functions, list(found)
+    return len(rows) == len(functions) and all(
+        c.kind < len(_KINDS) and c.string < len(b.strings) and c.number < count for (count, calls), b in zip(rows, functions, strict=True) for c in calls
     )

@@ -115,28 +115,28 @@ class Elf:
         offsets.append(names.add(".shstrtab"))
         sections.append(Section(".shstrtab", SHT_STRTAB, bytes(names.data)))
         header_size = _IDENT + _HEADER[bits].size
-        body, headers = bytearray(header_size + _SEGMENT[bits].size * len(self.segments)), [bytes(_SECTION[bits].size)]
+        function, headers = bytearray(header_size + _SEGMENT[bits].size * len(self.segments)), [bytes(_SECTION[bits].size)]
         offsets_of: dict[str, int] = {}
         for part, at in zip(sections, offsets, strict=True):
-            body.extend(bytes(-len(body) % part.align))
-            offsets_of[part.name] = len(body)
-            headers.append(_SECTION[bits].pack(at, part.type, part.flags, 0, len(body), len(part.data), part.link, part.info, part.align, part.entry_size))
-            body.extend(part.data)
-        body.extend(bytes(-len(body) % 8))
+            function.extend(bytes(-len(function) % part.align))
+            offsets_of[part.name] = len(function)
+            headers.append(_SECTION[bits].pack(at, part.type, part.flags, 0, len(function), len(part.data), part.link, part.info, part.align, part.entry_size))
+            function.extend(part.data)
+        function.extend(bytes(-len(function) % 8))
         by_name = {s.name: s for s in self.sections}
         for n, (kind, flags, name) in enumerate(self.segments):
             size, align, start = len(by_name[name].data), by_name[name].align, offsets_of[name]
             row = (kind, start, 0, 0, size, size, flags, align) if bits == 32 else (kind, flags, start, 0, 0, size, size, align)
-            _SEGMENT[bits].pack_into(body, header_size + n * _SEGMENT[bits].size, *row)
+            _SEGMENT[bits].pack_into(function, header_size + n * _SEGMENT[bits].size, *row)
         segments = (header_size, _SEGMENT[bits].size, len(self.segments)) if self.segments else (0, 0, 0)
         ident = b"\x7fELF" + bytes([bits // 32, 1, 1, self.os_abi, self.abi_version]) + bytes(7)
-        body[:header_size] = ident + _HEADER[bits].pack(
+        function[:header_size] = ident + _HEADER[bits].pack(
             self.type,
             self.machine,
             1,
             self.entry,
             segments[0],
-            len(body),
+            len(function),
             self.flags,
             header_size,
             *segments[1:],
@@ -144,7 +144,7 @@ class Elf:
             len(headers),
             len(headers) - 1,
         )
-        return bytes(body) + b"".join(headers)
+        return bytes(function) + b"".join(headers)
 
 
 class _Strings:

@@ -12,7 +12,7 @@ from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container,
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.elf import STT_FUNC, STT_OBJECT, Symbol
 from visa.lines import Lines, read_lines, write_lines
-from visa.program import Body, Module
+from visa.program import Function, Module
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -62,33 +62,33 @@ class Image:
         """Address of a kernel, function or data symbol."""
         return next((s.value for s in self.symbols if s.name == name and s.section), None)
 
-    def function_at(self, index: int) -> int:
-        """Address of a body by its index in the module (kernels first)."""
+    def function_address(self, index: int) -> int:
+        """Address of a function by its index in the module (kernels first)."""
         return FUNCTION_BASE + index * FUNCTION_STEP
 
-    def body_at(self, address: int) -> Body | None:
+    def function_at(self, address: int) -> Function | None:
         """The function at an address."""
         index, rest = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
-        bodies = self.module.bodies
-        return bodies[index] if not rest and len(self.module.kernels) <= index < len(bodies) else None
+        functions = self.module.all_functions
+        return functions[index] if not rest and len(self.module.kernels) <= index < len(functions) else None
 
-    def callee(self, body: Body, name: int) -> Body | None:
-        """The function that a call in a body means by a string; None if the linker left it undefined."""
-        index = dict(body.function_relocations).get(name)
+    def callee(self, function: Function, name: int) -> Function | None:
+        """The function that a call in a function means by a string; None if the linker left it undefined."""
+        index = dict(function.function_relocations).get(name)
         return None if index is None else self.module.functions[index]
 
-    def symbol_address(self, body: Body, name: int) -> int | None:
-        """The address that faddr in a body means by a string: of a function, or of data; None if it is undefined."""
-        index = dict(body.function_relocations).get(name)
-        return self.address_of(body.strings[name]) if index is None else self.function_at(len(self.module.kernels) + index)
+    def symbol_address(self, function: Function, name: int) -> int | None:
+        """The address that faddr in a function means by a string: of a function, or of data; None if it is undefined."""
+        index = dict(function.function_relocations).get(name)
+        return self.address_of(function.strings[name]) if index is None else self.function_address(len(self.module.kernels) + index)
 
-    def bodies_of(self, kernel: Body) -> list[Body]:
+    def functions_of(self, kernel: Function) -> list[Function]:
         """A kernel and the functions that it may call."""
         return [kernel, *self.module.functions]
 
-    def span(self, body: Body, line: int) -> Span:
-        """A source line of a body."""
-        return Span(self.lines.get(body.name, (body.file or self.file, []))[0], line)
+    def span(self, function: Function, line: int) -> Span:
+        """A source line of a function."""
+        return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
 
     def ze_info_tree(self) -> dict[str, Any]:
         """``.ze_info`` as a tree.
@@ -155,10 +155,10 @@ def read_image(data: bytes, name: str = "<image>") -> Image:
                 image.data.append(DataSection(section.removeprefix(DATA_PREFIX), address, contents[9:], bool(writable)))
     except (ValueError, struct.error) as error:
         raise FormatError(Diagnostic("C031", f"the image is damaged: {error}", Span(name, 0))) from None
-    for body in image.module.bodies:
-        if body.name in image.lines:
-            body.file, numbers = image.lines[body.name]
-            for i, line in zip(body.instructions, numbers, strict=False):
+    for function in image.module.all_functions:
+        if function.name in image.lines:
+            function.file, numbers = image.lines[function.name]
+            for i, line in zip(function.instructions, numbers, strict=False):
                 i.line = line
     return image
 

@@ -1,4 +1,4 @@
-"""Section ``.visa.lines``: for each body its name, its file, and the source line of each instruction."""
+"""Section ``.visa.lines``: for each function its name, its file, and the source line of each instruction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from visa.diagnostics import Diagnostic, FormatError, Span
 
 Lines = dict[str, tuple[str, list[int]]]
-"""File and line numbers by body name."""
+"""File and line numbers by function name."""
 
 
 def write_lines(lines: Lines) -> bytes:
@@ -32,8 +32,8 @@ def read_lines(data: bytes, name: str) -> Lines:
             file_end = data.index(b"\0", name_end + 1)
             (count,) = struct.unpack_from("<I", data, file_end + 1)
             numbers = list(struct.unpack_from(f"<{count}I", data, file_end + 5))
-            body, file = (data[a:b].decode("utf-8", "surrogateescape") for a, b in ((position, name_end), (name_end + 1, file_end)))
-            found[body] = (file, numbers)
+            function, file = (data[a:b].decode("utf-8", "surrogateescape") for a, b in ((position, name_end), (name_end + 1, file_end)))
+            found[function] = (file, numbers)
             position = file_end + 5 + 4 * count
     except (ValueError, struct.error):
         raise FormatError(Diagnostic("C022", f"the line map is damaged at offset {position:#x}", Span(name, 0))) from None

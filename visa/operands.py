@@ -1,4 +1,4 @@
-"""Operands of vISA instructions (manual, chapter 3). Values only: names are resolved to indices of the enclosing body."""
+"""Operands of vISA instructions (manual, chapter 3). Values only: names are resolved to indices of the enclosing function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax tree: module, bodies, declarations, instructions. Every tool works on it, and there is no other.
+"""The syntax tree: module, functions, declarations, instructions. Every tool works on it, and there is no other.
 
 Indices are those of the binary format: general variables 0 to 31 are predefined, declared ones start at 32; predicates start at 1
 (0 is "no predicate"); surfaces 0 to 5 are predefined, declared ones start at 6; addresses, samplers and labels start at 0.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from visa import types
-from visa.isa import Form
+from visa.isa import InstructionDesc
 from visa.types import DataType
 
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
@@ -37,7 +37,7 @@ def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
 
 
 def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
-    """The strings that every body's pool holds behind the body's own name."""
+    """The strings that every function's pool holds behind the function's own name."""
     return (*predefined_names(version), *PREDEFINED_SURFACES, "S31")
 
 
@@ -112,13 +112,13 @@ class Input:
 class Instruction:
     """A form of the table with the values of its fields, and the source line (0 where unknown)."""
 
-    form: Form
+    desc: InstructionDesc
     args: dict[str, Any]
     line: int = 0
 
 
 @dataclass(slots=True)
-class Body:
+class Function:
     """A kernel or a function."""
 
     name: str
@@ -143,22 +143,22 @@ class Body:
     file: str = ""
     line: int = 0
     encoded: tuple[bytes, int] | None = field(default=None, repr=False, compare=False)
-    """The bytes of the body and the place of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a linker. Who changes the body clears it."""
+    """The bytes of the function and the place of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a linker. Who changes the function clears it."""
 
-    pending: Callable[[Body], None] | None = field(default=None, repr=False, compare=False)
-    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the body, so that no cycle arises."""
+    pending: Callable[[Function], None] | None = field(default=None, repr=False, compare=False)
+    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the function, so that no cycle arises."""
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             pending = self.pending if name == "instructions" else None
             if pending is None:
-                raise AttributeError(f"a body has no '{name}'")
+                raise AttributeError(f"a function has no '{name}'")
             self.instructions, self.pending = [], None
             pending(self)
             return self.instructions
 
-    def postpone(self, fill: Callable[[Body], None]) -> None:
+    def postpone(self, fill: Callable[[Function], None]) -> None:
         """Leave the instructions to a function that fills them."""
         del self.instructions
         self.pending = fill
@@ -205,10 +205,10 @@ class Module:
     """A CISA module: kernels, functions and the version of the format."""
 
     version: tuple[int, int] = (4, 1)
-    kernels: list[Body] = field(default_factory=list)
-    functions: list[Body] = field(default_factory=list)
+    kernels: list[Function] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
     gen_binaries: list[list[tuple[int, bytes]]] = field(default_factory=list)
 
     @property
-    def bodies(self) -> list[Body]:
+    def all_functions(self) -> list[Function]:
         return [*self.kernels, *self.functions]

@@ -11,7 +11,7 @@ from visa.cisa import read_module
 from visa.container import CALLS, LINES, VISA, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.lines import Lines, read_lines
-from visa.program import Body, Module
+from visa.program import Function, Module
 
 _ARCHIVE = b"!<arch>\n"
 VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
@@ -29,15 +29,15 @@ class ObjectFile:
     lines: Lines = field(default_factory=dict)
     calls: dict[int, tuple[int, list[Call]]] = field(default_factory=dict)
 
-    def described(self, body: Body) -> tuple[int, list[Call]]:
-        """The number of instructions of a body, and its calls."""
-        found = self.calls.get(id(body))
+    def described(self, function: Function) -> tuple[int, list[Call]]:
+        """The number of instructions of a function, and its calls."""
+        found = self.calls.get(id(function))
         if found is None:
-            found = self.calls[id(body)] = len(body.instructions), calls_of(body)
+            found = self.calls[id(function)] = len(function.instructions), calls_of(function)
         return found
 
     @property
-    def kernels(self) -> list[Body]:
+    def kernels(self) -> list[Function]:
         return [k for k in self.module.kernels if k.name != VOID_PROGRAM]
 
 
@@ -97,23 +97,23 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     if calls is not None and not whole(calls, module):
         raise FormatError(Diagnostic("L002", "the section '.visa.calls' does not fit the module", Span(name, 0)))
     found = ObjectFile(name, module, container.platform, container.grf_size, lines)
-    for number, body in enumerate(module.bodies):
-        body.file = name
-        numbers = lines.get(body.name, ("", []))[1]
+    for number, function in enumerate(module.all_functions):
+        function.file = name
+        numbers = lines.get(function.name, ("", []))[1]
         if calls is not None:
-            found.calls[id(body)] = calls[number]
-            if numbers and body.pending:
-                body.pending = partial(_fill, body.pending, numbers)
+            found.calls[id(function)] = calls[number]
+            if numbers and function.pending:
+                function.pending = partial(_fill, function.pending, numbers)
         else:
-            _number(body, numbers)
+            _number(function, numbers)
     return found
 
 
-def _number(body: Body, lines: list[int]) -> None:
-    for i, line in zip(body.instructions, lines, strict=False):
+def _number(function: Function, lines: list[int]) -> None:
+    for i, line in zip(function.instructions, lines, strict=False):
         i.line = line
 
 
-def _fill(fill: Callable[[Body], None], lines: list[int], body: Body) -> None:
-    fill(body)
-    _number(body, lines)
+def _fill(fill: Callable[[Function], None], lines: list[int], function: Function) -> None:
+    fill(function)
+    _number(function, lines)

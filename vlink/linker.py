@@ -14,7 +14,7 @@ from visa.files import read_bytes
 from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, Image
 from visa.memory import paused_collection
 from visa.platforms import PLATFORMS, find
-from visa.program import Body, Module
+from visa.program import Function, Module
 from vlink.inputs import VOID_PROGRAM, ObjectFile, archive_members, is_archive, read_object
 from vlink.program_info import DATA_SECTIONS, ProgramInfo, patch, read_program_info
 
@@ -41,7 +41,7 @@ class Definition:
     """A kernel or function, the object that holds it, and the sizes that it declares (None where it is silent)."""
 
     object: ObjectFile
-    body: Body
+    function: Function
     declares: tuple[int | None, ...] = ()
 
     @property
@@ -61,7 +61,7 @@ class Reference:
     @property
     def where(self) -> str:
         line = f", line {self.call.line}" if self.call.line else ""
-        return f"{self.call.mnemonic} in '{self.source.body.name}' (instruction {self.call.number}{line})"
+        return f"{self.call.mnemonic} in '{self.source.function.name}' (instruction {self.call.number}{line})"
 
 
 @dataclass
@@ -124,13 +124,13 @@ class Linker:
         providers: dict[str, ObjectFile] = {}
         for _, members in self.archives:
             for member in members:
-                for body in member.module.functions:
-                    providers.setdefault(body.name, member)
+                for function in member.module.functions:
+                    providers.setdefault(function.name, member)
         defined = {b.name for o in self.objects for b in o.module.functions}
         taken: set[int] = set()
         for o in self.objects:  # grows while it is walked
-            for body in o.module.bodies:
-                for name in [body.strings[call.string] for call in o.described(body)[1]]:
+            for function in o.module.all_functions:
+                for name in [function.strings[call.string] for call in o.described(function)[1]]:
                     provider = providers.get(name) if name not in defined else None
                     if provider is not None and id(provider) not in taken:
                         taken.add(id(provider))
@@ -144,8 +144,8 @@ class Linker:
         self.unexported: dict[str, list[Definition]] = {}
         kernels: dict[str, Definition] = {}
         for d in self.definitions:
-            name = d.body.name
-            if d.body.is_kernel:
+            name = d.function.name
+            if d.function.is_kernel:
                 if name in kernels:
                     self.duplicate("L010", f"kernel '{name}' is defined twice", d, kernels[name])
                 kernels.setdefault(name, d)
@@ -153,7 +153,7 @@ class Linker:
             local = self.local[id(d.object)]
             if local.setdefault(name, d) is not d:
                 self.duplicate("L011", f"function '{name}' is defined twice in one object", d, local[name])
-            if d.body.is_exported:
+            if d.function.is_exported:
                 if self.exported.setdefault(name, d) is not d:
                     self.duplicate("L011", f"function '{name}' is defined twice", d, self.exported[name])
             else:
@@ -180,11 +180,11 @@ class Linker:
     def resolve(self) -> None:
         self.references: dict[Definition, list[Reference]] = {}
         for d in self.definitions:
-            integers = {a.name: a.integer for a in d.body.attributes}
+            integers = {a.name: a.integer for a in d.function.attributes}
             d.declares = tuple(map(integers.get, _DECLARED))
         for d in self.definitions:
-            strings = d.body.strings
-            found = self.references[d] = [Reference(d, call, strings[call.string]) for call in d.object.described(d.body)[1]]
+            strings = d.function.strings
+            found = self.references[d] = [Reference(d, call, strings[call.string]) for call in d.object.described(d.function)[1]]
             for reference in found:
                 reference.target = self.find(reference)
                 if reference.target is not None:
@@ -197,25 +197,25 @@ class Linker:
         address = reference.call.mnemonic == "faddr"
         if address and reference.name in self.data_symbols:
             return
-        hint = did_you_mean(reference.name, [*(d.body.name for d in self.definitions if not d.body.is_kernel), *self.data_symbols])
+        hint = did_you_mean(reference.name, [*(d.function.name for d in self.definitions if not d.function.is_kernel), *self.data_symbols])
         if not hint and address:
             hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
         self.error("L013", f"'{reference.name}' is not defined; it is used by {reference.where}", reference.source.place, hint)
 
     def check_call(self, reference: Reference, target: Definition) -> None:
         """Sizes of an fcall must be those of its callee, and both sides must have the same SIMD size."""
-        call, body = reference.call, target.body
+        call, function = reference.call, target.function
         if call.mnemonic != "fcall":
             return
         caller, callee = reference.source.declares[2], target.declares[2]
         for what, given, attribute, declared in zip(("argument", "return value"), call[3:5], _DECLARED, target.declares, strict=False):
             if declared is not None and declared != given:
-                note = Label(target.place, f"'{body.name}' declares {attribute}={declared}")
-                self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{body.name}' has {declared}", reference.source.place,
+                note = Label(target.place, f"'{function.name}' declares {attribute}={declared}")
+                self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{function.name}' has {declared}", reference.source.place,
                            "caller and callee must agree", (note,))  # fmt: skip
         if caller is not None and callee is not None and caller != callee:
-            note = Label(target.place, f"'{body.name}' has SIMD size {callee}")
-            self.error("L015", f"{reference.where} is SIMD{caller}, '{body.name}' is SIMD{callee}", reference.source.place, labels=(note,))
+            note = Label(target.place, f"'{function.name}' has SIMD size {callee}")
+            self.error("L015", f"{reference.where} is SIMD{caller}, '{function.name}' is SIMD{callee}", reference.source.place, labels=(note,))
 
     def check_platforms(self) -> tuple[str, int]:
         """The platform of the image and its register size."""
@@ -240,7 +240,7 @@ class Linker:
 
     def reachable(self) -> dict[Definition, Definition | None]:
         """What the entries reach, each with the definition that made it live."""
-        roots = [d for d in self.definitions if d.body.is_kernel and (not self.options.entries or d.body.name in self.options.entries)]
+        roots = [d for d in self.definitions if d.function.is_kernel and (not self.options.entries or d.function.name in self.options.entries)]
         if not roots or self.options.relocatable:
             roots = list(self.definitions)
         live: dict[Definition, Definition | None] = {d: None for d in roots}
@@ -272,7 +272,7 @@ class Linker:
             self.data_symbols[name] = (f"user.{name}", 0, len(contents))
         self.addresses = {name: DATA_BASE + i * SLOT + SLOT_OFFSET for i, name in enumerate(self.sections)}
         wanted = {r.symbol for info in self.infos for r in info.relocations}
-        self.taken = [d for d in self.definitions if not d.body.is_kernel and d.body.name in wanted] if hasattr(self, "definitions") else []
+        self.taken = [d for d in self.definitions if not d.function.is_kernel and d.function.name in wanted] if hasattr(self, "definitions") else []
 
     def patch_data(self, image: Image) -> None:
         for index, info in enumerate(self.infos):
@@ -304,7 +304,7 @@ class Linker:
         self.collect_data()
         platform, grf_size = self.check_platforms()
         self.resolve()
-        kernels = [d.body.name for d in self.definitions if d.body.is_kernel]
+        kernels = [d.function.name for d in self.definitions if d.function.is_kernel]
         for entry in self.options.entries:
             if entry not in kernels:
                 self.error("L019", f"there is no kernel '{entry}'", None, did_you_mean(entry, kernels))
@@ -316,8 +316,8 @@ class Linker:
         kept = [d for d in self.definitions if keep_all or d in live]
         discarded = [] if keep_all else [(d, "not reached from any entry") for d in self.definitions if d not in live]
         discarded += [(Definition(o, k), "the compiler's placeholder kernel") for o in self.objects for k in o.module.kernels if k.name == VOID_PROGRAM]
-        kept.sort(key=lambda d: not d.body.is_kernel)
-        module = Module(self.objects[0].module.version, [d.body for d in kept if d.body.is_kernel], [d.body for d in kept if not d.body.is_kernel])
+        kept.sort(key=lambda d: not d.function.is_kernel)
+        module = Module(self.objects[0].module.version, [d.function for d in kept if d.function.is_kernel], [d.function for d in kept if not d.function.is_kernel])
         self.make_names_unique(kept)
         image = Image(module, platform=platform, grf_size=grf_size, launch=self.options.launch)
         self.merge_info(image)
@@ -333,33 +333,33 @@ class Linker:
         seen: dict[str, int] = {}
         renamed: set[Definition] = set()
         for d in kept:
-            name = d.body.name
+            name = d.function.name
             count = seen[name] = seen.get(name, 0) + 1
             if count > 1:
                 renamed.add(d)
-                d.body.name = f"{name}.{count - 1}"
-                d.body.strings[d.body.name_index] = d.body.name
-                d.body.encoded = None
+                d.function.name = f"{name}.{count - 1}"
+                d.function.strings[d.function.name_index] = d.function.name
+                d.function.encoded = None
         for d in kept if renamed else []:
             for reference in self.references[d]:
                 if reference.target in renamed:
-                    d.body.strings[reference.call.string] = reference.target.body.name
-                    d.body.encoded = None
+                    d.function.strings[reference.call.string] = reference.target.function.name
+                    d.function.encoded = None
 
     def assign(self, image: Image, kept: list[Definition]) -> None:
-        """Addresses of bodies and data, and the relocation pairs that say what each name became."""
+        """Addresses of functions and data, and the relocation pairs that say what each name became."""
         numbers = {d: i for i, d in enumerate(kept)}
         kernels = len(image.module.kernels)
         for d, i in numbers.items():
-            size = d.object.described(d.body)[0]
-            binding = STB_GLOBAL if d.body.is_kernel or d.body.is_exported else STB_LOCAL
-            image.symbols.append(Symbol(d.body.name, image.function_at(i), size, binding=binding, section=".visa"))
+            size = d.object.described(d.function)[0]
+            binding = STB_GLOBAL if d.function.is_kernel or d.function.is_exported else STB_LOCAL
+            image.symbols.append(Symbol(d.function.name, image.function_address(i), size, binding=binding, section=".visa"))
         for name, (section, offset, size) in self.data_symbols.items():
             image.symbols.append(Symbol(name, self.addresses[section] + offset, size, STT_OBJECT, STB_GLOBAL, "*"))
         data_numbers = {name: i for i, name in enumerate(self.data_symbols)}
         undefined: dict[str, None] = {}
         for d in kept:
-            body = d.body
+            function = d.function
             functions: dict[int, int] = {}
             data: dict[int, int] = {}
             for reference in self.references[d]:
@@ -370,12 +370,12 @@ class Linker:
                     data[string] = data_numbers[reference.name]
                 else:
                     undefined[reference.name] = None
-            body.function_relocations = sorted(functions.items())
-            body.variable_relocations = sorted(data.items())
+            function.function_relocations = sorted(functions.items())
+            function.variable_relocations = sorted(data.items())
         image.symbols += [Symbol(name, kind=STT_NOTYPE) for name in undefined]
         for d in kept:
-            if d.body.name in d.object.lines:
-                image.lines[d.body.name] = d.object.lines[d.body.name]
+            if d.function.name in d.object.lines:
+                image.lines[d.function.name] = d.object.lines[d.function.name]
 
     def merge_info(self, image: Image) -> None:
         """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""

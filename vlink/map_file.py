@@ -9,10 +9,10 @@ def map_text(linked: Linked) -> str:
     """The map as text."""
     image, out = linked.image, ["Bodies", f"  {'address':>10} {'insts':>6} {'kind':<8} {'arg':>3} {'ret':>3} {'simd':>4}  name (object)"]
     for i, d in enumerate(linked.definitions):
-        kind = "kernel" if d.body.is_kernel else "global" if d.body.is_exported else "static"
-        sizes = (d.body.integer_attribute("ArgSize"), d.body.integer_attribute("RetValSize"), d.body.simd_size)
+        kind = "kernel" if d.function.is_kernel else "global" if d.function.is_exported else "static"
+        sizes = (d.function.integer_attribute("ArgSize"), d.function.integer_attribute("RetValSize"), d.function.simd_size)
         out.append(
-            f"  {image.function_at(i):#10x} {d.object.described(d.body)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.body.name} ({d.object.name})"
+            f"  {image.function_at(i):#10x} {d.object.described(d.function)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.function.name} ({d.object.name})"
         )
     if image.data:
         out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
@@ -21,15 +21,15 @@ def map_text(linked: Linked) -> str:
     out += ["", "References"]
     for d in linked.definitions:
         for reference in linked.references[d]:
-            place = reference.target.body.name if reference.target else "data" if reference.name in linked.data_symbols else "undefined"
-            out.append(f"  {d.body.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})")
+            place = reference.target.function.name if reference.target else "data" if reference.name in linked.data_symbols else "undefined"
+            out.append(f"  {d.function.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})")
     out += ["", "Deepest call chain of each kernel"]
     chains = _Chains(linked)
     for d in linked.definitions:
-        if d.body.is_kernel:
-            out.append(f"  {d.body.name}: {chains.text(d)}")
+        if d.function.is_kernel:
+            out.append(f"  {d.function.name}: {chains.text(d)}")
     if linked.discarded:
-        out += ["", "Discarded"] + [f"  {d.body.name} ({d.object.name}): {why}" for d, why in linked.discarded]
+        out += ["", "Discarded"] + [f"  {d.function.name} ({d.object.name}): {why}" for d, why in linked.discarded]
     return "\n".join(out) + "\n"
 
 
@@ -71,9 +71,9 @@ class _Chains:
         found = self.best[kernel]
         if found is None:
             return "recursive"
-        names, place = [kernel.body.name], found[1]
+        names, place = [kernel.function.name], found[1]
         while place is not None:
-            names.append(place.body.name)
+            names.append(place.function.name)
             below = self.best[place]
             place = below[1] if below else None
         return f"{found[0]} deep: {' > '.join(names)}"
@@ -82,7 +82,7 @@ class _Chains:
 def why_live(linked: Linked, name: str) -> str:
     """A chain of references from an entry to a symbol."""
     users: dict[Definition, Definition] = {}
-    work = [d for d in linked.definitions if d.body.is_kernel]
+    work = [d for d in linked.definitions if d.function.is_kernel]
     seen = set(work)
     for d in work:
         for target in [r.target for r in linked.references[d]]:
@@ -90,11 +90,11 @@ def why_live(linked: Linked, name: str) -> str:
                 seen.add(target)
                 users[target] = d
                 work.append(target)
-    found = next((d for d in linked.definitions if d.body.name == name), None)
+    found = next((d for d in linked.definitions if d.function.name == name), None)
     if found is None:
-        gone = next((why for d, why in linked.discarded if d.body.name == name), None)
+        gone = next((why for d, why in linked.discarded if d.function.name == name), None)
         return f"{name} is discarded: {gone}" if gone else f"{name} is not a kernel or function of this link"
     chain = [found]
     while chain[-1] in users:
         chain.append(users[chain[-1]])
-    return " <- ".join(d.body.name for d in chain) + (" (entry)" if chain[-1].body.is_kernel else " (kept without --gc-sections)")
+    return " <- ".join(d.function.name for d in chain) + (" (entry)" if chain[-1].function.is_kernel else " (kept without --gc-sections)")

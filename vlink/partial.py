@@ -12,8 +12,8 @@ from visa.lines import write_lines
 
 def object_bytes(image: Image) -> bytes:
     """The module of a partial link as an object; its names are resolved anew when it is linked again."""
-    for body in image.module.bodies:
-        body.function_relocations, body.variable_relocations = [], []
+    for function in image.module.all_functions:
+        function.function_relocations, function.variable_relocations = [], []
     symbols = [Symbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     data = write_module(image.module)
     container = Container(False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.image import Image
-from visa.program import FIRST_VARIABLE, Body, Instruction
+from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import depends_on_order
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
@@ -46,7 +46,7 @@ class Bound:
     """A launch with everything an engine needs to run it."""
 
     image: Image
-    kernel: Body
+    kernel: Function
     simd: int
     global_size: tuple[int, int, int]
     local_size: tuple[int, int, int]
@@ -74,7 +74,7 @@ class Bound:
     part: tuple[int, int] | None = None
     """The groups that run: from the first to before the second; None for all."""
     coverage: dict[int, npt.NDArray[np.bool_]] | None = None
-    """By number of a body, which of its instructions executed; None where nobody asked."""
+    """By number of a function, which of its instructions executed; None where nobody asked."""
 
     @property
     def grf_size(self) -> int:
@@ -100,17 +100,17 @@ class Bound:
     @cached_property
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
-        return any(i.form.mnemonic in ("barrier", "sbarrier.wait") for i in self.kernel.instructions)
+        return any(i.desc.mnemonic in ("barrier", "sbarrier.wait") for i in self.kernel.instructions)
 
     @cached_property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        return depends_on_order((i for body in self.image.bodies_of(self.kernel) for i in body.instructions), self.grf_size)
+        return depends_on_order((i for function in self.image.functions_of(self.kernel) for i in function.instructions), self.grf_size)
 
     @cached_property
     def float_modes(self) -> FloatModes:
         """What the kernel and the functions of the image do with %cr0."""
-        return float_modes(self.image.bodies_of(self.kernel))
+        return float_modes(self.image.functions_of(self.kernel))
 
     def allocate_private(self, thread_count: int) -> None:
         """Give so many threads private memory, where the kernel asks for it, and say in the payload where it is."""
@@ -122,13 +122,13 @@ class Bound:
 
     def profile(self) -> None:
         """Ask the engine to note which instructions execute."""
-        self.coverage = {n: np.zeros(len(body.instructions), bool) for n, body in enumerate(self.image.module.bodies)}
+        self.coverage = {n: np.zeros(len(function.instructions), bool) for n, function in enumerate(self.image.module.all_functions)}
 
     @property
-    def executed(self) -> list[tuple[Body, int, Instruction]]:
-        """Instructions that executed, with body and number; needs :meth:`profile` before the run."""
+    def executed(self) -> list[tuple[Function, int, Instruction]]:
+        """Instructions that executed, with function and number; needs :meth:`profile` before the run."""
         marks = self.coverage or {}
-        return [(body, int(n), body.instructions[n]) for i, body in enumerate(self.image.module.bodies) if i in marks for n in np.flatnonzero(marks[i])]
+        return [(function, int(n), function.instructions[n]) for i, function in enumerate(self.image.module.all_functions) if i in marks for n in np.flatnonzero(marks[i])]
 
     def timeout(self, seconds: float) -> SimulationError:
         """The error of a launch that took longer than it may."""
@@ -175,7 +175,7 @@ class Interface:
     def __init__(self, image: Image, tree: dict[str, Any], wanted: str) -> None:
         self.image = image
         self.kernel = kernel = _find_kernel(image, wanted)
-        if any(may_be_refused(form) for form in {i.form for body in image.bodies_of(kernel) for i in body.instructions}):
+        if any(may_be_refused(desc) for desc in {i.desc for function in image.functions_of(kernel) for i in function.instructions}):
             from vsim.reachability import check
 
             check(image, kernel)
@@ -238,7 +238,7 @@ class Interface:
         return next((int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None)
 
 
-def _find_kernel(image: Image, wanted: str) -> Body:
+def _find_kernel(image: Image, wanted: str) -> Function:
     kernels = {k.name: k for k in image.module.kernels}
     if not wanted and len(kernels) == 1:
         return next(iter(kernels.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from visa.isa.enums import ATOMICS, LSC_ATOMICS, LSC_SFIDS
-from visa.isa.record import Form
+from visa.isa.record import InstructionDesc
 from visa.program import SLM, Instruction
 from vsim.refused import RAW_MESSAGES
 
@@ -19,15 +19,15 @@ def is_local(instruction: Instruction) -> bool:
     return instruction.args.get("surface") == SLM or instruction.args.get("sfid") == LSC_SFIDS["slm"]
 
 
-def _may_be_atomic(form: Form) -> bool:
-    return "atomic" in form.mnemonic or form.semantics in RAW_MESSAGES
+def _may_be_atomic(desc: InstructionDesc) -> bool:
+    return "atomic" in desc.mnemonic or desc.semantics in RAW_MESSAGES
 
 
 def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None:
     """The atomic on global memory or an image that an instruction is, a raw message as its twin; None if it is none."""
-    if not _may_be_atomic(instruction.form):
+    if not _may_be_atomic(instruction.desc):
         return None
-    if instruction.form.semantics in RAW_MESSAGES:
+    if instruction.desc.semantics in RAW_MESSAGES:
         from vsim.semantics.messages import NoTwin, twin
 
         try:
@@ -46,5 +46,5 @@ def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool
 
 def _operation(atomic: Instruction) -> str:
     """What it does, by the data port's word for it."""
-    name = atomic.form.mnemonic
+    name = atomic.desc.mnemonic
     return LSC_ATOMICS[name.removeprefix(_LSC_PREFIX)] if name.startswith(_LSC_PREFIX) else _OP_NAMES.get(atomic.args["op"], "")

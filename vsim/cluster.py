@@ -81,12 +81,12 @@ def check_independent(image: Image, kernel: Any) -> None:
     Raises:
         LaunchError: S050, with the instruction.
     """
-    for body, n, i in reachable(image, kernel):
+    for function, n, i in reachable(image, kernel):
         if global_atomic(i, image.grf_size):
             message = (
-                f"kernel '{kernel.name}' has a global atomic, {i.form.mnemonic} (instruction {n} of '{body.name}'): its groups cannot run on several machines"
+                f"kernel '{kernel.name}' has a global atomic, {i.desc.mnemonic} (instruction {n} of '{function.name}'): its groups cannot run on several machines"
             )
-            raise LaunchError(Diagnostic("S050", message, image.span(body, i.line), "run it without --workers"))
+            raise LaunchError(Diagnostic("S050", message, image.span(function, i.line), "run it without --workers"))
 
 
 def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from visa.isa.record import Form
+from visa.isa.record import InstructionDesc
 from visa.operands import Address, General, Immediate, Indirect, Predicate, State
-from visa.program import FIRST_VARIABLE, Body, Instruction
+from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.registers import layout_of
@@ -21,9 +21,9 @@ _DATA = ("src", "src0", "src1", "src2", "data", "outputs")
 """Fields of messages that carry data; all others say where."""
 
 
-def class_of(form: Form) -> str:
+def class_of(desc: InstructionDesc) -> str:
     """``exact``, ``within freedom`` or ``refused``. A raw message is what its twin is."""
-    return REFUSED_CLASS if form.semantics in REFUSED else WITHIN if form.semantics in FREEDOM else EXACT
+    return REFUSED_CLASS if desc.semantics in REFUSED else WITHIN if desc.semantics in FREEDOM else EXACT
 
 
 @dataclass
@@ -55,28 +55,28 @@ class _Effect:
 
 
 class _Cells:
-    """Names for what holds values: variables (all of a kind in one body), address variables, predicates, and memory by surface."""
+    """Names for what holds values: variables (all of a kind in one function), address variables, predicates, and memory by surface."""
 
-    def __init__(self, body: Body) -> None:
-        self.body, self.layout = body, layout_of(body)
+    def __init__(self, function: Function) -> None:
+        self.function, self.layout = function, layout_of(function)
 
     def variable(self, var: int) -> Cell:
         root, _ = self.layout.root(var)
         # Registers whose addresses are taken are one file.
         where = "file" if root in self.layout.file_offsets else root
-        return ("V", 0 if root < FIRST_VARIABLE else id(self.body), where)
+        return ("V", 0 if root < FIRST_VARIABLE else id(self.function), where)
 
     def operand(self, value: Any) -> list[Cell]:
         if isinstance(value, General):
             return [self.variable(value.var)] if value.var else []
         if isinstance(value, Indirect):
-            return [("A", id(self.body), value.var), ("V", id(self.body), "file")]
+            return [("A", id(self.function), value.var), ("V", id(self.function), "file")]
         if isinstance(value, Address):
-            return [("A", id(self.body), value.var)]
+            return [("A", id(self.function), value.var)]
         if isinstance(value, Predicate):
-            return [("P", id(self.body), value.var)]
+            return [("P", id(self.function), value.var)]
         if isinstance(value, State):
-            return [("S", id(self.body), value.kind, value.var)]
+            return [("S", id(self.function), value.kind, value.var)]
         if isinstance(value, (list, tuple)):
             return [self.variable(raw.var) for raw in value if raw.var]
         return [self.variable(value.var)] if getattr(value, "var", 0) else []
@@ -94,15 +94,15 @@ def _memory(instruction: Instruction) -> Cell:
 
 
 def _effect(cells: _Cells, instruction: Instruction, grf_size: int) -> _Effect:
-    if instruction.form.semantics in RAW_MESSAGES:
+    if instruction.desc.semantics in RAW_MESSAGES:
         instruction = twin(instruction, grf_size) or instruction
-    form, args = instruction.form, instruction.args
+    desc, args = instruction.desc, instruction.args
     reads: list[Cell] = []
     writes: list[Cell] = []
     address: list[Cell] = []
     branch: list[Cell] = []
-    message = form.category in _MESSAGES
-    for f in form.fields:
+    message = desc.category in _MESSAGES
+    for f in desc.fields:
         value = args.get(f.name)
         if value is None or f.kind not in ("d", "s", "r", "w", "r*", "r!"):
             continue
@@ -111,27 +111,27 @@ def _effect(cells: _Cells, instruction: Instruction, grf_size: int) -> _Effect:
             address += found[:1]
         if f.kind in ("d", "w"):
             writes += found[-1:]
-        elif form.category in ("flow", "sync"):
+        elif desc.category in ("flow", "sync"):
             branch += found
         elif message and f.name not in _DATA:
             address += found
         else:
             reads += found
     if args.get("pred") is not None:
-        pred = [("P", id(cells.body), args["pred"].var)]
-        if form.mnemonic == "add3.o":
+        pred = [("P", id(cells.function), args["pred"].var)]
+        if desc.mnemonic == "add3.o":
             writes += pred
         else:
-            branch += pred if form.category == "flow" else []
+            branch += pred if desc.category == "flow" else []
             reads += pred
     if message:
         memory = _memory(instruction)
         reads += [memory]
-        writes += [memory] if "atomic" in form.mnemonic or not any(f.kind == "w" for f in form.fields) else []
-    return _Effect(reads + address, writes, address, branch, class_of(form) == WITHIN)
+        writes += [memory] if "atomic" in desc.mnemonic or not any(f.kind == "w" for f in desc.fields) else []
+    return _Effect(reads + address, writes, address, branch, class_of(desc) == WITHIN)
 
 
-def report(executed: Iterable[tuple[Body, int, Instruction]], grf_size: int) -> Report:
+def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int) -> Report:
     """Classes of the instructions that executed, and whether inexact results may have decided where memory was accessed or control went.
 
     The second part follows values through registers, predicates and memory without regard to order, so it says yes too often rather than
@@ -141,12 +141,12 @@ def report(executed: Iterable[tuple[Body, int, Instruction]], grf_size: int) -> 
     within: set[str] = set()
     cells: dict[int, _Cells] = {}
     effects: list[_Effect] = []
-    for body, _, instruction in executed:
-        if instruction.form.mnemonic.startswith("."):
+    for function, _, instruction in executed:
+        if instruction.desc.mnemonic.startswith("."):
             continue
-        effect = _effect(cells.setdefault(id(body), _Cells(body)), instruction, grf_size)
+        effect = _effect(cells.setdefault(id(function), _Cells(function)), instruction, grf_size)
         effects.append(effect)
-        (within if effect.inexact else exact).add(instruction.form.mnemonic)
+        (within if effect.inexact else exact).add(instruction.desc.mnemonic)
     inexact = set(_spread(effects))
     return Report(sorted(exact), sorted(within), any(inexact.intersection(e.address) for e in effects), any(inexact.intersection(e.branch) for e in effects))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.isa.record import Form
+from visa.isa.record import InstructionDesc
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"
@@ -17,6 +17,6 @@ RAW_MESSAGES = ("raw_send", "raw_sends")
 """Refused if their descriptors say nothing that an instruction says, too."""
 
 
-def may_be_refused(form: Form) -> bool:
+def may_be_refused(desc: InstructionDesc) -> bool:
     """Whether there are instructions of this form that cannot be executed."""
-    return form.semantics in REFUSED or form.semantics in RAW_MESSAGES
+    return desc.semantics in REFUSED or desc.semantics in RAW_MESSAGES

@@ -1,4 +1,4 @@
-"""Where the variables of a body live: alias chains, sizes, and the register file for variables whose addresses are taken."""
+"""Where the variables of a function live: alias chains, sizes, and the register file for variables whose addresses are taken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
-from visa.program import FIRST_VARIABLE, Body, Instruction
+from visa.program import FIRST_VARIABLE, Function, Instruction
 from visa.types import DataType
 
 CR0 = 14
@@ -20,9 +20,9 @@ _ALL_BITS = 0xFFFFFFFF
 
 @dataclass
 class Layout:
-    """Registers of a body. ``sizes`` are in bytes by root variable; ``file_offsets`` place the address-taken roots."""
+    """Registers of a function. ``sizes`` are in bytes by root variable; ``file_offsets`` place the address-taken roots."""
 
-    body: Body
+    function: Function
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     file_offsets: dict[int, int] = field(default_factory=dict)
@@ -35,45 +35,45 @@ class Layout:
         return self.roots[var]
 
 
-def operand_type(body: Body, op: object) -> DataType:
+def operand_type(function: Function, op: object) -> DataType:
     """The type of an operand's elements; that of state operands is ud."""
     if isinstance(op, General):
-        return body.variable_type(op.var)
+        return function.variable_type(op.var)
     if isinstance(op, (Immediate, Indirect)):
         return op.type
     return types.UD
 
 
-def is_address_of(body: Body, mnemonic: str, op: object, dst: object) -> bool:
+def is_address_of(function: Function, mnemonic: str, op: object, dst: object) -> bool:
     """Whether a source means the address of a register: the encoding writes ``&V`` as a scalar region of V."""
     if not isinstance(op, General) or not isinstance(dst, Address):
         return False
-    return mnemonic == "addr_add" or (mnemonic == "mov" and op.region == SCALAR and body.variable_type(op.var).size != 2)
+    return mnemonic == "addr_add" or (mnemonic == "mov" and op.region == SCALAR and function.variable_type(op.var).size != 2)
 
 
-def layout_of(body: Body) -> Layout:
-    """Lay out the registers of a body.
+def layout_of(function: Function) -> Layout:
+    """Lay out the registers of a function.
 
     Raises:
         SimulationError: an alias names itself.
     """
-    found = Layout(body)
-    for number, variable in enumerate(body.variables):
+    found = Layout(function)
+    for number, variable in enumerate(function.variables):
         var, offset, seen = FIRST_VARIABLE + number, 0, set()
-        while var >= FIRST_VARIABLE and body.variables[var - FIRST_VARIABLE].alias is not None:
-            if var in seen or var - FIRST_VARIABLE >= len(body.variables):
-                raise SimulationError(Diagnostic("S021", f"the alias of '{variable.name}' in '{body.name}' goes in a circle", Span(body.file, 0)))
+        while var >= FIRST_VARIABLE and function.variables[var - FIRST_VARIABLE].alias is not None:
+            if var in seen or var - FIRST_VARIABLE >= len(function.variables):
+                raise SimulationError(Diagnostic("S021", f"the alias of '{variable.name}' in '{function.name}' goes in a circle", Span(function.file, 0)))
             seen.add(var)
-            alias = body.variables[var - FIRST_VARIABLE].alias
+            alias = function.variables[var - FIRST_VARIABLE].alias
             assert alias
             var, offset = alias[0], offset + alias[1]
         found.roots[FIRST_VARIABLE + number] = (var, offset)
         if var >= FIRST_VARIABLE:
             size = max(found.sizes.get(var, 0), offset + variable.size)
             found.sizes[var] = -(-size // 64) * 64
-    for i in body.instructions:
+    for i in function.instructions:
         dst = i.args.get("dst")
-        if isinstance(dst, Address) and is_address_of(body, i.form.mnemonic, i.args.get("src0"), dst):
+        if isinstance(dst, Address) and is_address_of(function, i.desc.mnemonic, i.args.get("src0"), dst):
             root, _ = found.root(i.args["src0"].var)
             if root >= FIRST_VARIABLE and root not in found.file_offsets:
                 found.file_offsets[root] = found.file_size
@@ -93,16 +93,16 @@ class FloatModes:
     flushed: dict[DataType, int]
 
 
-def float_modes(bodies: Iterable[Body]) -> FloatModes:
+def float_modes(functions: Iterable[Function]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
     # Bits that are set before control can flow anywhere (labels and marks of functions lead nowhere), that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
     straight = True
-    for body in bodies:
-        for i in body.instructions:
-            straight = straight and (i.form.category != "flow" or i.form.mnemonic.startswith("."))
+    for function in functions:
+        for i in function.instructions:
+            straight = straight and (i.desc.category != "flow" or i.desc.mnemonic.startswith("."))
             dst = i.args.get("dst")
-            if isinstance(dst, General) and _is_control(body, dst.var):
+            if isinstance(dst, General) and _is_control(function, dst.var):
                 sets, clears = _control_change(i)
                 kept |= sets & ~clears if straight else 0
                 set_somewhere, cleared = set_somewhere | sets, cleared | clears
@@ -119,12 +119,12 @@ def _control_change(instruction: Instruction) -> tuple[int, int]:
         return _ALL_BITS, _ALL_BITS
     (bits,) = constants
     rest = bits ^ _ALL_BITS
-    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(instruction.form.mnemonic, (_ALL_BITS, _ALL_BITS))
+    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(instruction.desc.mnemonic, (_ALL_BITS, _ALL_BITS))
 
 
-def _is_control(body: Body, var: int) -> bool:
+def _is_control(function: Function, var: int) -> bool:
     while var >= FIRST_VARIABLE:
-        alias = body.variables[var - FIRST_VARIABLE].alias
+        alias = function.variables[var - FIRST_VARIABLE].alias
         if alias is None:
             return False
         var = alias[0]

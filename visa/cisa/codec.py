@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from visa import types
-from visa.isa import Form, InstructionSet
+from visa.isa import InstructionDesc, InstructionSet
 from visa.isa.enums import TARGET_OUTPUTS
 from visa.isa.record import Field, width_of
 from visa.operands import Address, Execution, General, Immediate, Indirect, Predicate, PredicateControl, Raw, Region, State, VectorOperand
@@ -63,12 +63,12 @@ def encode_exec(execution: Execution) -> int:
 
 
 @functools.cache
-def plain_operands(form: Form) -> tuple[tuple[str, bool], ...] | None:
+def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None:
     """Names of the operands of a form that is nothing but mask, predicate and operands, each with whether it is a message operand; else None."""
-    plain = [f.kind for f in form.fields[:2]] == ["ec", "pr"] and not any(f.condition or f.copy_of or f.constant is not None for f in form.fields)
-    if not plain or any(f.kind not in ("d", "s", "r", "w") for f in form.fields[2:]):
+    plain = [f.kind for f in desc.fields[:2]] == ["ec", "pr"] and not any(f.condition or f.copy_of or f.constant is not None for f in desc.fields)
+    if not plain or any(f.kind not in ("d", "s", "r", "w") for f in desc.fields[2:]):
         return None
-    return tuple((f.name, f.kind in ("r", "w")) for f in form.fields[2:])
+    return tuple((f.name, f.kind in ("r", "w")) for f in desc.fields[2:])
 
 
 class Encoder:
@@ -81,20 +81,20 @@ class Encoder:
         self._vectors: dict[VectorOperand, bytes] = {}
         self._seen: dict[int, bytes] = {}
         self._keep: list[VectorOperand | Raw] = []
-        self._heads: dict[tuple[Form, Execution, PredicateControl | None], bytes] = {}
-        self._emitters: dict[Form, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
+        self._heads: dict[tuple[InstructionDesc, Execution, PredicateControl | None], bytes] = {}
+        self._emitters: dict[InstructionDesc, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
 
     def encode(self, instruction: Instruction) -> bytes:
-        form, args = instruction.form, instruction.args
-        plain = plain_operands(form)
+        desc, args = instruction.desc, instruction.args
+        plain = plain_operands(desc)
         if plain is None:
-            if form not in self._emitters:
-                self._emitters[form] = tuple(self._emitter(f) for f in form.fields)
-            return b"".join([form.opcode.to_bytes(1, "little"), *[emit(args) for emit in self._emitters[form]]])
-        key = (form, args["exec"], args["pred"])
+            if desc not in self._emitters:
+                self._emitters[desc] = tuple(self._emitter(f) for f in desc.fields)
+            return b"".join([desc.opcode.to_bytes(1, "little"), *[emit(args) for emit in self._emitters[desc]]])
+        key = (desc, args["exec"], args["pred"])
         head = self._heads.get(key)
         if head is None:
-            head = self._heads[key] = struct.pack("<BBH", form.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"]))
+            head = self._heads[key] = struct.pack("<BBH", desc.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"]))
         seen = self._seen
         parts = [head]
         for name, _ in plain:
@@ -166,7 +166,7 @@ def _size_of(fmt: str) -> int:
 
 
 class Decoder:
-    """Decodes instructions out of a byte string; ``operands`` are those that other bodies of the module had already."""
+    """Decodes instructions out of a byte string; ``operands`` are those that other functions of the module had already."""
 
     def __init__(self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]) -> None:
         self._table, self._data, self.position, self._end = table, data, position, end
@@ -188,31 +188,31 @@ class Decoder:
         if not forms:
             raise DecodeError(start, f"{opcode:#04x} is not an opcode")
         args: dict[str, Any] = {}
-        form = forms[0]
+        desc = forms[0]
         done = 0
-        if len(forms) == 1 and (plain := plain_operands(form)) is not None:
+        if len(forms) == 1 and (plain := plain_operands(desc)) is not None:
             self._execution(args)
             args["pred"] = self._predicate(self._take("<H"))
             for name, message in plain:
                 args[name] = Raw(*self._take("<IH")) if message else self._vector()
-            return Instruction(form, args)
+            return Instruction(desc, args)
         if len(forms) > 1:
             chosen = None
             while chosen is None:
-                self._field(form.fields[done], args)
+                self._field(desc.fields[done], args)
                 done += 1
-                if all(name in args for name in form.fixed):
-                    key = {name: args[name] for name in form.fixed}
+                if all(name in args for name in desc.fixed):
+                    key = {name: args[name] for name in desc.fixed}
                     chosen = next((f for f in forms if f.fixed == key), None)
                     if chosen is None:
                         raise DecodeError(start, f"opcode {opcode:#04x} has no sub-operation {key}")
-            form = chosen
-        for f in form.fields[done:]:
+            desc = chosen
+        for f in desc.fields[done:]:
             self._field(f, args)
-        for name, codes in form.enumerated:
+        for name, codes in desc.enumerated:
             if args[name] not in codes:
-                raise DecodeError(start, f"{form.mnemonic} has no {name} {args[name]}")
-        return Instruction(form, args)
+                raise DecodeError(start, f"{desc.mnemonic} has no {name} {args[name]}")
+        return Instruction(desc, args)
 
     def _field(self, f: Field, args: dict[str, Any]) -> None:
         kind, name = f.kind, f.name

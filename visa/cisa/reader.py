@@ -13,7 +13,7 @@ from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_r
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import instruction_set
 from visa.operands import VectorOperand
-from visa.program import Attribute, Body, Declared, Input, LabelName, Module, Variable, predefined_strings
+from visa.program import Attribute, Declared, Function, Input, LabelName, Module, Variable, predefined_strings
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 _NONE_DECLARED = bytes(9)
@@ -67,8 +67,8 @@ class _Reader:
 def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnostic] | None = None, keep_bytes: bool = False, lazy: bool = False) -> Module:
     """Parse a CISA module.
 
-    With ``keep_bytes`` bodies remember their bytes, so that writing them again costs nothing; with ``lazy``
-    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage inside a body is appended there and the body keeps what was read before it.
+    With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing; with ``lazy``
+    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage inside a function is appended there and the function keeps what was read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
@@ -81,46 +81,46 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
     if version not in _VERSIONS:
         raise r.fail(f"version {version[0]}.{version[1]} of the format is not known", 4, hint="this tool reads 4.0, 4.1 and 4.2")
     module = Module((4, 2) if version == (4, 2) else (4, 1))
-    places: list[tuple[Body, int, int]] = []
+    places: list[tuple[Function, int, int]] = []
     r.what = "kernel table"
     for _ in range(r.take("<H")):
-        body = Body(r.name_field(), True, module.version, file=name)
+        function = Function(r.name_field(), True, module.version, file=name)
         offset, size, _ = r.take("<III")
-        _relocations(r, body)
+        _relocations(r, function)
         binaries = []
         for _ in range(r.take("<B")):
             platform, start, length = r.take("<BII")
             binaries.append((platform, data[start : start + length]))
         module.gen_binaries.append(binaries)
-        module.kernels.append(body)
-        places.append((body, offset, size))
+        module.kernels.append(function)
+        places.append((function, offset, size))
     r.what = "file-scope variables"
     if r.take("<H"):
         raise r.fail("file-scope variables have no public layout")
     r.what = "function table"
     for _ in range(r.take("<H")):
         linkage = r.take("<B")
-        body = Body(r.name_field(), False, module.version, file=name, linkage=linkage)
+        function = Function(r.name_field(), False, module.version, file=name, linkage=linkage)
         offset, size = r.take("<II")
-        _relocations(r, body)
-        module.functions.append(body)
-        places.append((body, offset, size))
+        _relocations(r, function)
+        module.functions.append(function)
+        places.append((function, offset, size))
     operands: dict[bytes, VectorOperand] = {}
-    for body, offset, size in places:
-        r.what = f"body of {body.name}"
+    for function, offset, size in places:
+        r.what = f"body of {function.name}"
         if offset + size > len(data) or (offset < r.position and size):
-            raise r.fail(f"{body.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
+            raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
         if not size:
             continue
         try:
-            inputs = _Bodies(r, offset, size, operands).read(body, lazy)
+            inputs = _Bodies(r, offset, size, operands).read(function, lazy)
             if keep_bytes:
-                body.encoded = data[offset : offset + size], inputs
+                function.encoded = data[offset : offset + size], inputs
         except FormatError as error:
             if keep_going is None:
                 raise
             keep_going.extend(error.diagnostics)
-            _drop_dangling(body)
+            _drop_dangling(function)
     return module
 
 
@@ -131,32 +131,32 @@ def _predefined(version: tuple[int, int]) -> tuple[tuple[str, ...], bytes]:
 
 
 def _usual_strings(name: str, version: tuple[int, int]) -> tuple[list[str], bytes]:
-    """The strings with which nearly every pool begins, and their bytes: the body's name and the predefined names."""
+    """The strings with which nearly every pool begins, and their bytes: the function's name and the predefined names."""
     strings, data = _predefined(version)
     return [name, *strings], name.encode("utf-8", "surrogateescape") + b"\0" + data
 
 
-def _dangling(body: Body) -> Iterator[Variable | Input]:
+def _dangling(function: Function) -> Iterator[Variable | Input]:
     """Aliases of variables, and inputs into variables, that do not exist."""
-    for v in body.variables:
-        if v.alias and not exists(body, VARIABLE, v.alias[0]):
+    for v in function.variables:
+        if v.alias and not exists(function, VARIABLE, v.alias[0]):
             yield v
-    for i in body.inputs:
-        if i.operand_class > 2 or not exists(body, (VARIABLE, SAMPLERS, SURFACES)[i.operand_class], i.index):
+    for i in function.inputs:
+        if i.operand_class > 2 or not exists(function, (VARIABLE, SAMPLERS, SURFACES)[i.operand_class], i.index):
             yield i
 
 
-def _drop_dangling(body: Body) -> None:
-    """Make the readable part of a damaged body whole in itself."""
-    for item in list(_dangling(body)):
+def _drop_dangling(function: Function) -> None:
+    """Make the readable part of a damaged function whole in itself."""
+    for item in list(_dangling(function)):
         if isinstance(item, Variable):
             item.alias = None
         else:
-            body.inputs = [i for i in body.inputs if i is not item]
+            function.inputs = [i for i in function.inputs if i is not item]
 
 
-def _relocations(r: _Reader, body: Body) -> None:
-    for table in (body.variable_relocations, body.function_relocations):
+def _relocations(r: _Reader, function: Function) -> None:
+    for table in (function.variable_relocations, function.function_relocations):
         for _ in range(r.take("<H")):
             table.append(r.take("<HH"))
 
@@ -164,27 +164,27 @@ def _relocations(r: _Reader, body: Body) -> None:
 class _Bodies:
     def __init__(self, r: _Reader, offset: int, size: int, operands: dict[bytes, VectorOperand]) -> None:
         self.operands = operands
-        # A body is read from its own bytes, so that damage cannot lead into the next one.
+        # A function is read from its own bytes, so that damage cannot lead into the next one.
         self.r = _Reader(r.data, r.name, offset, offset + size)
         self.start = offset
 
-    def read(self, body: Body, lazy: bool) -> int:
-        """Parse the body; gives the place of its inputs, counted from its beginning."""
+    def read(self, function: Function, lazy: bool) -> int:
+        """Parse the function; gives the place of its inputs, counted from its beginning."""
         r = self.r
-        part = f"of {body.name}"
+        part = f"of {function.name}"
         count = r.count("<I", 1, f"strings {part}")
-        usual = _usual_strings(body.name, body.version)
+        usual = _usual_strings(function.name, function.version)
         if count > len(usual[0]) and r.data.startswith(usual[1], r.position, r.end):
-            body.strings += usual[0]
+            function.strings += usual[0]
             r.position += len(usual[1])
-        for _ in range(count - len(body.strings)):
+        for _ in range(count - len(function.strings)):
             end = r.data.find(b"\0", r.position, r.end)
             if end < 0:
                 raise r.fail("a string does not end")
-            body.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
+            function.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
             r.position += 1
-        body.name_index = r.take("<I")
-        new = body.version >= (4, 2)
+        function.name_index = r.take("<I")
+        new = function.version >= (4, 2)
         for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
             at = r.position + 4
             if new:
@@ -195,79 +195,79 @@ class _Bodies:
             if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
                 raise r.fail(f"type {code} with alignment {align} does not exist", at)
             alias = (index, byte) if index or byte else None
-            body.variables.append(Variable(string, self.string(body, string), types.BY_CODE[code], elements, align, alias, self.attributes(body, attributes)))
+            function.variables.append(Variable(string, self.string(function, string), types.BY_CODE[code], elements, align, alias, self.attributes(function, attributes)))
         if r.data.startswith(_NONE_DECLARED, r.position, r.end):
             r.position += len(_NONE_DECLARED)
         else:
-            self.declarations(body, part)
+            self.declarations(function, part)
         inputs = r.position - self.start
-        if body.is_kernel:
+        if function.is_kernel:
             for _ in range(r.count("<I", 9, f"inputs {part}")):
-                body.inputs.append(Input(*r.take("<BIhH")))
-        for item in _dangling(body):
+                function.inputs.append(Input(*r.take("<BIhH")))
+        for item in _dangling(function):
             what = f"variable '{item.name}' is an alias" if isinstance(item, Variable) else "an input is the value"
             raise r.fail(f"{what} of something that does not exist")
         r.what = f"code {part}"
         size, entry = r.take("<II")
-        if not body.is_kernel:
-            body.input_size, body.return_size = r.take("<BB")
-        body.attributes = self.attributes(body, r.take("<H"))
+        if not function.is_kernel:
+            function.input_size, function.return_size = r.take("<BB")
+        function.attributes = self.attributes(function, r.take("<H"))
         position = self.start + entry
         if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
         if lazy:
-            body.postpone(functools.partial(self.code, position, position + size))
+            function.postpone(functools.partial(self.code, position, position + size))
         else:
-            self.code(position, position + size, body)
+            self.code(position, position + size, function)
         return inputs
 
-    def declarations(self, body: Body, part: str) -> None:
+    def declarations(self, function: Function, part: str) -> None:
         """All but the general variables."""
         r = self.r
-        for items, what in ((body.addresses, "addresses"), (body.predicates, "predicates")):
-            self.declared(body, items, "<H", f"{what} {part}")
+        for items, what in ((function.addresses, "addresses"), (function.predicates, "predicates")):
+            self.declared(function, items, "<H", f"{what} {part}")
         for _ in range(r.count("<H", 6, f"labels {part}")):
             string, kind, attributes = r.take("<IBB")
-            body.labels.append(LabelName(string, self.string(body, string), kind))
-            self.attributes(body, attributes)
-        for items, what in ((body.samplers, "samplers"), (body.surfaces, "surfaces")):
-            self.declared(body, items, "<B", f"{what} {part}")
+            function.labels.append(LabelName(string, self.string(function, string), kind))
+            self.attributes(function, attributes)
+        for items, what in ((function.samplers, "samplers"), (function.surfaces, "surfaces")):
+            self.declared(function, items, "<B", f"{what} {part}")
         if r.take("<B"):
             raise r.fail("VME variables have no public layout")
 
-    def code(self, position: int, end: int, body: Body) -> None:
-        decoder = Decoder(instruction_set(body.version), self.r.data, position, end, self.operands)
+    def code(self, position: int, end: int, function: Function) -> None:
+        decoder = Decoder(instruction_set(function.version), self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
         try:
             while decoder.position < end:
                 at = decoder.position
                 instruction = decoder.next()
                 # Operands must name things that exist, so that whoever works on the tree need not look.
-                if problem := invalid_reference(body, instruction, known):
+                if problem := invalid_reference(function, instruction, known):
                     raise DecodeError(at, problem)
-                body.instructions.append(instruction)
+                function.instructions.append(instruction)
         except DecodeError as error:
             hint = ""
-            if (body.instructions and not any(self.r.data[end - 8 : end])) or len(body.instructions) < 4:
+            if (function.instructions and not any(self.r.data[end - 8 : end])) or len(function.instructions) < 4:
                 hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
-            raise self.r.fail(f"{error.message} in instruction {len(body.instructions)}", error.offset, "C002", hint) from None
+            raise self.r.fail(f"{error.message} in instruction {len(function.instructions)}", error.offset, "C002", hint) from None
 
-    def string(self, body: Body, index: int) -> str:
-        if index >= len(body.strings):
-            raise self.r.fail(f"string {index} does not exist, there are {len(body.strings)}")
-        return body.strings[index]
+    def string(self, function: Function, index: int) -> str:
+        if index >= len(function.strings):
+            raise self.r.fail(f"string {index} does not exist, there are {len(function.strings)}")
+        return function.strings[index]
 
-    def declared(self, body: Body, items: list[Declared], fmt: str, what: str) -> None:
+    def declared(self, function: Function, items: list[Declared], fmt: str, what: str) -> None:
         for _ in range(self.r.count(fmt, 7, what)):
             string, elements, attributes = self.r.take("<IHB")
-            items.append(Declared(string, self.string(body, string), elements, self.attributes(body, attributes)))
+            items.append(Declared(string, self.string(function, string), elements, self.attributes(function, attributes)))
 
-    def attributes(self, body: Body, count: int) -> list[Attribute]:
+    def attributes(self, function: Function, count: int) -> list[Attribute]:
         if not count:
             return []
         found = []
         for _ in range(count):
             string, size = self.r.take("<IB")
             value = self.r.bytes(size) if size else None
-            found.append(Attribute(string, self.string(body, string), value))
+            found.append(Attribute(string, self.string(function, string), value))
         return found

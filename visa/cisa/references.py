@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 
-from visa.isa import Form
+from visa.isa import InstructionDesc
 from visa.operands import SURFACE, Address, General, Indirect, Predicate, State
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, Body, Instruction
+from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, Function, Instruction
 
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 
 @functools.cache
-def _referring(form: Form) -> tuple[tuple[str, str], ...]:
+def _referring(desc: InstructionDesc) -> tuple[tuple[str, str], ...]:
     """Kinds and names of the fields that can name something."""
-    return tuple((f.kind, f.name) for f in form.fields if f.name and f.kind in _REFERRING)
+    return tuple((f.kind, f.name) for f in desc.fields if f.name and f.kind in _REFERRING)
 
 
 _REFERRING = frozenset({"d", "s", "r", "w", "r*", "r!", "pr", "T", "S", "L", "L*", "N2", "N4"})
@@ -24,7 +24,7 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
     """Pairs (what, index) of everything that the instruction names, in binary order."""
     args = instruction.args
     found: list[tuple[int, int]] = []
-    for kind, name in _referring(instruction.form):
+    for kind, name in _referring(instruction.desc):
         value = args.get(name)
         if value is None:
             continue
@@ -53,31 +53,31 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
     return found
 
 
-def exists(body: Body, what: int, index: int) -> bool:
-    """Whether the body declares it, or it is predefined."""
+def exists(function: Function, what: int, index: int) -> bool:
+    """Whether the function declares it, or it is predefined."""
     if what == VARIABLE:
-        return index < len(PREDEFINED_VARIABLES) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(body.variables)
+        return index < len(PREDEFINED_VARIABLES) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(function.variables)
     if what == ADDRESS:
-        return index < len(body.addresses)
+        return index < len(function.addresses)
     if what == PREDICATE:
-        return FIRST_PREDICATE <= index < FIRST_PREDICATE + len(body.predicates)
+        return FIRST_PREDICATE <= index < FIRST_PREDICATE + len(function.predicates)
     if what == SURFACES:
-        return index < FIRST_SURFACE + len(body.surfaces)
+        return index < FIRST_SURFACE + len(function.surfaces)
     if what == SAMPLERS:
-        return index == NAMED_SAMPLER or index < len(body.samplers)
+        return index == NAMED_SAMPLER or index < len(function.samplers)
     if what == LABEL:
-        return index < len(body.labels)
-    return index < len(body.strings)
+        return index < len(function.labels)
+    return index < len(function.strings)
 
 
 _NAMES = ("variable", "address variable", "predicate", "surface", "sampler", "label", "string")
 
 
-def invalid_reference(body: Body, instruction: Instruction, known: set[tuple[int, int]]) -> str:
+def invalid_reference(function: Function, instruction: Instruction, known: set[tuple[int, int]]) -> str:
     """What the instruction refers to that does not exist, or an empty string. ``known`` gathers what does."""
     for pair in references(instruction):
         if pair not in known:
-            if not exists(body, *pair):
-                return f"{instruction.form.mnemonic} refers to {_NAMES[pair[0]]} {pair[1]}, which does not exist"
+            if not exists(function, *pair):
+                return f"{instruction.desc.mnemonic} refers to {_NAMES[pair[0]]} {pair[1]}, which does not exist"
             known.add(pair)
     return ""

@@ -6,7 +6,7 @@ import struct
 
 from visa.cisa.codec import Encoder
 from visa.memory import paused_collection
-from visa.program import Attribute, Body, Declared, Module
+from visa.program import Attribute, Declared, Function, Module
 
 _MAGIC = b"CISA"
 
@@ -19,33 +19,33 @@ def write_module(module: Module) -> bytes:
 
 def _write(module: Module) -> bytes:
     encoder = Encoder()
-    bodies = [_Body(b, encoder) for b in module.bodies]
-    names = [b.name.encode("utf-8", "surrogateescape") for b in module.bodies]
+    functions = [_Body(b, encoder) for b in module.all_functions]
+    names = [b.name.encode("utf-8", "surrogateescape") for b in module.all_functions]
     header_size = len(_MAGIC) + 2 + 2 + 2 + 2
-    for body, name in zip(module.bodies, names, strict=True):
-        relocations = 4 + 4 * (len(body.variable_relocations) + len(body.function_relocations))
-        header_size += (2 + len(name) + 12 + 1 + 9 if body.is_kernel else 1 + 2 + len(name) + 8) + relocations
+    for function, name in zip(module.all_functions, names, strict=True):
+        relocations = 4 + 4 * (len(function.variable_relocations) + len(function.function_relocations))
+        header_size += (2 + len(name) + 12 + 1 + 9 if function.is_kernel else 1 + 2 + len(name) + 8) + relocations
     out = [_MAGIC, struct.pack("<BBH", *module.version, len(module.kernels))]
     offset = header_size
-    for body, name, coded in zip(module.bodies, names, bodies, strict=True):
+    for function, name, coded in zip(module.all_functions, names, functions, strict=True):
         if len(out) == 2 + len(module.kernels):
             out.append(struct.pack("<HH", 0, len(module.functions)))
         size = len(coded.data)
-        relocations_table = _relocations(body)
-        if body.is_kernel:
+        relocations_table = _relocations(function)
+        if function.is_kernel:
             place = struct.pack("<III", offset, size, offset + coded.input_offset)
             gen = struct.pack("<BBII", 1, 0, offset + size, 0)
             out.append(struct.pack("<H", len(name)) + name + place + relocations_table + gen)
         else:
-            out.append(struct.pack("<BH", body.linkage, len(name)) + name + struct.pack("<II", offset, size) + relocations_table)
+            out.append(struct.pack("<BH", function.linkage, len(name)) + name + struct.pack("<II", offset, size) + relocations_table)
         offset += size
     if not module.functions:
         out.append(struct.pack("<HH", 0, 0))
-    return b"".join(out + [b.data for b in bodies])
+    return b"".join(out + [b.data for b in functions])
 
 
-def _relocations(body: Body) -> bytes:
-    tables = (body.variable_relocations, body.function_relocations)
+def _relocations(function: Function) -> bytes:
+    tables = (function.variable_relocations, function.function_relocations)
     return b"".join(struct.pack("<H", len(t)) + b"".join(struct.pack("<HH", *pair) for pair in t) for t in tables)
 
 
@@ -59,34 +59,34 @@ def _declared(items: list[Declared]) -> bytes:
 
 
 class _Body:
-    """Bytes of one body and the place of its input table."""
+    """Bytes of one function and the place of its input table."""
 
-    def __init__(self, body: Body, encoder: Encoder) -> None:
-        if body.encoded is not None:
-            self.data, self.input_offset = body.encoded
+    def __init__(self, function: Function, encoder: Encoder) -> None:
+        if function.encoded is not None:
+            self.data, self.input_offset = function.encoded
             return
-        new = body.version >= (4, 2)
-        out = [struct.pack("<I", len(body.strings))]
-        out += [s.encode("utf-8", "surrogateescape") + b"\0" for s in body.strings]
-        out.append(struct.pack("<II", body.name_index, len(body.variables)))
-        for v in body.variables:
+        new = function.version >= (4, 2)
+        out = [struct.pack("<I", len(function.strings))]
+        out += [s.encode("utf-8", "surrogateescape") + b"\0" for s in function.strings]
+        out.append(struct.pack("<II", function.name_index, len(function.variables)))
+        for v in function.variables:
             index, byte = v.alias or (0, 0)
             props = struct.pack("<BB", v.type.code, v.align) if new else bytes([v.type.code | v.align << 4])
             record = struct.pack("<I", v.string) + props + struct.pack("<HIHBB", v.elements & 0xFFFF, index, byte, 0, len(v.attributes))
             out.append(record + _attributes(v.attributes))
-        out.append(struct.pack("<H", len(body.addresses)) + _declared(body.addresses))
-        out.append(struct.pack("<H", len(body.predicates)) + _declared(body.predicates))
-        out.append(struct.pack("<H", len(body.labels)) + b"".join(struct.pack("<IBB", n.string, n.kind, 0) for n in body.labels))
-        out.append(struct.pack("<B", len(body.samplers)) + _declared(body.samplers))
-        out.append(struct.pack("<B", len(body.surfaces)) + _declared(body.surfaces))
+        out.append(struct.pack("<H", len(function.addresses)) + _declared(function.addresses))
+        out.append(struct.pack("<H", len(function.predicates)) + _declared(function.predicates))
+        out.append(struct.pack("<H", len(function.labels)) + b"".join(struct.pack("<IBB", n.string, n.kind, 0) for n in function.labels))
+        out.append(struct.pack("<B", len(function.samplers)) + _declared(function.samplers))
+        out.append(struct.pack("<B", len(function.surfaces)) + _declared(function.surfaces))
         out.append(b"\0")
         self.input_offset = sum(map(len, out))
-        if body.is_kernel:
-            out.append(struct.pack("<I", len(body.inputs)))
-            out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in body.inputs]
-        code = b"".join([encoder.encode(i) for i in body.instructions])
-        attributes = struct.pack("<H", len(body.attributes)) + _attributes(body.attributes)
-        trailer = attributes if body.is_kernel else struct.pack("<BB", body.input_size, body.return_size) + attributes
+        if function.is_kernel:
+            out.append(struct.pack("<I", len(function.inputs)))
+            out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in function.inputs]
+        code = b"".join([encoder.encode(i) for i in function.instructions])
+        attributes = struct.pack("<H", len(function.attributes)) + _attributes(function.attributes)
+        trailer = attributes if function.is_kernel else struct.pack("<BB", function.input_size, function.return_size) + attributes
         entry = sum(map(len, out)) + 8 + len(trailer)
         out.append(struct.pack("<II", len(code), entry))
         self.data = b"".join([*out, trailer, code])

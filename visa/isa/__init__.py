@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 
 from visa.isa import arithmetic, flow, logic, lsc, memory, misc, move, sampler, sync
-from visa.isa.record import Choice, FenceFlags, Field, Flag, Form, Number, Saturate, Suffix, TargetFlags
+from visa.isa.record import Choice, FenceFlags, Field, Flag, InstructionDesc, Number, Saturate, Suffix, TargetFlags
 
-__all__ = ["Choice", "FenceFlags", "Field", "Flag", "Form", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
+__all__ = ["Choice", "FenceFlags", "Field", "Flag", "InstructionDesc", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[InstructionDesc, ...] = (
     *arithmetic.FORMS, *logic.FORMS, *move.FORMS, *flow.FORMS, *memory.FORMS, *lsc.FORMS, *sampler.FORMS, *sync.FORMS, *misc.FORMS,
 )  # fmt: skip
 RESERVED = misc.RESERVED
@@ -18,23 +18,23 @@ RESERVED = misc.RESERVED
 class InstructionSet:
     """The table as one version of the language has it."""
 
-    def __init__(self, forms: tuple[Form, ...]) -> None:
+    def __init__(self, forms: tuple[InstructionDesc, ...]) -> None:
         self.forms = forms
 
     @cached_property
-    def by_mnemonic(self) -> dict[str, tuple[Form, ...]]:
+    def by_mnemonic(self) -> dict[str, tuple[InstructionDesc, ...]]:
         """Forms by mnemonic in lower case; several where one mnemonic has a typed and an untyped form."""
-        found: dict[str, tuple[Form, ...]] = {}
-        for form in self.forms:
-            for name in (form.mnemonic, *form.aliases):
-                found[name.lower()] = (*found.get(name.lower(), ()), form)
+        found: dict[str, tuple[InstructionDesc, ...]] = {}
+        for desc in self.forms:
+            for name in (desc.mnemonic, *desc.aliases):
+                found[name.lower()] = (*found.get(name.lower(), ()), desc)
         return found
 
     @cached_property
-    def by_opcode(self) -> dict[int, tuple[Form, ...]]:
-        found: dict[int, tuple[Form, ...]] = {}
-        for form in self.forms:
-            found[form.opcode] = (*found.get(form.opcode, ()), form)
+    def by_opcode(self) -> dict[int, tuple[InstructionDesc, ...]]:
+        found: dict[int, tuple[InstructionDesc, ...]] = {}
+        for desc in self.forms:
+            found[desc.opcode] = (*found.get(desc.opcode, ()), desc)
         return found
 
 

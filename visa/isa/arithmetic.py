@@ -1,25 +1,25 @@
 """Arithmetic instructions: the manual's chapter on arithmetic, dot products and mathematics."""
 
-from visa.isa.record import FLOATS, INTEGERS, SAT, Form, Number, form
+from visa.isa.record import FLOATS, INTEGERS, SAT, InstructionDesc, Number, form
 from visa.platforms import since
 
 _CATEGORY = "arithmetic"
 _ALU = INTEGERS | FLOATS
 
 
-def _unary(opcode: int, name: str, summary: str, types: frozenset[str] | str = FLOATS, **more: object) -> Form:
+def _unary(opcode: int, name: str, summary: str, types: frozenset[str] | str = FLOATS, **more: object) -> InstructionDesc:
     return form(opcode, name, "ec pr d:dst s:src0", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 
-def _binary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> Form:
+def _binary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> InstructionDesc:
     return form(opcode, name, "ec pr d:dst s:src0 s:src1", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 
-def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> Form:
+def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> InstructionDesc:
     return form(opcode, name, "ec pr d:dst s:src0 s:src1 s:src2", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 
-def _systolic(opcode: int, name: str, summary: str) -> Form:
+def _systolic(opcode: int, name: str, summary: str) -> InstructionDesc:
     from visa.isa.enums import PRECISIONS
     from visa.isa.record import Choice
 

@@ -1,12 +1,12 @@
 """Logic and bit instructions."""
 
-from visa.isa.record import INTEGERS, SAT, Form, Number, form
+from visa.isa.record import INTEGERS, SAT, InstructionDesc, Number, form
 from visa.platforms import since
 
 _CATEGORY = "logic"
 
 
-def _logic(opcode: int, name: str, operands: str, summary: str, types: frozenset[str] | str = INTEGERS, **more: object) -> Form:
+def _logic(opcode: int, name: str, operands: str, summary: str, types: frozenset[str] | str = INTEGERS, **more: object) -> InstructionDesc:
     return form(opcode, name, f"ec pr d:dst {operands}", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 

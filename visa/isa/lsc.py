@@ -1,7 +1,7 @@
 """Load, store and cache messages (LSC), the memory instructions since DG2."""
 
 from visa.isa.enums import FENCE_OPS, FENCE_SCOPES, LSC_CACHES, LSC_SFIDS
-from visa.isa.record import Choice, Form, form
+from visa.isa.record import Choice, InstructionDesc, form
 from visa.platforms import since
 
 _CATEGORY = "lsc"
@@ -23,11 +23,11 @@ _ATOMICS = (
 )  # fmt: skip
 
 
-def _untyped(name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}") -> Form:
+def _untyped(name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}") -> InstructionDesc:
     return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop)
 
 
-def _typed(name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2") -> Form:
+def _typed(name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2") -> InstructionDesc:
     return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
                 semantics=f"typed_{name}")  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Memory instructions of the data port and shared virtual memory (before LSC)."""
 
 from visa.isa.enums import ATOMIC_WIDTHS, ATOMICS, COUNTS, MEDIA_MODIFIERS
-from visa.isa.record import CHANNELS, Choice, Flag, Form, form
+from visa.isa.record import CHANNELS, Choice, Flag, InstructionDesc, form
 from visa.platforms import since
 
 _CATEGORY = "memory"
@@ -14,11 +14,11 @@ _BLOCKS = Choice("num_blocks", COUNTS)
 _SVM_BLOCK = (Choice("block_type", {"1": 0, "4": 1, "8": 2}), _BLOCKS)
 
 
-def _message(opcode: int, name: str, layout: str, summary: str, **more: object) -> Form:
+def _message(opcode: int, name: str, layout: str, summary: str, **more: object) -> InstructionDesc:
     return form(opcode, name, layout, summary, category=_CATEGORY, **more)  # type: ignore[arg-type]
 
 
-def _media(opcode: int, name: str, data: str, summary: str) -> Form:
+def _media(opcode: int, name: str, data: str, summary: str) -> InstructionDesc:
     return _message(opcode, name, f"B:modifier T:surface B:plane B:block_width B:block_height s:x s:y {data}:data", summary,
                     suffixes=(Choice("modifier", MEDIA_MODIFIERS),), text="(block) surface plane? x y data")  # fmt: skip
 

@@ -13,7 +13,7 @@ T: S:  surface or sampler index, one byte             int
 L:     label index, two bytes                         int
 B: H:  unsigned integer of 1 or 2 bytes               int
 W: I:  unsigned and signed integer of 4 bytes         int
-N2 N4  index into the body's strings, 2 or 4 bytes    str
+N2 N4  index into the function's strings, 2 or 4 bytes    str
 n:x    count of the list field x, one byte            (none)
 L*: r* list of labels or raw operands                 tuple
 ====== ============================================== =========================================
@@ -109,7 +109,7 @@ Suffix = Choice | Flag | Number | Saturate | FenceFlags | TargetFlags
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class InstructionDesc:
     """One mnemonic: the sub-operation of an opcode, its binary fields and its text."""
 
     opcode: int
@@ -187,7 +187,7 @@ class Form:
         return " ".join((["[(predicate)]"] if self.has_predicate else []) + [self.mnemonic + suffix] + operands)
 
     def __repr__(self) -> str:
-        return f"<Form {self.opcode:#x} {self.mnemonic}>"
+        return f"<InstructionDesc {self.opcode:#x} {self.mnemonic}>"
 
 
 _WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "n": 1}
@@ -241,10 +241,10 @@ def form(
     semantics: str | None = None,
     rules: str = "",
     **fixed: int,
-) -> Form:
+) -> InstructionDesc:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
     types = frozenset(types.split()) if isinstance(types, str) else types
-    return Form(
+    return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
         semantics or mnemonic, frozenset(rules.split()),
     )  # fmt: skip

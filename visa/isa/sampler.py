@@ -1,7 +1,7 @@
 """Sampler, render-target and URB messages."""
 
 from visa.isa.enums import SAMPLE_FORMATS, TARGET_BITS
-from visa.isa.record import CHANNELS, Choice, Flag, Form, TargetFlags, form
+from visa.isa.record import CHANNELS, Choice, Flag, InstructionDesc, TargetFlags, form
 
 _CATEGORY = "sampler"
 _MASK = Choice("channel_mask", CHANNELS)
@@ -11,7 +11,7 @@ _HEAD = "H:subop.8+pixel_null_mask.1+cps.1 ec pr B:channel_mask s:offsets"
 _TAIL = "T:surface w:dst n:params r*:params"
 
 
-def _sample(opcode: int, name: str, subop: int, summary: str) -> Form:
+def _sample(opcode: int, name: str, subop: int, summary: str) -> InstructionDesc:
     channels = _MASK if opcode != 0x6F else _ONE
     sampler = "" if opcode == 0x6E else "S:sampler "
     text = "(exec) offsets " + ("sampler " if sampler else "") + "surface dst params*"

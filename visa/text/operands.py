@@ -1,4 +1,4 @@
-"""Operand tokens to operands: names are looked up in the scopes of a body, regions and immediates are checked and coded."""
+"""Operand tokens to operands: names are looked up in the scopes of a function, regions and immediates are checked and coded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )  # fmt: skip
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_SURFACES, PREDEFINED_VARIABLES, Body, predefined_names
+from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_SURFACES, PREDEFINED_VARIABLES, Function, predefined_names
 from visa.text.expressions import ExpressionError, evaluate
 from visa.text.scanner import Token
 
@@ -60,7 +60,7 @@ class Symbol:
 
 
 class Names:
-    """Nested scopes of one body."""
+    """Nested scopes of one function."""
 
     def __init__(self, version: tuple[int, int]) -> None:
         outer: dict[str, Symbol] = {}
@@ -121,11 +121,11 @@ def split_list(text: str) -> list[str]:
 
 
 class OperandReader:
-    """Reads the operands of one body. ``grf_size`` is in bytes; it turns byte offsets of ``&V[n]`` into rows."""
+    """Reads the operands of one function. ``grf_size`` is in bytes; it turns byte offsets of ``&V[n]`` into rows."""
 
-    def __init__(self, body: Body, grf_size: int) -> None:
-        self.body, self.grf_size = body, grf_size
-        self.names = Names(body.version)
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function, self.grf_size = function, grf_size
+        self.names = Names(function.version)
         self._cache: dict[tuple[str, str], VectorOperand | Raw] = {}
 
     def forget(self) -> None:
@@ -152,12 +152,12 @@ class OperandReader:
         if symbol.index < FIRST_VARIABLE:
             _, data_type, count = PREDEFINED_VARIABLES[symbol.index]
             return data_type.size * count
-        return self.body.variables[symbol.index - FIRST_VARIABLE].size
+        return self.function.variables[symbol.index - FIRST_VARIABLE].size
 
     def integer(self, text: str, low: int = -(1 << 63), high: int = (1 << 64) - 1, what: str = "value") -> int:
         """Value of an integer expression that must lie in a range."""
         try:
-            value = evaluate(text, self.size_of, lambda: self.body.integer_attribute("SimdSize", 0))
+            value = evaluate(text, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
         except ExpressionError as error:
             raise Problem("V020", str(error)) from None
         if not low <= value <= high:
@@ -227,7 +227,7 @@ class OperandReader:
         """One element of a variable at a byte offset, as a scalar region."""
         index = self.symbol(name, "V").index
         row, rest = divmod(offset, self.grf_size)
-        return General(index, row, rest // self.body.variable_type(index).size, SCALAR)
+        return General(index, row, rest // self.function.variable_type(index).size, SCALAR)
 
     def region(self, text: str, destination: bool, multi_address: bool = False) -> Region:
         m = _REGION.match(text)
@@ -372,9 +372,9 @@ class OperandReader:
 
 def unescape(token_text: str) -> str:
     """The contents of a string literal."""
-    body = token_text[1:-1]
-    if "\\" not in body:
-        return body
+    function = token_text[1:-1]
+    if "\\" not in function:
+        return function
     simple = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
     def one(m: re.Match[str]) -> str:
@@ -389,7 +389,7 @@ def unescape(token_text: str) -> str:
             return c
         raise Problem("V023", f"'\\{c}' is not an escape sequence")
 
-    return re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, body)
+    return re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, function)
 
 
 __all__ = ["FIRST_PREDICATE", "FIRST_SURFACE", "Names", "OperandReader", "Problem", "Symbol", "split_list", "unescape"]

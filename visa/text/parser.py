@@ -8,7 +8,7 @@ from typing import Any
 
 from visa import types
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label, Span, did_you_mean
-from visa.isa import Form, instruction_set
+from visa.isa import InstructionDesc, instruction_set
 from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visa.platforms import PLATFORMS, Platform, find
 from visa.program import (
@@ -16,8 +16,8 @@ from visa.program import (
     FIRST_SURFACE,
     FIRST_VARIABLE,
     Attribute,
-    Body,
     Declared,
+    Function,
     Input,
     Instruction,
     LabelName,
@@ -46,12 +46,12 @@ _EMPTY_EXEC = Execution(1, 8)
 _UNIFORM_EXEC = Execution(1, 0)
 
 
-class BodyParser:
-    """What the slots need while one body is read."""
+class FunctionParser:
+    """What the slots need while one function is read."""
 
-    def __init__(self, body: Body, grf_size: int) -> None:
-        self.body = body
-        self.operands = OperandReader(body, grf_size)
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function = function
+        self.operands = OperandReader(function, grf_size)
         self.shapes = Shapes(self)
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Token]] = {}
@@ -68,8 +68,8 @@ class BodyParser:
         """Index of a label, which is made at its first use or definition."""
         index = self.labels.get(name)
         if index is None:
-            index = self.labels[name] = len(self.body.labels)
-            self.body.labels.append(LabelName(self.body.add_string(name), name))
+            index = self.labels[name] = len(self.function.labels)
+            self.function.labels.append(LabelName(self.function.add_string(name), name))
         if token is not None:
             self.label_uses.setdefault(index, (self.line, token))
         return index
@@ -82,7 +82,7 @@ class ModuleParser:
         self.file, self.platform, self.collector, self.fast = file, platform, collector, fast
         self.lines = text.split("\n")
         self.module = Module()
-        self.current: BodyParser | None = None
+        self.current: FunctionParser | None = None
         self.version_seen = False
         self.places: dict[str, int] = {}
         self.grf_size = platform.grf_size if platform else 32
@@ -119,7 +119,7 @@ class ModuleParser:
         for number, raw in enumerate(text.split("\n"), 1):
             line = scanner.strip_line_comment(raw) if "//" in raw else raw
             if self.fast and self.current is not None and (known := self.current.shapes.instruction(line, number)) is not None:
-                self.current.body.instructions.append(known)
+                self.current.function.instructions.append(known)
                 continue
             statement = scanner.scan_line(line, number)
             if statement is None:
@@ -135,7 +135,7 @@ class ModuleParser:
         self.check_calls()
         if not self.version_seen:
             self.report(Problem("V005", "the text is empty" if not text.strip() else "there is no .version", "begin with '.version 4.1'"), 1, None)
-        elif not self.module.bodies:
+        elif not self.module.all_functions:
             self.report(Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"'), len(self.lines), None)
         return self.module
 
@@ -148,24 +148,24 @@ class ModuleParser:
             elif s.kind == scanner.LABEL:
                 self.label(s)
             elif s.kind == scanner.OPEN_SCOPE:
-                self.body(s).operands.names.open()
+                self.current_function(s).operands.names.open()
             else:
-                operands = self.body(s).operands
+                operands = self.current_function(s).operands
                 if operands.names.depth == 1:
                     raise Problem("V007", "this closes a scope that was not opened")
                 operands.names.close()
-                self.body(s).forget()
+                self.current_function(s).forget()
         except Problem as problem:
             self.report(problem, s.line, s.head)
 
-    def body(self, s: Statement) -> BodyParser:
+    def current_function(self, s: Statement) -> FunctionParser:
         if self.current is None:
             raise Problem("V006", f"'{s.head[1]}' stands before any .kernel or .global_function", "begin with '.version 4.1' and '.kernel \"name\"'")
         self.current.line = s.line
         return self.current
 
     def label(self, s: Statement) -> None:
-        parser = self.body(s)
+        parser = self.current_function(s)
         name = s.head[1].rstrip(": \t")
         if parser.skip_label == name:
             parser.skip_label = ""
@@ -174,24 +174,24 @@ class ModuleParser:
         self.define_label(parser, index, name, s)
         self.emit(parser, ".label", {"label": index}, s.line)
 
-    def define_label(self, parser: BodyParser, index: int, name: str, s: Statement) -> None:
+    def define_label(self, parser: FunctionParser, index: int, name: str, s: Statement) -> None:
         if index in parser.label_lines:
             line = parser.label_lines[index]
             note = Label(self.name_span(line, name), "it was defined here")
             self.report(Problem("V024", f"label '{name}' is defined twice"), s.line, s.head, (note,))
         parser.label_lines.setdefault(index, s.line)
-        parser.body.labels[index].line = s.line
+        parser.function.labels[index].line = s.line
 
-    def emit(self, parser: BodyParser, mnemonic: str, args: dict[str, Any], line: int) -> None:
-        form = instruction_set(self.module.version).by_mnemonic[mnemonic][0]
-        parser.body.instructions.append(Instruction(form, args, line))
+    def emit(self, parser: FunctionParser, mnemonic: str, args: dict[str, Any], line: int) -> None:
+        desc = instruction_set(self.module.version).by_mnemonic[mnemonic][0]
+        parser.function.instructions.append(Instruction(desc, args, line))
 
     # -- instructions --------------------------------------------------------------------------------------
 
     def instruction(self, s: Statement) -> None:
-        parser = self.body(s)
+        parser = self.current_function(s)
         self.check_predication(s)
-        form, fields, saturate = resolve(instruction_set(self.module.version), s.head[1])
+        desc, fields, saturate = resolve(instruction_set(self.module.version), s.head[1])
         args: dict[str, Any] = dict(fields)
         tokens = s.tokens
         no_mask = False
@@ -200,30 +200,30 @@ class ModuleParser:
             if word.lower() != "nomask":
                 raise Problem("V045", f"'{word}' is not an instruction attribute", "the only one is {NoMask}", tokens[-1])
             no_mask, tokens = True, tokens[:-1]
-        self.read_operands(parser, form, tokens, args, s)
-        if no_mask and form.has_exec:
+        self.read_operands(parser, desc, tokens, args, s)
+        if no_mask and desc.has_exec:
             args["exec"] = Execution(args["exec"].size, args["exec"].mask | 8)
         if s.predication is not None:
-            if not form.has_predicate:
+            if not desc.has_predicate:
                 raise Problem(
-                    "V046", f"{form.mnemonic} cannot be predicated: its encoding has no place for a predicate", f"its form is: {form.syntax}", s.predication
+                    "V046", f"{desc.mnemonic} cannot be predicated: its encoding has no place for a predicate", f"its form is: {desc.syntax}", s.predication
                 )
             args["pred"] = self.predicate(parser, s.predication)
-        elif form.has_predicate:
+        elif desc.has_predicate:
             args["pred"] = None
-        self.complete(form, args, saturate, s)
-        parser.body.instructions.append(Instruction(form, args, s.line))
+        self.complete(desc, args, saturate, s)
+        parser.function.instructions.append(Instruction(desc, args, s.line))
         if s.head[0] == "OPCODE":
-            parser.shapes.learn(s, form, saturate, args, self.line_text)
+            parser.shapes.learn(s, desc, saturate, args, self.line_text)
 
     def check_predication(self, s: Statement) -> None:
         if self.platform is not None and s.head[0] == "OPCODE":
-            form, _, _ = resolve(instruction_set(self.module.version), s.head[1])
-            if self.platform.name not in form.platforms:
-                having = ", ".join(n for n in PLATFORMS if n in form.platforms)
-                raise Problem("V060", f"{form.mnemonic} does not exist on {self.platform.name}", f"it exists on {having}")
+            desc, _, _ = resolve(instruction_set(self.module.version), s.head[1])
+            if self.platform.name not in desc.platforms:
+                having = ", ".join(n for n in PLATFORMS if n in desc.platforms)
+                raise Problem("V060", f"{desc.mnemonic} does not exist on {self.platform.name}", f"it exists on {having}")
 
-    def predicate(self, parser: BodyParser, token: Token) -> PredicateControl:
+    def predicate(self, parser: FunctionParser, token: Token) -> PredicateControl:
         m = _PREDICATION.match(token[1])
         assert m
         try:
@@ -233,16 +233,16 @@ class ModuleParser:
             raise
         return PredicateControl(index, bool(m["inverse"]), m["mode"] or "")
 
-    def read_operands(self, parser: BodyParser, form: Form, tokens: list[Token], args: dict[str, Any], s: Statement) -> None:
+    def read_operands(self, parser: FunctionParser, desc: InstructionDesc, tokens: list[Token], args: dict[str, Any], s: Statement) -> None:
         position = 0
-        for slot in slots(form):
+        for slot in slots(desc):
             if slot.many:
                 args.setdefault(slot.name, ())
             while True:
                 token = tokens[position] if position < len(tokens) else None
                 if type(slot) is ExecSlot and (token is None or token[0] not in ("GROUP", "PREDICATION")):
-                    if not form.mnemonic.startswith("lsc_") or ("block2d" not in form.mnemonic and "read_state" not in form.mnemonic):
-                        raise Problem("V047", f"{form.mnemonic} needs a mask and an execution size", f"its form is: {form.syntax}", token)
+                    if not desc.mnemonic.startswith("lsc_") or ("block2d" not in desc.mnemonic and "read_state" not in desc.mnemonic):
+                        raise Problem("V047", f"{desc.mnemonic} needs a mask and an execution size", f"its form is: {desc.syntax}", token)
                     args["exec"] = _EMPTY_EXEC
                     break
                 condition = getattr(slot, "condition", None)
@@ -251,24 +251,24 @@ class ModuleParser:
                 if slot.many and token is None:
                     break
                 if token is None:
-                    raise Problem("V048", f"{form.mnemonic} needs {slot.what} here, the line ends", f"its form is: {form.syntax}",
+                    raise Problem("V048", f"{desc.mnemonic} needs {slot.what} here, the line ends", f"its form is: {desc.syntax}",
                                   ("", " ", len(self.lines[s.line - 1].rstrip())))  # fmt: skip
                 try:
                     slot.read(parser, token, args)
                 except Problem as problem:
                     problem.token = problem.token or token
                     if problem.code == "V012" and not problem.hint:
-                        problem.hint = f"expected {slot.what}; the form is: {form.syntax}"
+                        problem.hint = f"expected {slot.what}; the form is: {desc.syntax}"
                     raise
                 position += 1
                 if not slot.many:
                     break
         if position < len(tokens):
-            raise Problem("V049", f"'{tokens[position][1]}' is one operand too many for {form.mnemonic}", f"its form is: {form.syntax}", tokens[position])
+            raise Problem("V049", f"'{tokens[position][1]}' is one operand too many for {desc.mnemonic}", f"its form is: {desc.syntax}", tokens[position])
 
-    def complete(self, form: Form, args: dict[str, Any], saturate: bool, s: Statement) -> None:
+    def complete(self, desc: InstructionDesc, args: dict[str, Any], saturate: bool, s: Statement) -> None:
         """Fill in what the text leaves out, as the encoding has it."""
-        for f in form.fields:
+        for f in desc.fields:
             if f.kind in ("r", "w"):
                 args.setdefault(f.name, NULL)
             elif f.parts:
@@ -279,19 +279,19 @@ class ModuleParser:
             elif f.kind == "ec":
                 args.setdefault("exec", _EMPTY_EXEC)
         if saturate:
-            dst = next(f.name for f in form.fields if f.kind == "d")
+            dst = next(f.name for f in desc.fields if f.kind == "d")
             args[dst] = with_modifier(args[dst], SAT)
-        if form.mnemonic in ("jmp", "switchjmp"):
+        if desc.mnemonic in ("jmp", "switchjmp"):
             args["exec"] = _UNIFORM_EXEC
-        elif form.mnemonic == "mov" and type(args["src0"]) is Predicate:
+        elif desc.mnemonic == "mov" and type(args["src0"]) is Predicate:
             args["exec"] = _EMPTY_EXEC
             args["pred"] = None
-        elif form.mnemonic == "lsc_read_state_info":
+        elif desc.mnemonic == "lsc_read_state_info":
             args.update(data_size=3, order=1, elems=1)
-        elif form.mnemonic == "rt_write_3d":
+        elif desc.mnemonic == "rt_write_3d":
             wanted = 4 + sum(1 for bit in (8, 16, 32, 64) if args["mode"] & bit)
             if len(args["outputs"]) != wanted:
-                raise Problem("V048", f"this render-target write has {wanted} outputs, found {len(args['outputs'])}", f"its form is: {form.syntax}")
+                raise Problem("V048", f"this render-target write has {wanted} outputs, found {len(args['outputs'])}", f"its form is: {desc.syntax}")
 
     # -- directives ----------------------------------------------------------------------------------------
 
@@ -304,13 +304,13 @@ class ModuleParser:
             self.version_seen = True
             self.report(Problem("V005", "the first statement must be .version", "begin with '.version 4.1'"), s.line, s.head)
         if word in (".kernel", ".global_function"):
-            self.open_body(s)
+            self.open_function(s)
         elif word in (".loc", ".file"):
             self.instruction(s)
         elif word.startswith(".implicit_"):
-            self.input(s, self.body(s))
+            self.input(s, self.current_function(s))
         elif word in _DIRECTIVES:
-            _DIRECTIVES[word](self, s, self.body(s))
+            _DIRECTIVES[word](self, s, self.current_function(s))
         else:
             raise Problem(
                 "V003", f"'{word}' is not a directive", did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"])
@@ -334,7 +334,7 @@ class ModuleParser:
             raise Problem("V049", f"'{s.tokens[1][1]}' is one argument too many", token=s.tokens[1])
         return unescape(text) if kind == "STRING" else text
 
-    def open_body(self, s: Statement) -> None:
+    def open_function(self, s: Statement) -> None:
         name = self.name_argument(s, "a name")
         self.finish_body()
         if name in self.places:
@@ -343,10 +343,10 @@ class ModuleParser:
             self.report(Problem("V025", f"'{name}' is defined twice"), s.line, s.tokens[0], (note,))
         self.places[name] = s.line
         is_kernel = s.head[1] == ".kernel"
-        body = Body(name, is_kernel, self.module.version, file=self.file, line=s.line)
-        body.strings = [name, *predefined_strings(self.module.version)]
-        (self.module.kernels if is_kernel else self.module.functions).append(body)
-        self.current = BodyParser(body, self.grf_size)
+        function = Function(name, is_kernel, self.module.version, file=self.file, line=s.line)
+        function.strings = [name, *predefined_strings(self.module.version)]
+        (self.module.kernels if is_kernel else self.module.functions).append(function)
+        self.current = FunctionParser(function, self.grf_size)
 
     def finish_body(self) -> None:
         parser, self.current = self.current, None
@@ -354,62 +354,62 @@ class ModuleParser:
             return
         for index, (line, token) in sorted(parser.label_uses.items()):
             if index not in parser.label_lines:
-                name = parser.body.labels[index].name
-                known = [parser.body.labels[i].name for i in parser.label_lines]
-                self.report(Problem("V026", f"label '{name}' is not defined in '{parser.body.name}'", did_you_mean(name, known)), line, token)
+                name = parser.function.labels[index].name
+                known = [parser.function.labels[i].name for i in parser.label_lines]
+                self.report(Problem("V026", f"label '{name}' is not defined in '{parser.function.name}'", did_you_mean(name, known)), line, token)
         if parser.operands.names.depth > 1:
-            self.report(Problem("V007", f"a scope of '{parser.body.name}' is not closed", "close it with }"), parser.line, None)
-        if parser.body.attribute("Target") is None:
-            parser.body.attributes.append(Attribute(parser.body.add_string("Target"), "Target", b"\1"))
+            self.report(Problem("V007", f"a scope of '{parser.function.name}' is not closed", "close it with }"), parser.line, None)
+        if parser.function.attribute("Target") is None:
+            parser.function.attributes.append(Attribute(parser.function.add_string("Target"), "Target", b"\1"))
 
         self.check_rules(parser)
 
     # -- rules beyond the encoding -------------------------------------------------------------------------
 
-    def check_rules(self, parser: BodyParser) -> None:
-        """What the manual forbids or advises against in a body that can be encoded."""
-        body = parser.body
-        rules = Rules(body, self.grf_size, self.collector.silent)
-        for i in body.instructions:
+    def check_rules(self, parser: FunctionParser) -> None:
+        """What the manual forbids or advises against in a function that can be encoded."""
+        function = parser.function
+        rules = Rules(function, self.grf_size, self.collector.silent)
+        for i in function.instructions:
             for v in rules.check(i):
                 token = self.operand_token(i, v.field)
                 if v.code.startswith("W"):
                     self.warn(v.code, v.message, i.line, token, v.hint)
                 else:
                     self.report(Problem(v.code, v.message, v.hint), i.line, token)
-        if not body.instructions:
-            self.warn("W004", f"'{body.name}' has no instructions", body.line)
-        elif body.instructions[-1].form.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(
-            i.form.mnemonic.endswith("_eot") for i in body.instructions[-1:]
+        if not function.instructions:
+            self.warn("W004", f"'{function.name}' has no instructions", function.line)
+        elif function.instructions[-1].desc.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(
+            i.desc.mnemonic.endswith("_eot") for i in function.instructions[-1:]
         ):
-            self.warn("W003", f"'{body.name}' does not end with {'ret' if body.is_kernel else 'fret'}", body.instructions[-1].line)
-        self.check_inputs(body)
+            self.warn("W003", f"'{function.name}' does not end with {'ret' if function.is_kernel else 'fret'}", function.instructions[-1].line)
+        self.check_inputs(function)
 
     def operand_token(self, i: Instruction, field: str) -> Token | None:
         """The token that gave a field of an instruction, or its opcode."""
         statement = scanner.scan_line(scanner.strip_line_comment(self.lines[i.line - 1].rstrip("\r")), i.line)
         if not isinstance(statement, Statement):
             return None
-        for slot, token in zip(slots(i.form), statement.tokens, strict=False):
+        for slot, token in zip(slots(i.desc), statement.tokens, strict=False):
             if slot.name == field:
                 return token
         return statement.head
 
-    def check_inputs(self, body: Body) -> None:
-        placed = sorted((i for i in body.inputs if i.size), key=lambda i: i.offset)
+    def check_inputs(self, function: Function) -> None:
+        placed = sorted((i for i in function.inputs if i.size), key=lambda i: i.offset)
         for before, i in pairwise(placed):
             if i.offset < before.offset + before.size:
                 self.warn("W008", f"this input begins at byte {i.offset}, inside the one before it", i.line, None, f"that one is in line {before.line}")
         for i in placed:
-            if i.operand_class == 0 and i.index >= FIRST_VARIABLE and i.size != (size := body.variables[i.index - FIRST_VARIABLE].size):
-                self.warn("W009", f"this input has {i.size} bytes, its variable '{body.variable_name(i.index)}' has {size}", i.line)
+            if i.operand_class == 0 and i.index >= FIRST_VARIABLE and i.size != (size := function.variables[i.index - FIRST_VARIABLE].size):
+                self.warn("W009", f"this input has {i.size} bytes, its variable '{function.variable_name(i.index)}' has {size}", i.line)
 
     def check_calls(self) -> None:
         """Argument and return sizes of calls against the functions of this text."""
         functions = {f.name: f for f in self.module.functions}
-        for body in self.module.bodies:
-            for i in body.instructions:
-                target = functions.get(body.strings[i.args["name"]]) if i.form.mnemonic == "fcall" else None
+        for function in self.module.all_functions:
+            for i in function.instructions:
+                target = functions.get(function.strings[i.args["name"]]) if i.desc.mnemonic == "fcall" else None
                 if target is None:
                     continue
                 for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
@@ -429,11 +429,11 @@ class ModuleParser:
                 found[name.strip()] = (value.strip(), token)
         return found
 
-    def decl(self, s: Statement, parser: BodyParser) -> None:
+    def decl(self, s: Statement, parser: FunctionParser) -> None:
         if not s.tokens or s.tokens[0][0] != "NAME":
             raise Problem("V008", ".decl needs a name", "write .decl V32 v_type=G type=d num_elts=8", s.tokens[0] if s.tokens else None)
         name, token = s.tokens[0][1], s.tokens[0]
-        names, body = parser.operands.names, parser.body
+        names, function = parser.operands.names, parser.function
         before = names.declared_here(name)
         if before is not None:
             note = (Label(self.name_span(before, name), "it was declared here"),) if before else ()
@@ -447,15 +447,15 @@ class ModuleParser:
         if kind not in ("G", "A", "P", "S", "T"):
             raise Problem("V009", f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type=", "kinds are G, A, P, S and T", kind_token)
         elements = self.setting_integer(parser, settings, "num_elts", s, 1, 0xFFFF if kind != "P" else 32)
-        string = body.add_string(name)
+        string = function.add_string(name)
         attributes = self.variable_attributes(parser, settings)
         if kind == "G":
-            index = FIRST_VARIABLE + len(body.variables)
+            index = FIRST_VARIABLE + len(function.variables)
             variable = self.general(parser, settings, s, string, name, elements)
             variable.attributes = attributes
-            body.variables.append(variable)
+            function.variables.append(variable)
         else:
-            items, first = {"A": (body.addresses, 0), "P": (body.predicates, FIRST_PREDICATE), "S": (body.samplers, 0), "T": (body.surfaces, FIRST_SURFACE)}[
+            items, first = {"A": (function.addresses, 0), "P": (function.predicates, FIRST_PREDICATE), "S": (function.samplers, 0), "T": (function.surfaces, FIRST_SURFACE)}[
                 kind
             ]
             index = first + len(items)
@@ -464,7 +464,7 @@ class ModuleParser:
         if names.depth > 1:
             parser.forget()
 
-    def setting_integer(self, parser: BodyParser, settings: dict[str, tuple[str, Token]], name: str, s: Statement, low: int, high: int) -> int:
+    def setting_integer(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]], name: str, s: Statement, low: int, high: int) -> int:
         if name not in settings:
             raise Problem("V009", f"{s.head[1]} needs {name}=")
         text, token = settings[name]
@@ -474,7 +474,7 @@ class ModuleParser:
             problem.token = token
             raise
 
-    def general(self, parser: BodyParser, settings: dict[str, tuple[str, Token]], s: Statement, string: int, name: str, elements: int) -> Variable:
+    def general(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]], s: Statement, string: int, name: str, elements: int) -> Variable:
         if "type" not in settings:
             raise Problem("V009", ".decl of a general variable needs type=", "write type=d")
         type_name, token = settings["type"]
@@ -511,7 +511,7 @@ class ModuleParser:
                 raise Problem("V031", f"'{name}' reaches to byte {offset + elements * data_type.size} of '{m[1]}', which has {size} bytes", token=token)
         return Variable(string, name, data_type, elements, align, alias, [], s.line)
 
-    def variable_attributes(self, parser: BodyParser, settings: dict[str, tuple[str, Token]]) -> list[Attribute]:
+    def variable_attributes(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]]) -> list[Attribute]:
         if "attrs" not in settings:
             return []
         text, token = settings["attrs"]
@@ -521,17 +521,17 @@ class ModuleParser:
             if name not in _BOOLEAN_ATTRIBUTES and name not in _INTEGER_ATTRIBUTES:
                 raise Problem("V027", f"'{name}' is not an attribute of a variable", did_you_mean(name, _BOOLEAN_ATTRIBUTES + _INTEGER_ATTRIBUTES), token)
             data = self.attribute_value(parser, value)
-            found.append(Attribute(parser.body.add_string(name), name, data))
+            found.append(Attribute(parser.function.add_string(name), name, data))
         return found
 
-    def attribute_value(self, parser: BodyParser, value: str) -> bytes | None:
+    def attribute_value(self, parser: FunctionParser, value: str) -> bytes | None:
         if not value:
             return None
         if value.startswith('"'):
             return unescape(value).encode()
         return (parser.operands.integer(value, -(1 << 31), (1 << 32) - 1) & 0xFFFFFFFF).to_bytes(4, "little")
 
-    def kernel_attr(self, s: Statement, parser: BodyParser) -> None:
+    def kernel_attr(self, s: Statement, parser: FunctionParser) -> None:
         if not s.tokens or s.tokens[0][0] not in ("SETTING", "NAME"):
             raise Problem("V008", ".kernel_attr needs a name", "write .kernel_attr SimdSize=16")
         name, _, value = (p.strip() for p in s.tokens[0][1].partition("="))
@@ -547,9 +547,9 @@ class ModuleParser:
             raise Problem("V027", f"{value} is not a SIMD size", "it is 8, 16 or 32", s.tokens[0])
         if name == "AsmName":
             name = "OutputAsmPath"
-        parser.body.attributes.append(Attribute(parser.body.add_string(name), name, data))
+        parser.function.attributes.append(Attribute(parser.function.add_string(name), name, data))
 
-    def input(self, s: Statement, parser: BodyParser) -> None:
+    def input(self, s: Statement, parser: FunctionParser) -> None:
         if not s.tokens or s.tokens[0][0] != "NAME":
             raise Problem("V008", f"{s.head[1]} needs a variable")
         token = s.tokens[0]
@@ -565,17 +565,17 @@ class ModuleParser:
         if s.head[1].startswith(".implicit_") and "size" in settings:
             m = re.fullmatch(r"\.implicit_UNDEFINED_(\d+)", s.head[1])
             kind |= (int(m[1]) & 31 if m else 5) << 3
-        parser.body.inputs.append(Input(kind, symbol.index, offset, size, s.line))
+        parser.function.inputs.append(Input(kind, symbol.index, offset, size, s.line))
 
-    def function(self, s: Statement, parser: BodyParser) -> None:
+    def function(self, s: Statement, parser: FunctionParser) -> None:
         name = self.name_argument(s, "a name")
         index = parser.label(name)
-        parser.body.labels[index].kind = 1
+        parser.function.labels[index].kind = 1
         self.define_label(parser, index, name, s)
         self.emit(parser, ".function", {"label": index}, s.line)
         parser.skip_label = name
 
-    def funcdecl(self, s: Statement, parser: BodyParser) -> None:
+    def funcdecl(self, s: Statement, parser: FunctionParser) -> None:
         self.name_argument(s, "a name")
 
 

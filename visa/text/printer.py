@@ -8,7 +8,7 @@ import struct
 from visa import types
 from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
 from visa.operands import MODIFIER_TEXT, SAMPLER, SCALAR, SURFACE, Address, General, Immediate, Indirect, Predicate, PredicateControl, Raw, State, VectorOperand
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Body, Declared, Instruction, Module, Variable, predefined_strings
+from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Declared, Function, Instruction, Module, Variable, predefined_strings
 from visa.text.slots import slots
 from visa.text.suffixes import suffix_text
 
@@ -35,12 +35,12 @@ def immediate(op: Immediate) -> str:
     return f"{bits:#x}:{t}"
 
 
-class BodyPrinter:
-    """Prints one body."""
+class FunctionPrinter:
+    """Prints one function."""
 
-    def __init__(self, body: Body) -> None:
-        self.body = body
-        self.names = _DeclaredNames(body)
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.names = _DeclaredNames(function)
         self._shown: dict[tuple[int, bool], tuple[VectorOperand, str]] = {}
 
     # -- operands ------------------------------------------------------------------------------------------
@@ -60,15 +60,15 @@ class BodyPrinter:
         if isinstance(op, Immediate):
             return immediate(op)
         if isinstance(op, Address):
-            return f"{prefix}{self.body.addresses[op.var].name}({op.offset})<{op.width}>"
+            return f"{prefix}{self.function.addresses[op.var].name}({op.offset})<{op.width}>"
         if isinstance(op, Predicate):
-            return self.body.predicates[op.var - FIRST_PREDICATE].name
+            return self.function.predicates[op.var - FIRST_PREDICATE].name
         if isinstance(op, Indirect):
             offset = f",{op.offset}" if op.offset else ""
-            name = self.body.addresses[op.var].name
+            name = self.function.addresses[op.var].name
             return f"{prefix}r[{name}({op.element}){offset}]{self._region(op.region, destination)}:{op.type}"
         assert isinstance(op, State)
-        name = self.body.surface_name(op.var) if op.kind == SURFACE else self.body.sampler_name(op.var)
+        name = self.function.surface_name(op.var) if op.kind == SURFACE else self.function.sampler_name(op.var)
         return f"{prefix}{name}({op.offset})"
 
     def _region(self, region: tuple[int | None, int | None, int | None], destination: bool) -> str:
@@ -78,63 +78,63 @@ class BodyPrinter:
         return f"<{w},{h}>" if v is None else f"<{v};{w},{h}>"
 
     def place(self, op: General) -> str:
-        return f"{self.body.variable_name(op.var)}({op.row},{op.col})"
+        return f"{self.function.variable_name(op.var)}({op.row},{op.col})"
 
     def raw(self, op: Raw) -> str:
-        return f"{self.body.variable_name(op.var)}.{op.offset}"
+        return f"{self.function.variable_name(op.var)}.{op.offset}"
 
     def bare_raw(self, op: Raw) -> str:
-        return self.raw(op) if op.offset else self.body.variable_name(op.var)
+        return self.raw(op) if op.offset else self.function.variable_name(op.var)
 
     def bare_scalar(self, op: VectorOperand) -> str:
         if isinstance(op, Immediate) and op.type is types.UD:
             return f"{op.bits:#x}"
         if isinstance(op, General) and op.region == SCALAR and not op.modifier:
-            return self.place(op) if op.row or op.col else self.body.variable_name(op.var)
+            return self.place(op) if op.row or op.col else self.function.variable_name(op.var)
         return self.vector(op, False)
 
     def label(self, index: int) -> str:
-        name = self.body.labels[index].name
+        name = self.function.labels[index].name
         return name if _IDENTIFIER.match(name) else quote(name)
 
     def string(self, index: int) -> str:
-        text = self.body.strings[index]
+        text = self.function.strings[index]
         return text if _IDENTIFIER.match(text) else quote(text)
 
     # -- statements ----------------------------------------------------------------------------------------
 
     def predication(self, pred: PredicateControl) -> str:
         mode = f".{pred.mode}" if pred.mode else ""
-        return f"({'!' if pred.inverse else ''}{self.body.predicates[pred.var - FIRST_PREDICATE].name}{mode}) "
+        return f"({'!' if pred.inverse else ''}{self.function.predicates[pred.var - FIRST_PREDICATE].name}{mode}) "
 
     def instruction(self, i: Instruction) -> str:
         """One instruction without leading blanks."""
-        form, args = i.form, i.args
-        if form.mnemonic == ".label":
-            return f"{self.body.labels[args['label']].name}:"
-        if form.mnemonic == ".function":
-            return f".function {quote(self.body.labels[args['label']].name)}"
-        if form.mnemonic in (".file", ".loc"):
-            return f".file {quote(self.body.strings[args['name']])}" if form.mnemonic == ".file" else f".loc {args['line']}"
+        desc, args = i.desc, i.args
+        if desc.mnemonic == ".label":
+            return f"{self.function.labels[args['label']].name}:"
+        if desc.mnemonic == ".function":
+            return f".function {quote(self.function.labels[args['label']].name)}"
+        if desc.mnemonic in (".file", ".loc"):
+            return f".file {quote(self.function.strings[args['name']])}" if desc.mnemonic == ".file" else f".loc {args['line']}"
         pred = args.get("pred")
-        words = [s.write(self, args) for s in slots(form)]
-        text = form.mnemonic + suffix_text(form, args)
+        words = [s.write(self, args) for s in slots(desc)]
+        text = desc.mnemonic + suffix_text(desc, args)
         return (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
 
     def declaration(self, what: int, index: int) -> str:
-        body = self.body
+        function = self.function
         if what == VARIABLE:
-            return self._variable(body.variables[index - FIRST_VARIABLE])
+            return self._variable(function.variables[index - FIRST_VARIABLE])
         letter, items, first = {
-            ADDRESS: ("A", body.addresses, 0), PREDICATE: ("P", body.predicates, FIRST_PREDICATE),
-            SAMPLERS: ("S", body.samplers, 0), SURFACES: ("T", body.surfaces, FIRST_SURFACE),
+            ADDRESS: ("A", function.addresses, 0), PREDICATE: ("P", function.predicates, FIRST_PREDICATE),
+            SAMPLERS: ("S", function.samplers, 0), SURFACES: ("T", function.surfaces, FIRST_SURFACE),
         }[what]  # fmt: skip
         item = items[index - first]
         return f".decl {item.name} v_type={letter} num_elts={item.elements}{self._attributes(item.attributes)}"
 
     def _variable(self, v: Variable) -> str:
         align = f" align={types.ALIGNMENTS[v.align]}" if v.align else ""
-        alias = f" alias=<{self.body.variable_name(v.alias[0])}, {v.alias[1]}>" if v.alias else ""
+        alias = f" alias=<{self.function.variable_name(v.alias[0])}, {v.alias[1]}>" if v.alias else ""
         return f".decl {v.name} v_type=G type={v.type} num_elts={v.elements}{align}{alias}{self._attributes(v.attributes)}"
 
     def _attributes(self, items: list[Attribute]) -> str:
@@ -153,18 +153,18 @@ class BodyPrinter:
         return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'replace'))}"
 
     def lines(self) -> list[str]:
-        """The statements of the body."""
+        """The statements of the function."""
         return _BodyText(self).run()
 
 
 class _DeclaredNames:
     """Everything that owns a string, by string index, in the order in which text would have made them."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, function: Function) -> None:
         self.at: dict[int, tuple[int, int, int]] = {}
         groups: list[tuple[int, int, list[Variable] | list[Declared]]] = [
-            (VARIABLE, FIRST_VARIABLE, body.variables), (ADDRESS, 0, body.addresses), (PREDICATE, FIRST_PREDICATE, body.predicates), (SAMPLERS, 0, body.samplers),
-            (SURFACES, FIRST_SURFACE, body.surfaces),
+            (VARIABLE, FIRST_VARIABLE, function.variables), (ADDRESS, 0, function.addresses), (PREDICATE, FIRST_PREDICATE, function.predicates), (SAMPLERS, 0, function.samplers),
+            (SURFACES, FIRST_SURFACE, function.surfaces),
         ]  # fmt: skip
         for what, first, items in groups:
             for i, item in enumerate[Variable | Declared](items):
@@ -175,24 +175,24 @@ class _DeclaredNames:
 class _BodyText:
     """Puts declarations, attributes and instructions into the order that gives the same string pool, and names into scopes."""
 
-    def __init__(self, printer: BodyPrinter) -> None:
-        self.printer, self.body = printer, printer.body
+    def __init__(self, printer: FunctionPrinter) -> None:
+        self.printer, self.function = printer, printer.function
         self.out: list[str] = []
-        self.next = len(predefined_strings(self.body.version)) + 1
+        self.next = len(predefined_strings(self.function.version)) + 1
         self.scopes: list[dict[str, tuple[int, int]]] = [{}]
-        self.attributes = {a.string: a for a in self.body.attributes}
-        self.inputs = list(self.body.inputs)
+        self.attributes = {a.string: a for a in self.function.attributes}
+        self.inputs = list(self.function.inputs)
         self.declared: set[tuple[int, int]] = set()
         self.labels_made: set[int] = set()
 
     def run(self) -> list[str]:
-        body = self.body
-        kind = ".kernel" if body.is_kernel else ".global_function"
-        self.out.append(f"{kind} {quote(body.name)}")
+        function = self.function
+        kind = ".kernel" if function.is_kernel else ".global_function"
+        self.out.append(f"{kind} {quote(function.name)}")
         self.advance()
         skip_next_label = -1
-        for number, i in enumerate(body.instructions):
-            if self.next >= len(body.strings) and len(self.scopes) == 1 and not self.inputs and i.form.mnemonic not in (".label", ".function"):
+        for number, i in enumerate(function.instructions):
+            if self.next >= len(function.strings) and len(self.scopes) == 1 and not self.inputs and i.desc.mnemonic not in (".label", ".function"):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
                 continue
             used = references(i)
@@ -201,22 +201,22 @@ class _BodyText:
                 if what not in (LABEL, STRING) and (what, index) not in self.declared:
                     self.declare(what, index)
             self.enter_scope(used)
-            if i.form.mnemonic == ".label" and skip_next_label == i.args["label"]:
+            if i.desc.mnemonic == ".label" and skip_next_label == i.args["label"]:
                 skip_next_label = -1
             else:
-                indent = "" if i.form.mnemonic in (".label", ".function") else "    "
+                indent = "" if i.desc.mnemonic in (".label", ".function") else "    "
                 self.out.append(f"{indent}{self.printer.instruction(i)}{'' if not indent else f' /// ${number}'}")
-                if i.form.mnemonic == ".function":
-                    self.out.append(f"{body.labels[i.args['label']].name}:")
+                if i.desc.mnemonic == ".function":
+                    self.out.append(f"{function.labels[i.args['label']].name}:")
             for what, index in used:
                 if what == STRING and index == self.next:
                     self.next += 1
                 elif what == LABEL and index not in self.labels_made:
                     self.labels_made.add(index)
-                    if body.labels[index].string == self.next:
+                    if function.labels[index].string == self.next:
                         self.next += 1
             self.advance()
-        self.advance(len(body.strings))
+        self.advance(len(function.strings))
         for what, index, _ in sorted(self.printer.names.at.values()):
             if (what, index) not in self.declared:
                 self.declare(what, index)
@@ -231,7 +231,7 @@ class _BodyText:
         if what == STRING:
             return index
         if what == LABEL:
-            return self.body.labels[index].string if index not in self.labels_made else 0
+            return self.function.labels[index].string if index not in self.labels_made else 0
         return self.printer.names.string_of.get((what, index), 0)
 
     def advance(self, needed: int = 0) -> None:
@@ -239,13 +239,13 @@ class _BodyText:
         while True:
             if self.next in self.printer.names.at:
                 what, index, count = self.printer.names.at[self.next]
-                if self.next > needed and self.body.strings[self.next] in self.scopes[-1] and (what, index) not in self.declared:
+                if self.next > needed and self.function.strings[self.next] in self.scopes[-1] and (what, index) not in self.declared:
                     break
                 if (what, index) not in self.declared:
                     self.declare(what, index)
                 self.next += count
             elif self.next in self.attributes:
-                last = self.next == len(self.body.strings) - 1 and len(self.attributes) == 1
+                last = self.next == len(self.function.strings) - 1 and len(self.attributes) == 1
                 attribute = self.attributes.pop(self.next)
                 if not (last and attribute.name == "Target" and attribute.value == b"\1"):
                     self.out.append(self.printer.kernel_attribute(attribute))
@@ -263,7 +263,7 @@ class _BodyText:
                 return
             implicit = i.kind >> 3
             word = f".implicit_UNDEFINED_{implicit}" if implicit else ".input"
-            name = (self.body.variable_name, self.body.sampler_name, self.body.surface_name)[min(i.operand_class, 2)](i.index)
+            name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[min(i.operand_class, 2)](i.index)
             self.out.append(f"{word} {name} offset={i.offset} size={i.size}")
             self.inputs.pop(0)
 
@@ -271,11 +271,11 @@ class _BodyText:
         if (
             (what == VARIABLE and index < FIRST_VARIABLE)
             or (what == SURFACES and index < FIRST_SURFACE)
-            or (what == SAMPLERS and index >= len(self.body.samplers))
+            or (what == SAMPLERS and index >= len(self.function.samplers))
         ):
             return
         if what == VARIABLE:
-            alias = self.body.variables[index - FIRST_VARIABLE].alias
+            alias = self.function.variables[index - FIRST_VARIABLE].alias
             if alias:
                 self.enter_scope([(VARIABLE, alias[0])])
         text = self.printer.declaration(what, index)
@@ -307,9 +307,9 @@ class _BodyText:
 def print_module(module: Module) -> str:
     """The text of a module: one statement a line."""
     lines = [f".version {module.version[0]}.{module.version[1]}"]
-    for body in module.bodies:
-        lines += BodyPrinter(body).lines()
+    for function in module.all_functions:
+        lines += FunctionPrinter(function).lines()
     return "\n".join(lines) + "\n"
 
 
-__all__ = ["SAMPLER", "BodyPrinter", "print_module", "quote"]
+__all__ = ["SAMPLER", "FunctionPrinter", "print_module", "quote"]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from visa import types
-from visa.isa import Form
+from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Body, Instruction
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction
 from visa.types import DataType
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
@@ -33,39 +33,39 @@ class Violation:
 
 
 class Rules:
-    """Checks the instructions of one body; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear."""
+    """Checks the instructions of one function; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear."""
 
-    def __init__(self, body: Body, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
-        self.body, self.grf_size, self.silent = body, grf_size, silent
+    def __init__(self, function: Function, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
+        self.function, self.grf_size, self.silent = function, grf_size, silent
         self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
-        self._operands: dict[Form, tuple[tuple[str, bool], ...]] = {}
+        self._operands: dict[InstructionDesc, tuple[tuple[str, bool], ...]] = {}
 
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
-        form, args = i.form, i.args
-        names = self._operands.get(form)
+        desc, args = i.desc, i.args
+        names = self._operands.get(desc)
         if names is None:
-            fields = [f for f in form.fields if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of]
-            names = self._operands[form] = tuple((f.name, f.kind == "d") for f in fields)
+            fields = [f for f in desc.fields if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of]
+            names = self._operands[desc] = tuple((f.name, f.kind == "d") for f in fields)
         execution = args.get("exec")
         size = execution.size if execution else 1
         found: list[Violation] = []
         kinds = 0
         for name, destination in names:
             op = args[name]
-            key = (id(op), size, id(form))
+            key = (id(op), size, id(desc))
             kind = self._fine.get(key)
             if kind is None:
                 kind = 0 if destination else self._kind(op)
-                broken = [v for v in self._operand(form, name, op, size, destination) if v.code not in self.silent]
+                broken = [v for v in self._operand(desc, name, op, size, destination) if v.code not in self.silent]
                 if broken:
                     found += broken
                 else:
                     self._fine[key] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
-        if form.rules or (kinds == _INTEGER | _REAL and form.category in ("arithmetic", "compare")) or "rel_op" in args:
+        if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
             found += self._instruction(i, size)
         return found
 
@@ -76,29 +76,29 @@ class Rules:
     def type_of(self, op: VectorOperand) -> DataType | None:
         """The element type of an operand; None where it has none."""
         if isinstance(op, General):
-            return self.body.variable_type(op.var)
+            return self.function.variable_type(op.var)
         return op.type if isinstance(op, (Immediate, Indirect)) else None
 
     def _size(self, var: int) -> int:
         if var < FIRST_VARIABLE:
             _, t, count = PREDEFINED_VARIABLES[var]
             return t.size * count
-        return self.body.variables[var - FIRST_VARIABLE].size
+        return self.function.variables[var - FIRST_VARIABLE].size
 
     # -- one operand ---------------------------------------------------------------------------------------
 
-    def _operand(self, form: Form, name: str, op: VectorOperand, size: int, destination: bool) -> Iterator[Violation]:
+    def _operand(self, desc: InstructionDesc, name: str, op: VectorOperand, size: int, destination: bool) -> Iterator[Violation]:
         t = self.type_of(op)
-        address_of = name == "src0" and "address-of" in form.rules
-        if t is not None and form.types and not address_of and not form.types & _MEANT.get(t, {str(t)}):
-            allowed = ", ".join(n for n in types.BY_NAME if n in form.types)
-            yield Violation("V034", f"{form.mnemonic} does not take type {t}", f"it takes {allowed}", name)
+        address_of = name == "src0" and "address-of" in desc.rules
+        if t is not None and desc.types and not address_of and not desc.types & _MEANT.get(t, {str(t)}):
+            allowed = ", ".join(n for n in types.BY_NAME if n in desc.types)
+            yield Violation("V034", f"{desc.mnemonic} does not take type {t}", f"it takes {allowed}", name)
         if not destination and op.modifier:
-            bitwise = "bitwise" in form.rules
-            if op.modifier == NOT and form.category == "arithmetic":
-                yield Violation("V037", f"{form.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name)
+            bitwise = "bitwise" in desc.rules
+            if op.modifier == NOT and desc.category == "arithmetic":
+                yield Violation("V037", f"{desc.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name)
             elif bitwise and op.modifier != NOT:
-                yield Violation("V037", f"{form.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}", "bitwise instructions take (~)", name)
+                yield Violation("V037", f"{desc.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}", "bitwise instructions take (~)", name)
         if isinstance(op, General) and t is not None and op.var:
             yield from self._region(name, op, t, size, destination)
 
@@ -109,7 +109,7 @@ class Rules:
         low = op.row * self.grf_size + op.col * t.size
         end = low + (max(index) + 1) * t.size
         room = self._size(op.var)
-        shown = self.body.variable_name(op.var)
+        shown = self.function.variable_name(op.var)
         if end > room:
             yield Violation(
                 "W010", f"the operand reaches to byte {end} of '{shown}', which has {room} bytes", f"it begins at byte {low} and has {size} elements", name
@@ -132,29 +132,29 @@ class Rules:
     # -- the instruction -----------------------------------------------------------------------------------
 
     def _instruction(self, i: Instruction, size: int) -> Iterator[Violation]:
-        form, args = i.form, i.args
-        sources = [(f.name, self.type_of(args[f.name])) for f in form.fields if f.kind == "s" and f.name in args]
+        desc, args = i.desc, i.args
+        sources = [(f.name, self.type_of(args[f.name])) for f in desc.fields if f.kind == "s" and f.name in args]
         real = [t for _, t in sources if t is not None and (t.is_float or t is types.VF)]
-        if form.category in ("arithmetic", "compare") and real:
+        if desc.category in ("arithmetic", "compare") and real:
             odd = next(((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None)
             if odd:
                 yield Violation(
-                    "V036", f"{form.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0]
+                    "V036", f"{desc.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0]
                 )
         if args.get("rel_op") == UNDEFINED_RELATION:
             yield Violation("W011", "the comparison has no condition, so its result is undefined", "write cmp.eq, .ne, .gt, .ge, .lt or .le")
-        if form.rules:
+        if desc.rules:
             dst = args.get("dst")
-            if "bitwise" in form.rules and getattr(dst, "modifier", 0) == SAT:
-                yield Violation("V038", f"{form.mnemonic} cannot saturate", "leave out .sat", "dst")
-            if "not-size-2" in form.rules and size == 2:
-                yield Violation("V039", f"{form.mnemonic} does not exist with execution size 2", "", "")
-            if "aligned-16" in form.rules and size > 1:
-                for f in form.fields:
+            if "bitwise" in desc.rules and getattr(dst, "modifier", 0) == SAT:
+                yield Violation("V038", f"{desc.mnemonic} cannot saturate", "leave out .sat", "dst")
+            if "not-size-2" in desc.rules and size == 2:
+                yield Violation("V039", f"{desc.mnemonic} does not exist with execution size 2", "", "")
+            if "aligned-16" in desc.rules and size > 1:
+                for f in desc.fields:
                     op = args.get(f.name)
                     if isinstance(op, General) and op.var and op.region != (0, 1, 0):
-                        at = op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+                        at = op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
                         if at % 16:
                             yield Violation(
-                                "V039", f"{form.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name
+                                "V039", f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name
                             )

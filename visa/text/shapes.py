@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from visa.isa import Form
+from visa.isa import InstructionDesc
 from visa.operands import SAT, Predicate, with_modifier
 from visa.program import Instruction
 from visa.text import scanner
@@ -17,7 +17,7 @@ from visa.text.operands import Problem
 from visa.text.slots import ExecSlot, RawSlot, Slot, VectorSlot, slots
 
 if TYPE_CHECKING:
-    from visa.text.parser import BodyParser
+    from visa.text.parser import FunctionParser
     from visa.text.scanner import Statement
 
 _COMPLETED_LATER = frozenset({"jmp", "switchjmp", "lsc_read_state_info", "rt_write_3d"})
@@ -29,15 +29,15 @@ Memo = dict[str, dict[str, Any]]
 class Shape:
     """A form with what all its instructions have in common, and for each operand the words known so far."""
 
-    def __init__(self, form: Form, common: dict[str, Any], saturate: bool, first: int, operands: tuple[Slot, ...], memos: dict[tuple[Any, ...], Memo]) -> None:
-        self.form, self.common, self.saturate, self.first, self.slots = form, common, saturate, first, operands
-        self.memos = [memos.setdefault(_meaning(s, form, saturate), {}) for s in operands]
+    def __init__(self, desc: InstructionDesc, common: dict[str, Any], saturate: bool, first: int, operands: tuple[Slot, ...], memos: dict[tuple[Any, ...], Memo]) -> None:
+        self.desc, self.common, self.saturate, self.first, self.slots = desc, common, saturate, first, operands
+        self.memos = [memos.setdefault(_meaning(s, desc, saturate), {}) for s in operands]
 
 
 class Shapes:
-    """The shapes of one body."""
+    """The shapes of one function."""
 
-    def __init__(self, parser: BodyParser) -> None:
+    def __init__(self, parser: FunctionParser) -> None:
         self.parser = parser
         self.known: dict[tuple[str | int, ...], Shape] = {}
         self.memos: dict[tuple[Any, ...], Memo] = {}
@@ -65,13 +65,13 @@ class Shapes:
                     return None
             args.update(found)
             position += 1
-        return Instruction(shape.form, args, number)
+        return Instruction(shape.desc, args, number)
 
-    def learn(self, statement: Statement, form: Form, saturate: bool, args: dict[str, Any], line: str) -> None:
+    def learn(self, statement: Statement, desc: InstructionDesc, saturate: bool, args: dict[str, Any], line: str) -> None:
         """Keep the shape of an instruction that was read the long way."""
         words = line.split()
-        operands = slots(form)
-        if len(words) < 3 or form.mnemonic in _COMPLETED_LATER or any(not s.pure or s.optional or s.many for s in operands):
+        operands = slots(desc)
+        if len(words) < 3 or desc.mnemonic in _COMPLETED_LATER or any(not s.pure or s.optional or s.many for s in operands):
             return
         tokens = statement.tokens
         shown = [statement.predication[1]] if statement.predication else []
@@ -82,7 +82,7 @@ class Shapes:
         first = len(words) - len(rest)
         if [t[1] for t in tokens[len(tokens) - len(rest) :]] != words[first:]:
             return
-        shape = Shape(form, {}, saturate, first, tuple(rest), self.memos)
+        shape = Shape(desc, {}, saturate, first, tuple(rest), self.memos)
         named: set[str] = set()
         for position in range(first, len(words)):
             found = self._learn_word(shape, position, words[position])
@@ -103,19 +103,19 @@ class Shapes:
             slot.read(self.parser, token, found)
         except Problem:
             return None
-        if any(type(value) is Predicate for value in found.values()) and shape.form.mnemonic == "mov":
+        if any(type(value) is Predicate for value in found.values()) and shape.desc.mnemonic == "mov":
             return None
         if shape.saturate:
-            found = {n: with_modifier(v, SAT) if shape.form.by_name[n].kind == "d" else v for n, v in found.items()}
+            found = {n: with_modifier(v, SAT) if shape.desc.by_name[n].kind == "d" else v for n, v in found.items()}
         shape.memos[position - shape.first][word] = found
         return found
 
 
-def _meaning(slot: Slot, form: Form, saturate: bool) -> tuple[Any, ...]:
+def _meaning(slot: Slot, desc: InstructionDesc, saturate: bool) -> tuple[Any, ...]:
     """Slots of equal meaning share what is known of their words."""
-    if type(slot) is VectorSlot and form.mnemonic != "mov":
+    if type(slot) is VectorSlot and desc.mnemonic != "mov":
         return VectorSlot, slot.name, slot.destination, saturate
-    return (RawSlot, slot.name) if type(slot) is RawSlot else (slot.name, form, saturate)
+    return (RawSlot, slot.name) if type(slot) is RawSlot else (slot.name, desc, saturate)
 
 
 def _key(words: list[str]) -> tuple[str | int, ...]:

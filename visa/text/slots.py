@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from visa import types
 from visa.diagnostics import did_you_mean
-from visa.isa import Form, enums
+from visa.isa import InstructionDesc, enums
 from visa.operands import EXEC_SIZES, SAMPLER, SCALAR, SURFACE, Execution, General, Immediate, Raw, VectorOperand
 from visa.text.operands import OperandReader, Problem, split_list, unescape
 from visa.text.scanner import Token
 
 if TYPE_CHECKING:
-    from visa.text.parser import BodyParser
-    from visa.text.printer import BodyPrinter
+    from visa.text.parser import FunctionParser
+    from visa.text.printer import FunctionPrinter
 
 _EXEC = re.compile(r"\(\s*(?:(?P<mask>\w+)\s*,)?\s*(?P<size>\d+)\s*\)(?:\.mod)?$")
 _MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
@@ -36,10 +36,10 @@ class Slot:
         """Whether an optional slot takes this token."""
         return True
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         raise NotImplementedError
 
 
@@ -67,10 +67,10 @@ def execution(text: str) -> Execution:
 class ExecSlot(Slot):
     what = "(mask, exec_size)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         args["exec"] = execution(token[1])
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return str(args["exec"])
 
 
@@ -80,13 +80,13 @@ class GatherSlot(Slot):
     what = "(mask, exec_size)"
     _sizes = enums.GATHER_SIZES
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         found = execution(token[1])
         if found.size not in self._sizes:
             raise Problem("V042", f"{found.size} is not an execution size of this instruction", "it is 1, 8 or 16")
         args["num_elts"], args["mask"] = self._sizes[found.size], found.mask
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return str(Execution({v: k for k, v in self._sizes.items()}[args["num_elts"]], args["mask"]))
 
 
@@ -97,50 +97,50 @@ class CountSlot(Slot):
         super().__init__(name)
         self.codes, self.what = codes, what
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         text = token[1].removesuffix(".mod").strip("() ")
         value = parser.operands.integer(text)
         if value not in self.codes:
             raise Problem("V044", f"({value}) is not {self.what}", "it is " + ", ".join(map(str, self.codes)))
         args[self.name] = self.codes[value]
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"({ {v: k for k, v in self.codes.items()}.get(args[self.name], args[self.name]) })".replace(" ", "")
 
 
 class BlockSlot(Slot):
     what = "(width,height)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         parts = split_list(token[1][1:-1])
         if len(parts) != 2:
             raise Problem("V044", f"'{token[1]}' is not a block size", "write (width,height) in bytes and rows")
         args["block_width"], args["block_height"] = (parser.operands.integer(p, 0, 255, "block size") for p in parts)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"({args['block_width']},{args['block_height']})"
 
 
 class ModesSlot(Slot):
     """A group of integers or vector operands, as in the VME instructions."""
 
-    def __init__(self, names: list[str], form: Form) -> None:
+    def __init__(self, names: list[str], desc: InstructionDesc) -> None:
         super().__init__(names[0])
-        self.names, self.form = names, form
+        self.names, self.desc = names, desc
         self.what = f"({','.join(names)})"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         parts = split_list(token[1][1:-1])
         if len(parts) != len(self.names):
             raise Problem("V044", f"'{token[1]}' has {len(parts)} entries, expected {self.what}")
         for name, part in zip(self.names, parts, strict=True):
-            if self.form.by_name[name].kind == "s":
+            if self.desc.by_name[name].kind == "s":
                 args[name] = parser.operands.vector(("IMMEDIATE" if ":" in part and part[:1] in set("0123456789-") else "VECTOR", part, token[2]), False)
             else:
                 args[name] = parser.operands.integer(part, 0, 255, name)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
-        shown = [printer.vector(args[n], False) if self.form.by_name[n].kind == "s" else str(args[n]) for n in self.names]
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
+        shown = [printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names]
         return f"({','.join(shown)})"
 
 
@@ -150,10 +150,10 @@ class VectorSlot(Slot):
         self.destination = destination
         self.what = "a destination region" if destination else "a source operand"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         args[self.name] = parser.operands.vector(token, self.destination)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return printer.vector(args[self.name], self.destination)
 
 
@@ -162,10 +162,10 @@ class BareRegionSlot(Slot):
 
     what = "V(row,column)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         args[self.name] = parser.operands.bare_region(token, (1, 1, 0))
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         op = args[self.name]
         return printer.place(op) if isinstance(op, General) and op.region == (1, 1, 0) else printer.vector(op, False)
 
@@ -179,19 +179,19 @@ class OptionalVectorSlot(VectorSlot):
         super().__init__(name, False)
         self.condition = condition
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return super().write(printer, args) if args[self.condition[0]] & self.condition[1] else ""
 
 
 class RawSlot(Slot):
     what = "a message operand (V.offset)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] not in ("RAW", "NAME"):
             raise Problem("V012", f"'{token[1]}' is not a message operand", "write V.offset, the offset in bytes")
         args[self.name] = parser.operands.raw(token)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return printer.raw(args[self.name])
 
 
@@ -199,10 +199,10 @@ class RawListSlot(RawSlot):
     many = True
     pure = False
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         args[self.name] = (*args.get(self.name, ()), parser.operands.raw(token))
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return " ".join(printer.raw(r) for r in args[self.name])
 
 
@@ -214,26 +214,26 @@ class StateSlot(Slot):
         self.kind = kind
         self.what = "a surface" if kind == SURFACE else "a sampler"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] != "NAME":
             raise Problem("V012", f"'{token[1]}' is not {self.what}")
         args[self.name] = parser.operands.symbol(token[1], "T" if self.kind == SURFACE else "S").index
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         index = args[self.name]
-        return printer.body.surface_name(index) if self.kind == SURFACE else printer.body.sampler_name(index)
+        return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
 
 
 class LabelSlot(Slot):
     pure = False
     what = "a label"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] not in ("NAME", "STRING"):
             raise Problem("V012", f"'{token[1]}' is not a label")
         args[self.name] = parser.label(unescape(token[1]) if token[0] == "STRING" else token[1], token)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return printer.label(args[self.name])
 
 
@@ -241,13 +241,13 @@ class LabelListSlot(Slot):
     pure = False
     what = "(label, ...)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] not in ("GROUP", "PREDICATION"):
             raise Problem("V012", f"'{token[1]}' is not a list of labels", "write (L1, L2)")
         names = split_list(token[1][1:-1])
         args[self.name] = tuple(parser.label(unescape(n) if n.startswith('"') else n, token) for n in names)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"({', '.join(printer.label(n) for n in args[self.name])})"
 
 
@@ -262,12 +262,12 @@ class IntegerSlot(Slot):
     def accepts(self, token: Token) -> bool:
         return token[0] == "NUMBER"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] not in ("NUMBER", "GROUP"):
             raise Problem("V012", f"'{token[1]}' is not an integer")
         args[self.name] = parser.operands.integer(token[1], *self.limits, self.name)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"{args[self.name]:#x}" if self.hexadecimal else str(args[self.name])
 
 
@@ -279,12 +279,12 @@ class ChoiceSlot(Slot):
         self.values = values
         self.what = " or ".join(values)
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[1] not in self.values:
             raise Problem("V012", f"'{token[1]}' is not {self.what}", did_you_mean(token[1], self.values))
         args[self.name] = self.values[token[1]]
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return next((k for k, v in self.values.items() if v == args[self.name]), str(args[self.name]))
 
 
@@ -292,12 +292,12 @@ class StringSlot(Slot):
     pure = False
     what = "a name"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         if token[0] not in ("NAME", "STRING"):
             raise Problem("V012", f"'{token[1]}' is not a name")
-        args[self.name] = parser.body.add_string(unescape(token[1]) if token[0] == "STRING" else token[1])
+        args[self.name] = parser.function.add_string(unescape(token[1]) if token[0] == "STRING" else token[1])
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return printer.string(args[self.name])
 
 
@@ -306,16 +306,16 @@ class VariableSlot(Slot):
 
     what = "a variable"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         symbol = parser.operands.symbol(token[1], "VAP")
         args["variable"], args["class"] = symbol.index, enums.LIFETIME_CLASSES[symbol.kind]
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
-        index, body = args["variable"], printer.body
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
+        index, function = args["variable"], printer.function
         return (
-            body.variable_name(index),
-            body.addresses[index].name if args["class"] == 1 else "",
-            body.predicates[index - 1].name if args["class"] == 2 else "",
+            function.variable_name(index),
+            function.addresses[index].name if args["class"] == 1 else "",
+            function.predicates[index - 1].name if args["class"] == 2 else "",
         )[args["class"]]
 
 
@@ -333,11 +333,11 @@ class DataSlot(Slot):
 
     what = "data (V:d32x4)"
 
-    def __init__(self, name: str, form: Form) -> None:
+    def __init__(self, name: str, desc: InstructionDesc) -> None:
         super().__init__(name)
-        self.quad = "quad" in form.mnemonic
+        self.quad = "quad" in desc.mnemonic
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _DATA.match(token[1])
         if not m:
             raise Problem("V050", f"'{token[1]}' is not LSC data", "write V:d32, V:d32x4, V:d32x4t or V:d32.xyzw")
@@ -353,7 +353,7 @@ class DataSlot(Slot):
             raise Problem("V050", "quad messages name their channels, others do not", "write V:d32.xyzw" if self.quad else "write V:d32x4")
         args["elems"] = sum(1 << "xyzw".index(c) for c in set(m["mask"])) if m["mask"] else enums.LSC_ELEMENTS[elements]
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         size = next(k for k, v in enums.LSC_DATA_SIZES.items() if v == args["data_size"])
         text = f"{printer.bare_raw(args[self.name])}:{size}"
         if self.quad:
@@ -367,7 +367,7 @@ class Block2DSlot(Slot):
 
     what = "a block (V:d32.16x8nn)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _BLOCK2D.match(token[1])
         if not m or m["size"] not in enums.LSC_DATA_SIZE_SPELLINGS:
             raise Problem("V050", f"'{token[1]}' is not a two-dimensional block", "write V:d32.16x8nn")
@@ -376,7 +376,7 @@ class Block2DSlot(Slot):
         args["order"], args["vnni"] = enums.LSC_ORDERS[m["order"]], int(m["vnni"] == "t")
         args["blocks"], args["width"], args["height"] = int(m["blocks"] or 1), int(m["width"]), int(m["height"])
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         size = next(k for k, v in enums.LSC_DATA_SIZES.items() if v == args["data_size"])
         blocks = f"{args['blocks']}x" if args["blocks"] != 1 else ""
         order = "t" if args["order"] == 2 else "n"
@@ -388,14 +388,14 @@ class TileSlot(Slot):
 
     what = "a tile (V:64x4)"
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _TILE.match(token[1])
         if not m:
             raise Problem("V050", f"'{token[1]}' is not a tile of an image", "write V:64x4 (bytes, rows)")
         args[self.name] = parser.operands.raw_text(m["raw"])
         args["width"], args["height"] = int(m["width"]), int(m["height"])
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"{printer.bare_raw(args[self.name])}:{args['width']}x{args['height']}"
 
 
@@ -404,12 +404,12 @@ class AddressSlot(Slot):
 
     what = "an address (flat[V]:a64)"
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, desc: InstructionDesc) -> None:
         super().__init__("address")
-        self.form = form
-        self.fields = form.by_name
+        self.desc = desc
+        self.fields = desc.by_name
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _ADDRESS.match(token[1])
         kind = (m["type"] or "flat") if m else ""
         if not m or kind not in enums.LSC_ADDRESS_TYPES or (m["inside"] is None and "u" not in self.fields):
@@ -454,7 +454,7 @@ class AddressSlot(Slot):
             return General(operands.symbol(m[1], "V").index, 0, column, SCALAR)
         return _scalar(operands, text)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
         surface = "" if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0)) else f"({printer.bare_scalar(args['surface'])})"
         if "u" in self.fields:
@@ -462,7 +462,7 @@ class AddressSlot(Slot):
             while raws and raws[-1] == Raw(0, 0):
                 raws.pop()
             inside = ",".join(printer.bare_raw(r) for r in raws)
-            if not raws and "read_state" in self.form.mnemonic:
+            if not raws and "read_state" in self.desc.mnemonic:
                 return kind + surface
         else:
             inside = printer.bare_raw(args["addr"])
@@ -482,7 +482,7 @@ class MatrixSlot(Slot):
     what = "flat[base,width,height,pitch,x,y]"
     _names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
 
-    def read(self, parser: BodyParser, token: Token, args: dict[str, Any]) -> None:
+    def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _ADDRESS.match(token[1])
         parts = split_list(m["inside"]) if m and m["inside"] else []
         if not m or m["type"] not in (None, "flat") or len(parts) != len(self._names):
@@ -490,7 +490,7 @@ class MatrixSlot(Slot):
         for name, part in zip(self._names, parts, strict=True):
             args[name] = _scalar(parser.operands, part)
 
-    def write(self, printer: BodyPrinter, args: dict[str, Any]) -> str:
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         return f"flat[{','.join(printer.bare_scalar(args[n]) for n in self._names)}]"
 
 
@@ -507,7 +507,7 @@ def _scalar(operands: OperandReader, text: str) -> VectorOperand:
     return operands.bare_region((kind, text, 0), SCALAR)
 
 
-def _slot(text: str, form: Form) -> Slot:
+def _slot(text: str, desc: InstructionDesc) -> Slot:
     name = text.rstrip("?*")
     if text == "(exec)":
         return ExecSlot("exec")
@@ -519,17 +519,17 @@ def _slot(text: str, form: Form) -> Slot:
     if text == "(block)":
         return BlockSlot("block_width")
     if text.startswith("("):
-        return ModesSlot(text[1:-1].split(","), form)
+        return ModesSlot(text[1:-1].split(","), desc)
     if text.startswith("@"):
-        return _lsc_slot(text[1:], form)
+        return _lsc_slot(text[1:], desc)
     if text.startswith("="):
         return ChoiceSlot(*enums.GROUPS[name])
     if name == "variable":
         return VariableSlot(name)
-    field = form.by_name[name]
+    field = desc.by_name[name]
     if field.condition:
         return OptionalVectorSlot(name, field.condition)
-    if field.kind == "s" and form.mnemonic in ("dpas", "dpasw"):
+    if field.kind == "s" and desc.mnemonic in ("dpas", "dpasw"):
         return BareRegionSlot(name)
     if field.kind in ("d", "s"):
         return VectorSlot(name, field.kind == "d")
@@ -545,18 +545,18 @@ _PLAIN: dict[str, type[Slot]] = {
 }  # fmt: skip
 
 
-def _lsc_slot(text: str, form: Form) -> Slot:
+def _lsc_slot(text: str, desc: InstructionDesc) -> Slot:
     kind, _, name = text.partition(":")
     if kind == "data":
-        return DataSlot(name, form)
+        return DataSlot(name, desc)
     if kind == "block2d":
         return Block2DSlot(name)
     if kind == "tile":
         return TileSlot(name)
-    return AddressSlot(form) if kind == "address" else MatrixSlot("base")
+    return AddressSlot(desc) if kind == "address" else MatrixSlot("base")
 
 
 @functools.cache
-def slots(form: Form) -> tuple[Slot, ...]:
+def slots(desc: InstructionDesc) -> tuple[Slot, ...]:
     """The slots of a form in text order."""
-    return tuple(_slot(t, form) for t in form.text)
+    return tuple(_slot(t, desc) for t in desc.text)

@@ -7,23 +7,23 @@ import re
 from typing import Any
 
 from visa.diagnostics import did_you_mean
-from visa.isa import Choice, FenceFlags, Flag, Form, InstructionSet, Number, Saturate, TargetFlags
+from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, InstructionSet, Number, Saturate, TargetFlags
 from visa.operands import SAT
 from visa.text.operands import Problem
 
 
 @functools.cache
-def resolve(table: InstructionSet, text: str) -> tuple[Form, dict[str, int], bool]:
+def resolve(table: InstructionSet, text: str) -> tuple[InstructionDesc, dict[str, int], bool]:
     """Form, fields set by suffixes, and whether ``.sat`` was given, of an opcode word such as ``svm_atomic.add.64``."""
     words = _split(text)
     for count in (2, 1):
         forms = table.by_mnemonic.get(".".join(words[:count]).lower()) if len(words) >= count else None
         if forms:
             problem: Problem | None = None
-            for form in forms:
+            for desc in forms:
                 try:
-                    fields, saturate = _apply(form, words[count:])
-                    return form, fields | form.fixed, saturate
+                    fields, saturate = _apply(desc, words[count:])
+                    return desc, fields | desc.fixed, saturate
                 except Problem as error:
                     problem = problem or error
             assert problem
@@ -37,11 +37,11 @@ def _split(text: str) -> list[str]:
     return [*words, "<" + flags] if flags else words
 
 
-def _apply(form: Form, words: list[str]) -> tuple[dict[str, int], bool]:
+def _apply(desc: InstructionDesc, words: list[str]) -> tuple[dict[str, int], bool]:
     fields: dict[str, int] = {}
     saturate = False
     rest = list(words)
-    for suffix in form.suffixes:
+    for suffix in desc.suffixes:
         word = rest[0] if rest else None
         if isinstance(suffix, Choice):
             value = suffix.values.get(word) if word is not None else None
@@ -55,7 +55,7 @@ def _apply(form: Form, words: list[str]) -> tuple[dict[str, int], bool]:
             else:
                 shown = ", ".join("." + k for k in list(suffix.values)[:16])
                 found = f", found '.{word}'" if word else ""
-                raise Problem("V004", f"{form.mnemonic} needs one of {shown}{found}", did_you_mean(word or "", suffix.values) or f"its form is: {form.syntax}")
+                raise Problem("V004", f"{desc.mnemonic} needs one of {shown}{found}", did_you_mean(word or "", suffix.values) or f"its form is: {desc.syntax}")
         elif isinstance(suffix, Flag):
             if word is not None and word.lower() == suffix.word.lower():
                 rest.pop(0)
@@ -65,7 +65,7 @@ def _apply(form: Form, words: list[str]) -> tuple[dict[str, int], bool]:
         elif isinstance(suffix, Number):
             digits = word[len(suffix.prefix) :] if word is not None and word.startswith(suffix.prefix) else ""
             if not re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"\d+", digits) or int(digits, suffix.base) > 255:
-                raise Problem("V004", f"{form.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {form.syntax}")
+                raise Problem("V004", f"{desc.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {desc.syntax}")
             fields[suffix.field] = int(rest.pop(0)[len(suffix.prefix) :], suffix.base)
         elif isinstance(suffix, Saturate):
             if word is not None and word.lower() == "sat":
@@ -83,7 +83,7 @@ def _apply(form: Form, words: list[str]) -> tuple[dict[str, int], bool]:
             fields["mode"] = _target_mode(suffix, rest.pop(0) if word is not None else "")
     fields.pop("", None)
     if rest:
-        raise Problem("V004", f"'.{rest[0]}' is not a suffix of {form.mnemonic}", f"its form is: {form.syntax}")
+        raise Problem("V004", f"'.{rest[0]}' is not a suffix of {desc.mnemonic}", f"its form is: {desc.syntax}")
     return fields, saturate
 
 
@@ -96,15 +96,15 @@ def _target_mode(suffix: TargetFlags, text: str) -> int:
     return mode
 
 
-def suffix_text(form: Form, args: dict[str, Any]) -> str:
+def suffix_text(desc: InstructionDesc, args: dict[str, Any]) -> str:
     """The suffixes of an instruction as text."""
     out = ""
-    for suffix in form.suffixes:
+    for suffix in desc.suffixes:
         if isinstance(suffix, Choice):
             value = args.get(suffix.field)
             if not suffix.field:
                 out += "." + next(iter(suffix.values))
-            elif value != suffix.default or _later_needs(form, suffix, args):
+            elif value != suffix.default or _later_needs(desc, suffix, args):
                 name = suffix.names.get(value)  # type: ignore[arg-type]
                 out += f".{name}" if name is not None else ""
         elif isinstance(suffix, Flag):
@@ -112,7 +112,7 @@ def suffix_text(form: Form, args: dict[str, Any]) -> str:
         elif isinstance(suffix, Number):
             out += f".{suffix.prefix}{args[suffix.field]:x}" if suffix.base == 16 else f".{suffix.prefix}{args[suffix.field]}"
         elif isinstance(suffix, Saturate):
-            out += ".sat" if any(getattr(args.get(f.name), "modifier", 0) == SAT for f in form.fields if f.kind == "d") else ""
+            out += ".sat" if any(getattr(args.get(f.name), "modifier", 0) == SAT for f in desc.fields if f.kind == "d") else ""
         elif isinstance(suffix, FenceFlags):
             letters = [name for name, field, bit in suffix.letters if args.get(field, 0) & bit]
             ordered = [n for n in ("E", "I", "S", "C", "R", "L1") if n in letters]
@@ -123,6 +123,6 @@ def suffix_text(form: Form, args: dict[str, Any]) -> str:
     return out
 
 
-def _later_needs(form: Form, suffix: Choice, args: dict[str, Any]) -> bool:
+def _later_needs(desc: InstructionDesc, suffix: Choice, args: dict[str, Any]) -> bool:
     """Cache controls come in pairs: the first is written if the second is."""
     return (suffix.field == "l1" and bool(args.get("l3"))) or (suffix.field == "l3" and bool(args.get("l1")))

@@ -58,17 +58,17 @@ def load(name: str) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    head, body = data[: len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
-    if head != _MAGIC + hashlib.sha256(body).digest():
+    head, function = data[: len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
+    if head != _MAGIC + hashlib.sha256(function).digest():
         with contextlib.suppress(OSError):
             path.unlink()
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
-    return body
+    return function
 
 
-def save(name: str, body: bytes) -> None:
+def save(name: str, function: bytes) -> None:
     """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
     base = directory()
     if base is None:
@@ -79,7 +79,7 @@ def save(name: str, body: bytes) -> None:
         base.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=base, suffix=".tmp")
         with os.fdopen(handle, "wb") as f:
-            f.write(_MAGIC + hashlib.sha256(body).digest() + body)
+            f.write(_MAGIC + hashlib.sha256(function).digest() + function)
         os.replace(temporary, base / f"{name}.o")
         _trim(base)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from visa.memory import paused_collection
-from visa.program import Body
+from visa.program import Function
 from vsim.llvm_engine import native, support
-from vsim.llvm_engine.function import Function, Unit
+from vsim.llvm_engine.function import FunctionLowering, Unit
 from vsim.llvm_engine.ir import module
 
 
@@ -17,7 +17,7 @@ class Translation:
     """IR of a kernel with everything that it can call, its functions by number, and the modules of support that it needs."""
 
     text: str
-    bodies: list[Body]
+    functions: list[Function]
     support: list[str]
 
     def objects(self) -> list[bytes]:
@@ -39,8 +39,8 @@ def translate(bound: Any, full: bool, row: int = 0) -> Translation:
     unit = Unit(bound, full, row)
     unit.function(bound.kernel)
     texts: list[str] = []
-    for body in unit.wanted:  # which grows meanwhile
-        texts.append(Function(unit, body).text())
+    for function in unit.wanted:  # which grows meanwhile
+        texts.append(FunctionLowering(unit, function).text())
     ordered = bound.schedule is not None
     unit.intrinsics["record_fault"] = support.RECORD_FAULT
     if bound.has_barrier:

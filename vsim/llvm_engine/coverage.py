@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visa.program import Body
+from visa.program import Function
 from vsim.llvm_engine import context as cx
 from vsim.llvm_engine.flow import analyse
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:  # A launch of compiled code needs none of it.
     from vsim.llvm_engine.ir import Builder
 
 
-def _words(body: Body) -> int:
-    return len(body.instructions) // 64 + 1
+def _words(function: Function) -> int:
+    return len(function.instructions) // 64 + 1
 
 
 class Coverage:
-    """The code that marks the blocks of one body; block n has the bit of its first instruction."""
+    """The code that marks the blocks of one function; block n has the bit of its first instruction."""
 
-    def __init__(self, bodies: Sequence[Body], body: Body, starts: Sequence[int]) -> None:
-        self.base = sum(_words(b) for b in bodies[: bodies.index(body)])
+    def __init__(self, functions: Sequence[Function], function: Function, starts: Sequence[int]) -> None:
+        self.base = sum(_words(b) for b in functions[: functions.index(function)])
         self.used = sorted({start // 64 for start in starts})
 
     def declaration(self) -> tuple[list[str], list[str]]:
@@ -56,18 +56,18 @@ class Marks:
     """The gathered bits of a launch."""
 
     def __init__(self, bound: Any) -> None:
-        self.words = np.zeros(sum(_words(b) for b in bound.image.module.bodies), np.uint64)
+        self.words = np.zeros(sum(_words(b) for b in bound.image.module.all_functions), np.uint64)
 
-    def tell(self, bound: Any, compiled: Sequence[Body]) -> None:
+    def tell(self, bound: Any, compiled: Sequence[Function]) -> None:
         """Write down in the launch which instructions executed: whole blocks."""
-        bodies = bound.image.module.bodies
+        functions = bound.image.module.all_functions
         at = 0
-        for number, body in enumerate(bodies):
-            words = self.words[at : at + _words(body)]
-            at += _words(body)
-            if words.any() and any(body is c for c in compiled):
+        for number, function in enumerate(functions):
+            words = self.words[at : at + _words(function)]
+            at += _words(function)
+            if words.any() and any(function is c for c in compiled):
                 bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-                starts = analyse(body, body.is_kernel).starts
-                for start, end in zip(starts, [*starts[1:], len(body.instructions)], strict=True):
+                starts = analyse(function, function.is_kernel).starts
+                for start, end in zip(starts, [*starts[1:], len(function.instructions)], strict=True):
                     if bits[start]:
                         bound.coverage[number][start:end] = True

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from visa.cisa import write_module
 from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Body
+from visa.program import Function
 from vsim import threads
 from vsim.abi import Bound, Group
 from vsim.llvm_engine import Unsupported, cache, native
@@ -49,10 +49,10 @@ def address(array: npt.NDArray[Any]) -> int:
 
 @dataclass
 class Code:
-    """Compiled code of a kernel with the bodies that fault records name by number."""
+    """Compiled code of a kernel with the functions that fault records name by number."""
 
     native: Any
-    bodies: list[Body]
+    functions: list[Function]
 
 
 @dataclass
@@ -110,15 +110,15 @@ def _surface_table(table: Words, bound: Bound) -> None:
 
 
 def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
-    """Bodies and objects of a kernel as they are kept."""
+    """Functions and objects of a kernel as they are kept."""
     sizes = [len(o) for o in objects]
     return b"".join([struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes), *objects])
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], list[bytes]]:
-    bodies, count = struct.unpack_from("<2I", stored)
-    numbers, sizes = struct.unpack_from(f"<{bodies}I", stored, 8), struct.unpack_from(f"<{count}I", stored, 8 + 4 * bodies)
-    ends = [8 + 4 * (bodies + count) + sum(sizes[:n]) for n in range(count + 1)]
+    functions, count = struct.unpack_from("<2I", stored)
+    numbers, sizes = struct.unpack_from(f"<{functions}I", stored, 8), struct.unpack_from(f"<{count}I", stored, 8 + 4 * functions)
+    ends = [8 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
     return list(numbers), [stored[start:end] for start, end in pairwise(ends)]
 
 
@@ -164,15 +164,15 @@ def _fault(bound: Bound, code: Code, context: Words) -> Exception:
     _find_lane(bound, kind, record)
     group = bound.group(record["group_x"] + bound.group_counts[0] * (record["group_y"] + bound.group_counts[1] * record["group_z"]))
     where = threads.describe(bound, group, record["thread"], record["lane"])
-    body = code.bodies[body_number] if body_number < len(code.bodies) else bound.kernel
+    function = code.functions[body_number] if body_number < len(code.functions) else bound.kernel
     if kind == cx.BARRIER:
-        number = next(n for n, i in enumerate(body.instructions) if "barrier" in i.form.mnemonic)
-    instruction = body.instructions[number]
-    span = bound.image.span(body, instruction.line)
-    from visa.text.printer import BodyPrinter
+        number = next(n for n, i in enumerate(function.instructions) if "barrier" in i.desc.mnemonic)
+    instruction = function.instructions[number]
+    span = bound.image.span(function, instruction.line)
+    from visa.text.printer import FunctionPrinter
 
-    text = BodyPrinter(body).instruction(instruction)
-    tail = f" by '{text}' (instruction {number} of '{body.name}', {where})"
+    text = FunctionPrinter(function).instruction(instruction)
+    tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     if kind == cx.BARRIER:
         return SimulationError(Diagnostic("S030", f"a barrier waits for threads of the work-group that never arrive{tail}", span))
     if kind == cx.CALL:
@@ -244,7 +244,7 @@ class Engine:
             context[cx.COVERAGE // 8] = address(marks.words)
         in_time = _run_here(shape, max_seconds) if shape.slice else POOL.run(shape.jobs, shape.stop, max_seconds)
         if marks:
-            marks.tell(bound, shape.code.bodies)
+            marks.tell(bound, shape.code.functions)
         if context[cx.FAULT // 8]:
             raise _fault(bound, shape.code, context)
         if not in_time:
@@ -354,15 +354,15 @@ class Engine:
                     from vsim.llvm_engine import compiler
 
                     translation = compiler.translate(bound, full, row)
-                    bodies, objects = translation.bodies, translation.objects()
-                    cache.save(key, _packed([bound.image.module.bodies.index(b) for b in bodies], objects))
+                    functions, objects = translation.functions, translation.objects()
+                    cache.save(key, _packed([bound.image.module.all_functions.index(b) for b in functions], objects))
                 else:
                     numbers, objects = _unpacked(stored)
-                    bodies = [bound.image.module.bodies[n] for n in numbers]
+                    functions = [bound.image.module.all_functions[n] for n in numbers]
             except Unsupported as problem:
                 self.codes[name] = problem
                 raise
-            found = self.codes[name] = Code(native.Native(objects), bodies)
+            found = self.codes[name] = Code(native.Native(objects), functions)
         return found
 
     def _slot_table(self, memory: AddressSpace) -> None:

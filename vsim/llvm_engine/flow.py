@@ -1,4 +1,4 @@
-"""Control-flow analysis of a body: blocks, places where lanes wait for each other, and where all lanes are known to be together."""
+"""Control-flow analysis of a function: blocks, places where lanes wait for each other, and where all lanes are known to be together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from visa.operands import SCALAR, General, Immediate, Predicate
-from visa.program import Body, Instruction
+from visa.program import Function, Instruction
 
 _ENDING = ("goto", "jmp", "switchjmp", "ret", "fret", "call")
 
@@ -15,7 +15,7 @@ _ENDING = ("goto", "jmp", "switchjmp", "ret", "fret", "call")
 class Flow:
     """Blocks by their first instruction. ``joins`` are places at which lanes may wait; ``together`` those where all lanes run."""
 
-    body: Body
+    function: Function
     labels: dict[int, int] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
     joins: list[int] = field(default_factory=list)
@@ -25,13 +25,13 @@ class Flow:
     backward: list[tuple[int, int]] = field(default_factory=list)
 
     def region_of(self, place: int) -> int:
-        """Start of the subroutine that holds an instruction (0 for the body's main part)."""
+        """Start of the subroutine that holds an instruction (0 for the function's main part)."""
         at = bisect_right(self.regions, place)
         return self.regions[at - 1] if at else 0
 
     def region_end(self, place: int) -> int:
         at = bisect_right(self.regions, place)
-        return self.regions[at] if at < len(self.regions) else len(self.body.instructions)
+        return self.regions[at] if at < len(self.regions) else len(self.function.instructions)
 
     def next_join(self, place: int) -> int | None:
         """The next waiting place behind an instruction, in its subroutine."""
@@ -39,32 +39,32 @@ class Flow:
         return self.joins[at] if at < len(self.joins) and self.joins[at] < self.region_end(place) else None
 
 
-def is_uniform(body: Body, instruction: Instruction, uniform: set[int]) -> bool:
+def is_uniform(function: Function, instruction: Instruction, uniform: set[int]) -> bool:
     """Whether all active lanes of a jump go the same way."""
     args = instruction.args
     pred = args.get("pred")
     if pred is None:
         return True
-    return instruction.form.mnemonic == "jmp" or args["exec"].size == 1 or pred.var in uniform or bool(pred.mode)
+    return instruction.desc.mnemonic == "jmp" or args["exec"].size == 1 or pred.var in uniform or bool(pred.mode)
 
 
 def ends_lanes(instruction: Instruction) -> bool:
-    """Whether lanes leave the body here: by a return, or with a thread's last message."""
-    return instruction.form.mnemonic in ("ret", "fret") or bool(instruction.form.fixed.get("eot"))
+    """Whether lanes leave the function here: by a return, or with a thread's last message."""
+    return instruction.desc.mnemonic in ("ret", "fret") or bool(instruction.desc.fixed.get("eot"))
 
 
 def _scalar(op: object) -> bool:
     return isinstance(op, Immediate) or (isinstance(op, General) and op.region == SCALAR)
 
 
-def uniform_predicates(body: Body) -> set[int]:
+def uniform_predicates(function: Function) -> set[int]:
     """Predicates whose every write gives all lanes the same bit, whatever lanes are active."""
     writes: dict[int, list[Instruction]] = {}
-    for i in body.instructions:
+    for i in function.instructions:
         dst = i.args.get("dst")
         if isinstance(dst, Predicate):
             writes.setdefault(dst.var, []).append(i)
-        if i.form.mnemonic == "add3.o" and i.args.get("pred"):
+        if i.desc.mnemonic == "add3.o" and i.args.get("pred"):
             writes.setdefault(i.args["pred"].var, []).append(i)
     found = set(writes)
     changed = True
@@ -73,10 +73,10 @@ def uniform_predicates(body: Body) -> set[int]:
         for var in list(found):
             for i in writes[var]:
                 args = i.args
-                whole = args["exec"].no_mask and args["exec"].offset == 0 and args["exec"].size >= min(32, body.predicates[var - 1].elements)
-                if i.form.mnemonic == "cmp":
+                whole = args["exec"].no_mask and args["exec"].offset == 0 and args["exec"].size >= min(32, function.predicates[var - 1].elements)
+                if i.desc.mnemonic == "cmp":
                     good = whole and _scalar(args["src0"]) and _scalar(args["src1"])
-                elif i.form.mnemonic in ("and", "or", "xor", "not") and args.get("pred") is None:
+                elif i.desc.mnemonic in ("and", "or", "xor", "not") and args.get("pred") is None:
                     operands = [args[s] for s in ("src0", "src1") if s in args]
                     good = whole and all(isinstance(o, Predicate) and o.var in found for o in operands)
                 else:
@@ -88,20 +88,20 @@ def uniform_predicates(body: Body) -> set[int]:
     return found
 
 
-def analyse(body: Body, starts_full: bool) -> Flow:
+def analyse(function: Function, starts_full: bool) -> Flow:
     """Blocks, joins and the places where all lanes are together; ``starts_full``: all lanes run at the beginning."""
-    flow = Flow(body, uniform_predicates=uniform_predicates(body))
-    instructions = body.instructions
+    flow = Flow(function, uniform_predicates=uniform_predicates(function))
+    instructions = function.instructions
     for n, i in enumerate(instructions):
-        if i.form.mnemonic in (".label", ".function"):
+        if i.desc.mnemonic in (".label", ".function"):
             flow.labels[i.args["label"]] = n
-    called = {flow.labels[i.args["label"]] for i in instructions if i.form.mnemonic == "call" and i.args["label"] in flow.labels}
+    called = {flow.labels[i.args["label"]] for i in instructions if i.desc.mnemonic == "call" and i.args["label"] in flow.labels}
     flow.regions = sorted(called)
     starts, joins = {0} | called, set()
     sources: list[tuple[int, int]] = []  # (place of a jump that may split lanes, place at which some of them wait)
     uniform_gotos: list[tuple[int, int]] = []
     for n, i in enumerate(instructions):
-        name = i.form.mnemonic
+        name = i.desc.mnemonic
         if name not in _ENDING and not ends_lanes(i):
             continue
         starts.add(n + 1)
@@ -110,7 +110,7 @@ def analyse(body: Body, starts_full: bool) -> Flow:
             starts.add(target)
             if target <= n:
                 flow.backward.append((n, target))
-            if is_uniform(body, i, flow.uniform_predicates):
+            if is_uniform(function, i, flow.uniform_predicates):
                 uniform_gotos.append((n, target))
                 if target > n:
                     joins.add(target)
@@ -135,10 +135,10 @@ def analyse(body: Body, starts_full: bool) -> Flow:
     return flow
 
 
-def may_go_back(body: Body) -> bool:
+def may_go_back(function: Function) -> bool:
     """Whether instructions may run more than once: there is a jump backwards, or a call of whatever kind."""
-    flow = analyse(body, starts_full=False)
-    return bool(flow.backward or flow.regions) or any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
+    flow = analyse(function, starts_full=False)
+    return bool(flow.backward or flow.regions) or any(i.desc.mnemonic in ("fcall", "ifcall") for i in function.instructions)
 
 
 def _elsewhere(flow: Flow, place: int, source: int, waiting: int) -> bool:
@@ -154,8 +154,8 @@ def _elsewhere(flow: Flow, place: int, source: int, waiting: int) -> bool:
 def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tuple[int, int]], starts_full: bool, called: set[int]) -> None:
     if not starts_full:
         return
-    main_end = min(called, default=len(flow.body.instructions))
-    ends = {n for n, i in enumerate(flow.body.instructions) if ends_lanes(i)}
+    main_end = min(called, default=len(flow.function.instructions))
+    ends = {n for n, i in enumerate(flow.function.instructions) if ends_lanes(i)}
     together: set[int] = set()
     while True:
 
@@ -165,7 +165,7 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
         splitting = list(sources)
         splitting += [(n, t) for n, t in uniform if start_of(n) not in together and t > n]
         # Lanes that end while others go on never come back.
-        splitting += [(n, len(flow.body.instructions)) for n in ends if n < main_end and start_of(n) not in together]
+        splitting += [(n, len(flow.function.instructions)) for n in ends if n < main_end and start_of(n) not in together]
         found = {p for p in flow.starts if p < main_end and not any(_elsewhere(flow, p, s, w) for s, w in splitting)}
         if found == together or not found - together:
             break

@@ -1,4 +1,4 @@
-"""Emits one body as a native function: the machine that the semantics drive, and the control flow around it."""
+"""Emits one function as a native function: the machine that the semantics drive, and the control flow around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from visa import types
 from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
+from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Function, Instruction
 from visa.types import DataType
 from vsim import threads
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
@@ -66,28 +66,28 @@ class Unit:
     row: int = 0  # lanes in a row of local ids that is known to count up; 0 if it is not known
     intrinsics: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
-    wanted: list[Body] = field(default_factory=list)
+    wanted: list[Function] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
 
-    def function(self, body: Body) -> str:
+    def function(self, function: Function) -> str:
         """The name of a function, which is emitted later."""
-        if id(body) not in self.numbers:
-            self.numbers[id(body)] = len(self.numbers)
-            self.wanted.append(body)
-        return f"@body{self.numbers[id(body)]}"
+        if id(function) not in self.numbers:
+            self.numbers[id(function)] = len(self.numbers)
+            self.wanted.append(function)
+        return f"@body{self.numbers[id(function)]}"
 
 
-class Function:
+class FunctionLowering:
     """See :class:`vsim.semantics.algebra.Machine`: every call emits code at the current place."""
 
-    def __init__(self, unit: Unit, body: Body) -> None:
-        self.unit, self.body, self.bound = unit, body, unit.bound
+    def __init__(self, unit: Unit, function: Function) -> None:
+        self.unit, self.function, self.bound = unit, function, unit.bound
         self.grf_size: int = unit.bound.grf_size
-        self.layout = layout_of(body)
-        self.is_kernel = body.is_kernel
-        self.flow: Flow = analyse(body, self.is_kernel)
-        self.lanes_total: int = unit.bound.simd if self.is_kernel else body.simd_size or unit.bound.simd
-        self.calls = any(i.form.mnemonic in ("fcall", "ifcall") for i in body.instructions)
+        self.layout = layout_of(function)
+        self.is_kernel = function.is_kernel
+        self.flow: Flow = analyse(function, self.is_kernel)
+        self.lanes_total: int = unit.bound.simd if self.is_kernel else function.simd_size or unit.bound.simd
+        self.calls = any(i.desc.mnemonic in ("fcall", "ifcall") for i in function.instructions)
         self.shares = self.calls or not self.is_kernel
         self.coroutine = self.is_kernel and unit.bound.has_barrier
         self.here = 0
@@ -99,13 +99,13 @@ class Function:
         self.unwritten: set[Key] = set()
         """Storage that is read before it is written: it begins with zeros."""
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
-        self.coverage = Coverage(unit.bound.image.module.bodies, body, self.flow.starts) if unit.bound.coverage is not None else None
+        self.coverage = Coverage(unit.bound.image.module.all_functions, function, self.flow.starts) if unit.bound.coverage is not None else None
 
     # -- emission ------------------------------------------------------------------------------------------
 
     def text(self) -> str:
         """The function as IR: emitted once to learn what blocks use, then again knowing what is live; straight code once."""
-        self.straight = len(self.flow.starts) == 1 and not self._successors(0, len(self.body.instructions))
+        self.straight = len(self.flow.starts) == 1 and not self._successors(0, len(self.function.instructions))
         if not self.straight:
             helpers = dict(self.unit.helpers)
             self._emit()
@@ -183,7 +183,7 @@ class Function:
 
     def _blocks(self) -> list[tuple[int, int]]:
         """First instruction of each block and of what follows it."""
-        return list(pairwise([*self.flow.starts, len(self.body.instructions)]))
+        return list(pairwise([*self.flow.starts, len(self.function.instructions)]))
 
     def _find_carried(self, live: dict[int, int]) -> None:
         """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
@@ -209,9 +209,9 @@ class Function:
 
     def _successors(self, start: int, end: int) -> set[int]:
         last = end - 1
-        i = self.body.instructions[last]
-        found = {last + 1} if last + 1 < len(self.body.instructions) else set()
-        name = i.form.mnemonic
+        i = self.function.instructions[last]
+        found = {last + 1} if last + 1 < len(self.function.instructions) else set()
+        name = i.desc.mnemonic
         if name in ("goto", "jmp", "call"):
             found.add(self.flow.labels[i.args["label"]])
         elif name == "switchjmp":
@@ -223,7 +223,7 @@ class Function:
         following = self.flow.next_join(last)
         if following is not None:
             found.add(following)
-        return {f for f in found if f < len(self.body.instructions)}
+        return {f for f in found if f < len(self.function.instructions)}
 
     def _assemble(self) -> str:
         """The function's text. A kernel without barriers is the loop over its threads, too."""
@@ -256,10 +256,10 @@ class Function:
             head, fresh = head + declared, fresh + cleared
         if b.scratch_bytes:
             head.append(f"  %scratch = alloca [{b.scratch_bytes} x i8], align 64")
-        body = [*b.heads[THREAD], *b.lines, *self.cold]
+        function = [*b.heads[THREAD], *b.lines, *self.cold]
         if not self.is_kernel:
-            signature = f"define internal void {self.unit.function(self.body)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
-            return "\n".join([signature, "entry:", *head, *fresh, *body, "}"])
+            signature = f"define internal void {self.unit.function(self.function)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
+            return "\n".join([signature, "entry:", *head, *fresh, *function, "}"])
         if self.coroutine:
             signature = f"define ptr @kernel({support.COMMON}, i64 %thread, i64 %group_x, ptr %frame) #0 presplitcoroutine {{"
             start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
@@ -270,10 +270,10 @@ class Function:
             # All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
             begin = ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
-            return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *body, "}"])
+            return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *function, "}"])
         launch, group, thread = support.one_by_one(self.bound.schedule is not None)
         signature = f"define void @group({support.GROUP_ARGUMENTS}) #0 {{"
-        return "\n".join([signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *body, thread, "}"])
+        return "\n".join([signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *function, thread, "}"])
 
     def _memset(self, pointer: str, size: int) -> str:
         self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
@@ -290,9 +290,9 @@ class Function:
             return known
         kind, number = key
         if kind == "P":
-            return self._rounded(key, max(self.body.predicates[number - 1].elements, 32))
+            return self._rounded(key, max(self.function.predicates[number - 1].elements, 32))
         if kind == "A":
-            return 4 * max(self.body.addresses[number].elements, 1)
+            return 4 * max(self.function.addresses[number].elements, 1)
         if kind == "S":
             return 4
         return _SHARED_SIZES[number] if number < FIRST_VARIABLE else self.layout.sizes[number]
@@ -405,7 +405,7 @@ class Function:
         return value
 
     def _identity(self) -> None:
-        """%r0 and the other registers that say which thread this is, where the body reads them."""
+        """%r0 and the other registers that say which thread this is, where the function reads them."""
         b, number = self.builder, partial(self.builder.const, data_type=types.UQ)
         thread, group = Value(b, types.UQ, 1, "%thread"), [self._group_id(axis) for axis in range(3)]
         used = {self.layout.root(v)[0] for v in self._variables_used()}
@@ -464,7 +464,7 @@ class Function:
     def _variables_used(self) -> set[int]:
         from visa.cisa.references import VARIABLE, references
 
-        return {index for i in self.body.instructions for what, index in references(i) if what == VARIABLE}
+        return {index for i in self.function.instructions for what, index in references(i) if what == VARIABLE}
 
     def _epilogue(self) -> None:
         b = self.builder
@@ -513,7 +513,7 @@ class Function:
         b.label("faults")
         ends = [end for _, end in self.faults]
         record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
-        record.insert(1, f"i64 {self.unit.numbers[id(self.body)]}")
+        record.insert(1, f"i64 {self.unit.numbers[id(self.function)]}")
         b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {self._thread()})")
         if self.coroutine:
             b.emit("br label %exit")
@@ -524,7 +524,7 @@ class Function:
 
     def _check(self, place: int) -> str:
         """The label by which a block is entered: a join first gathers the lanes that wait there."""
-        if place >= len(self.body.instructions):
+        if place >= len(self.function.instructions):
             return "exit"
         return f"check{place}" if place in self.flow.joins else f"block{place}"
 
@@ -564,12 +564,12 @@ class Function:
         again = self.live is None and not self.straight
         for n in range(start, end):
             self.here = n
-            i = self.body.instructions[n]
+            i = self.function.instructions[n]
             self.execution = i.args.get("exec")
             step = self.steps.pop(n, None)
             if step is None:
                 b.assigned = False
-                step = SEMANTICS[i.form.semantics](self, i)
+                step = SEMANTICS[i.desc.semantics](self, i)
                 if again and not b.assigned:
                     self.steps[n] = step
             step()
@@ -638,12 +638,12 @@ class Function:
         return self.together or following is None or following >= target
 
     def goto(self, label: int, lanes: Callable[[], Any]) -> Callable[[], None]:
-        i = self.body.instructions[self.here]
+        i = self.function.instructions[self.here]
         place, target = self.here, self.flow.labels[label]
 
         def step() -> None:
             b = self.builder
-            if is_uniform(self.body, i, self.flow.uniform_predicates) and i.args.get("pred") is not None:
+            if is_uniform(self.function, i, self.flow.uniform_predicates) and i.args.get("pred") is not None:
                 condition = self._first_bit(i.args["pred"])
                 self._uniform_jump(place, target, condition)
                 return
@@ -708,7 +708,7 @@ class Function:
 
     def jump(self, label: int, taken: Callable[[], Any] | None) -> Callable[[], None]:
         place, target = self.here, self.flow.labels[label]
-        pred = self.body.instructions[self.here].args.get("pred")
+        pred = self.function.instructions[self.here].args.get("pred")
 
         def step() -> None:
             self._uniform_jump(place, target, None if pred is None else self._first_bit(pred))
@@ -746,7 +746,7 @@ class Function:
         return step
 
     def leave(self, lanes: Callable[[], Any]) -> Callable[[], None]:
-        i = self.body.instructions[self.here]
+        i = self.function.instructions[self.here]
         place = self.here
 
         def step() -> None:
@@ -801,12 +801,12 @@ class Function:
     # -- calls ---------------------------------------------------------------------------------------------
 
     def call_function(self, name: int, lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
-        target = self.bound.image.callee(self.body, name)
+        target = self.bound.image.callee(self.function, name)
 
         def step() -> None:
             taken = self._taken(lanes, instruction)
             if target is None:
-                raise Unsupported(f"a call of the undefined function '{self.body.strings[name]}'")
+                raise Unsupported(f"a call of the undefined function '{self.function.strings[name]}'")
             self._before_call()
             self._call(self.unit.function(target), self._full() if taken is True else taken)
             self._after_call()
@@ -853,7 +853,7 @@ class Function:
             base = len(image.module.kernels)
             functions = image.module.functions
             done, wild = b.new_label("done"), b.new_label("wild")
-            names = [(b.new_label("target"), image.function_at(base + n), f) for n, f in enumerate(functions) if f.simd_size == self.lanes_total]
+            names = [(b.new_label("target"), image.function_address(base + n), f) for n, f in enumerate(functions) if f.simd_size == self.lanes_total]
             arms = " ".join(f"i32 {a}, label %{label}" for label, a, _ in names)
             b.emit(f"switch i32 {value.text}, label %{wild} [ {arms} ]")
             for label, _, f in names:
@@ -885,11 +885,11 @@ class Function:
     # -- operands ------------------------------------------------------------------------------------------
 
     def type_of(self, op: VectorOperand) -> DataType:
-        return operand_type(self.body, op)
+        return operand_type(self.function, op)
 
     def _region(self, op: General, count: int) -> tuple[Key, int, Elements, DataType]:
         """Storage, byte of the first element and elements of a region."""
-        data_type = self.body.variable_type(op.var)
+        data_type = self.function.variable_type(op.var)
         index = elements(count, *op.region)
         root, start = self.layout.root(op.var)
         low = start + op.row * self.grf_size + op.col * data_type.size
@@ -1067,7 +1067,7 @@ class Function:
         root, start = self.layout.root(op.var)
         if root not in self.layout.file_offsets:
             raise Unsupported("the address of a predefined variable")
-        at = self.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+        at = self.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
         return lambda: self.builder.const(at, types.UD)
 
     # -- masks ---------------------------------------------------------------------------------------------
@@ -1134,7 +1134,7 @@ class Function:
     def predicate_as_integer(self, index: int) -> Callable[[], Value]:
         def read() -> Value:
             b = self.builder
-            count = min(32, self.body.predicates[index - 1].elements)
+            count = min(32, self.function.predicates[index - 1].elements)
             value = b.broadcast(self.registers.read(("P", index), 0, count, MASK), count)
             if count == 1:
                 return b.cast(value, types.UD)
@@ -1159,7 +1159,7 @@ class Function:
         return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, elements(1), self.builder.cast(value, types.UD), mask)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
-        found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
+        found: int | None = self.bound.image.symbol_address(self.function, instruction.args["name"])
         return found
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:

@@ -1,6 +1,6 @@
 """Control flow of a batch: which lanes of which threads are where, calls, barriers (manual: execution model).
 
-Every activation of a body is a :class:`Context`. Lanes that cannot go on together wait in ``pending`` at the place where they go on; the
+Every activation of a function is a :class:`Context`. Lanes that cannot go on together wait in ``pending`` at the place where they go on; the
 smallest place runs first, so that lanes meet again as early as they can. That is exact for structured and unstructured flow alike.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import SimulationError
-from visa.program import Body, Instruction
+from visa.program import Function, Instruction
 from vsim.numpy_engine.machine import Code, Frame, Mask, NumpyMachine
 from vsim.registers import layout_of
 from vsim.semantics import SEMANTICS
@@ -28,7 +28,7 @@ _NEEDS_ALL = {"barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", 
 
 
 class Context:
-    """One activation of a body, or of a subroutine in it. ``em`` are the lanes that run now, threads x 32."""
+    """One activation of a function, or of a subroutine in it. ``em`` are the lanes that run now, threads x 32."""
 
     def __init__(self, code: Code, frame: Frame, pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None) -> None:
         self.code, self.frame, self.pc = code, frame, pc
@@ -107,35 +107,35 @@ class Execution(NumpyMachine):
 
     # -- preparation ---------------------------------------------------------------------------------------
 
-    def prepare(self, body: Body) -> Code:
-        """The code of a body, prepared once for the batch."""
-        key = id(body)
+    def prepare(self, function: Function) -> Code:
+        """The code of a function, prepared once for the batch."""
+        key = id(function)
         if key in self.codes:
             return self.codes[key]
-        code = Code(body, layout_of(body))
+        code = Code(function, layout_of(function))
         if self.bound.coverage is not None:
-            code.executed = self.bound.coverage[self.bound.image.module.bodies.index(body)]
+            code.executed = self.bound.coverage[self.bound.image.module.all_functions.index(function)]
         self.codes[key] = code
-        saved = getattr(self, "code", None), getattr(self, "body", None)
-        self.code, self.body = code, body
-        for n, i in enumerate(body.instructions):
-            if i.form.mnemonic in (".label", ".function"):
+        saved = getattr(self, "code", None), getattr(self, "function", None)
+        self.code, self.function = code, function
+        for n, i in enumerate(function.instructions):
+            if i.desc.mnemonic in (".label", ".function"):
                 code.labels[i.args["label"]] = n
-        for n, i in enumerate(body.instructions):
+        for n, i in enumerate(function.instructions):
             self.here = n
-            code.steps.append(SEMANTICS[i.form.semantics](self, i))
+            code.steps.append(SEMANTICS[i.desc.semantics](self, i))
         if saved[0] is not None:
-            self.code, self.body = saved[0], saved[1]  # type: ignore[assignment]
+            self.code, self.function = saved[0], saved[1]  # type: ignore[assignment]
         return code
 
     def bind_slots(self, context: Context) -> None:
         """Views that were asked for after the frame was made."""
-        self.context, self.views, self.code, self.body = context, context.frame.views, context.code, context.code.body
+        self.context, self.views, self.code, self.function = context, context.frame.views, context.code, context.code.function
 
     # -- the loop ------------------------------------------------------------------------------------------
 
-    def start(self, body: Body, em: Array) -> Context:
-        code = self.prepare(body)
+    def start(self, function: Function, em: Array) -> Context:
+        code = self.prepare(function)
         context = Context(code, self.new_frame(code), 0, em, None, 0, None)
         self.live = [context]
         return context
@@ -215,7 +215,7 @@ class Execution(NumpyMachine):
         pc, lanes = next(iter(context.blocked.items()))
         row = int(np.flatnonzero(lanes.any(axis=1))[0])
         self.context = context
-        return self.fault_at(row, 0, "a barrier waits for threads of the work-group that never arrive", context.code.body.instructions[pc - 1])
+        return self.fault_at(row, 0, "a barrier waits for threads of the work-group that never arrive", context.code.function.instructions[pc - 1])
 
     # -- flow ----------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Execution(NumpyMachine):
         return active
 
     def _instruction(self) -> Instruction:
-        return self.body.instructions[self.here]
+        return self.function.instructions[self.here]
 
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Callable[[], Any]:
         target, following = self.code.labels[label], self.here + 1
@@ -278,7 +278,7 @@ class Execution(NumpyMachine):
 
     def _is_simple_loop(self, target: int, following: int) -> bool:
         """Whether a loop does nothing that needs the other threads: no barrier, no call, no end, no look at %cr0."""
-        names = {i.form.mnemonic for i in self.body.instructions[target:following]}
+        names = {i.desc.mnemonic for i in self.function.instructions[target:following]}
         modes = self.bound.float_modes
         return not names & _NEEDS_ALL and not modes.rounding and not modes.flushed
 
@@ -364,16 +364,16 @@ class Execution(NumpyMachine):
         return step
 
     def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
-        following, body = self.here + 1, self.body
+        following, function = self.here + 1, self.function
         active = self._lanes_at(lanes, self._place_of(instruction))
-        target = self.bound.image.callee(body, name)
+        target = self.bound.image.callee(function, name)
 
         def step() -> Any:
             taken = active(self.context)
             if not taken.any():
                 return None
             if target is None:
-                raise self.fault_at(int(np.flatnonzero(taken.any(axis=1))[0]), 0, f"function '{body.strings[name]}' is not defined", instruction)
+                raise self.fault_at(int(np.flatnonzero(taken.any(axis=1))[0]), 0, f"function '{function.strings[name]}' is not defined", instruction)
             code = self.prepare(target)
             return self._enter(code, self.new_frame(code), 0, taken, following, instruction)
 
@@ -395,11 +395,11 @@ class Execution(NumpyMachine):
                 context.wait(following, rest)
             for value in np.unique(values[rows]):
                 chosen = taken & (values == value)
-                body = self.bound.image.body_at(int(value))
-                if body is None:
+                function = self.bound.image.function_at(int(value))
+                if function is None:
                     row = int(np.flatnonzero(chosen.any(axis=1))[0])
                     raise self.fault_at(row, 0, f"there is no function at address {int(value):#x}", instruction)
-                code = self.prepare(body)
+                code = self.prepare(function)
                 if context.depth >= MAXIMUM_DEPTH:
                     raise self.fault_at(int(np.flatnonzero(rows)[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
                 child = Context(code, self.new_frame(code), 0, chosen, context, following, chosen.copy())

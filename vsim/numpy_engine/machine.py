@@ -15,8 +15,8 @@ import numpy.typing as npt
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Body, Instruction
-from visa.text.printer import BodyPrinter
+from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Function, Instruction
+from visa.text.printer import FunctionPrinter
 from visa.types import DataType
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
 from vsim.images import SurfaceImage
@@ -44,12 +44,12 @@ Kind = np.dtype[Any] | Special
 
 @dataclass
 class Code:
-    """A body prepared for execution: a step for each instruction, the views that they need, the places of labels.
+    """A function prepared for execution: a step for each instruction, the views that they need, the places of labels.
 
     For the places behind barriers ``arrivals`` says which threads may go on, and ``departures`` counts those that do.
     """
 
-    body: Body
+    function: Function
     layout: Layout
     slots: list[tuple[int, Kind]] = field(default_factory=list)
     slot_numbers: dict[tuple[int, Any], int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class NumpyMachine:
         self.shared: dict[int, Array] = {}
         self.surface_state: dict[tuple[int, int, int], Array] = {}
         self.code: Code
-        self.body: Body
+        self.function: Function
         self.context: Any = None
         self.here = 0
         self.flat_space = mem.Flat(bound.memory)
@@ -113,7 +113,7 @@ class NumpyMachine:
     # -- frames --------------------------------------------------------------------------------------------
 
     def new_frame(self, code: Code) -> Frame:
-        """Fresh registers for one activation of a body."""
+        """Fresh registers for one activation of a function."""
         layout = code.layout
         bases: dict[Any, Array] = {FILE: np.zeros((self.threads, layout.file_size), np.uint8)}
         recipes: list[tuple[Any, slice | None, np.dtype[Any] | None]] = []
@@ -125,7 +125,7 @@ class NumpyMachine:
             if kind is PREDICATES:
                 bases[key] = np.zeros((self.threads, 32), bool)
             elif kind is ADDRESSES:
-                bases[key] = np.zeros((self.threads, max(1, code.body.addresses[root].elements)), np.uint32)
+                bases[key] = np.zeros((self.threads, max(1, code.function.addresses[root].elements)), np.uint32)
             else:
                 assert isinstance(kind, np.dtype)
                 if root in layout.file_offsets:
@@ -141,7 +141,7 @@ class NumpyMachine:
         return Frame(bases, recipes)
 
     def shared_register(self, index: int) -> Array:
-        """Bytes of a predefined variable, which all bodies of a thread share."""
+        """Bytes of a predefined variable, which all functions of a thread share."""
         if index not in self.shared:
             _, data_type, count = PREDEFINED_VARIABLES[index]
             self.shared[index] = np.zeros((self.threads, max(64, -(-data_type.size * count // 64) * 64)), np.uint8)
@@ -150,25 +150,25 @@ class NumpyMachine:
     # -- operands ------------------------------------------------------------------------------------------
 
     def type_of(self, op: VectorOperand) -> DataType:
-        return operand_type(self.body, op)
+        return operand_type(self.function, op)
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
-        body = self.body if instruction is None else self.body_running()
-        number = self.here if instruction is None else next(n for n, i in enumerate(body.instructions) if i is instruction)
-        i = body.instructions[number]
-        where = f"'{BodyPrinter(body).instruction(i)}' (instruction {number} of '{body.name}')"
-        return SimulationError(Diagnostic("S020", f"{text} in {where}", self.bound.image.span(body, i.line)))
+        function = self.function if instruction is None else self.body_running()
+        number = self.here if instruction is None else next(n for n, i in enumerate(function.instructions) if i is instruction)
+        i = function.instructions[number]
+        where = f"'{FunctionPrinter(function).instruction(i)}' (instruction {number} of '{function.name}')"
+        return SimulationError(Diagnostic("S020", f"{text} in {where}", self.bound.image.span(function, i.line)))
 
     def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
         """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""
         root, start = self.code.layout.root(var)
         if root >= FIRST_VARIABLE and start + last > self.code.layout.sizes[root]:
-            raise self.cannot(f"{what} reaches byte {last} of '{self.body.variable_name(var)}', which has fewer")
+            raise self.cannot(f"{what} reaches byte {last} of '{self.function.variable_name(var)}', which has fewer")
         return root, start + offset
 
     def _elements(self, op: General, count: int) -> tuple[int, list[int], DataType]:
         """Root variable and byte offsets of the elements of a region."""
-        data_type = self.body.variable_type(op.var)
+        data_type = self.function.variable_type(op.var)
         base = op.row * self.grf_size + op.col * data_type.size
         v, w, h = op.region
         if w is None:
@@ -361,8 +361,8 @@ class NumpyMachine:
     def address_of(self, op: General) -> Callable[[], Array]:
         root, start = self.code.layout.root(op.var)
         if root not in self.code.layout.file_offsets:
-            raise self.cannot(f"the address of '{self.body.variable_name(op.var)}' cannot be taken")
-        at = self.code.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.body.variable_type(op.var).size
+            raise self.cannot(f"the address of '{self.function.variable_name(op.var)}' cannot be taken")
+        at = self.code.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
         value = self.algebra.const(at, types.UD)
         return lambda: value
 
@@ -413,7 +413,7 @@ class NumpyMachine:
 
     def predicate_as_integer(self, index: int) -> Callable[[], Array]:
         slot = self.code.slot(index, PREDICATES)
-        count = min(32, self.body.predicates[index - 1].elements)
+        count = min(32, self.function.predicates[index - 1].elements)
         weights = (np.uint32(1) << np.arange(count, dtype=np.uint32)).reshape(1, count)
         return lambda: (self.views[slot][:, :count] * weights).sum(axis=1, keepdims=True, dtype=np.uint32)
 
@@ -436,7 +436,7 @@ class NumpyMachine:
         return lambda value, mask: np.copyto(self._state(kind, index, element), value, where=mask)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
-        found: int | None = self.bound.image.symbol_address(self.body, instruction.args["name"])
+        found: int | None = self.bound.image.symbol_address(self.function, instruction.args["name"])
         return found
 
     def rounding(self) -> Array | None:
@@ -533,14 +533,14 @@ class NumpyMachine:
 
     def fault_at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
         """The error for a lane of a thread: kernel, instruction, source line, work-item."""
-        body = self.body_running()
+        function = self.body_running()
         line = instruction.line if instruction else 0
-        text = f" by '{BodyPrinter(body).instruction(instruction)}'" if instruction else ""
-        number = next((f"instruction {n} of " for n, i in enumerate(body.instructions) if i is instruction), "")
-        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{body.name}', {self.locate(row, lane)})", self.bound.image.span(body, line)))
+        text = f" by '{FunctionPrinter(function).instruction(instruction)}'" if instruction else ""
+        number = next((f"instruction {n} of " for n, i in enumerate(function.instructions) if i is instruction), "")
+        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{function.name}', {self.locate(row, lane)})", self.bound.image.span(function, line)))
 
-    def body_running(self) -> Body:
-        return self.context.code.body if self.context is not None else self.body
+    def body_running(self) -> Function:
+        return self.context.code.function if self.context is not None else self.function
 
     def load(self, space: Any, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
         return self.load_elements(space, address, data_type, 1, mask, instruction)[0]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from visa.operands import Execution, General, PredicateControl, Raw, VectorOperand
-from visa.program import Body, Instruction
+from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.images import ImageKind
 from vsim.memory import SamplerState
@@ -105,13 +105,13 @@ class ImageView:
 
 
 class Machine(Protocol):
-    """What an engine offers beside the algebra while it prepares one body: operands, masks, memory and control flow.
+    """What an engine offers beside the algebra while it prepares one function: operands, masks, memory and control flow.
 
     The ``*er`` methods are called once for each instruction and give functions that are called each time it executes (an engine that
     translates calls them once, too).
     """
 
-    body: Body
+    function: Function
     grf_size: int
 
     @property
@@ -159,7 +159,7 @@ class Machine(Protocol):
         """Address of the function or data symbol that faddr names; None if it is not defined."""
 
     def rounding(self) -> Lanes | None:
-        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the body never changes it."""
+        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the function never changes it."""
 
     def denormals(self, data_type: DataType) -> Mask | None:
         """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
@@ -243,7 +243,7 @@ class Machine(Protocol):
         """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
 
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
-        """These lanes run a subroutine of the same body and come back."""
+        """These lanes run a subroutine of the same function and come back."""
 
     def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""

@@ -33,7 +33,7 @@ from vsim.semantics.core import (
 def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
     """Arithmetic on floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
     args, a = instruction.args, m.algebra
-    name = instruction.form.mnemonic
+    name = instruction.desc.mnemonic
     names = sources_of(instruction)
     t = m.type_of(args["dst"])
     if m.rounding() is None or t not in (HF, F, DF) or not all(m.type_of(args[s]) is t for s in names) or args["dst"].modifier == SAT:
@@ -267,7 +267,7 @@ def line(m: Machine, instruction: Instruction) -> Step:
     first = [m.reader(General(op.var, op.row, op.col + k, (0, 1, 0)), count) for k in range(4)]
     u = operand(m, args["src1"], count, F)
     write, mask = destination(m, args["dst"], count, F), mask_of(m, instruction)
-    if instruction.form.mnemonic == "line":
+    if instruction.desc.mnemonic == "line":
         return lambda: write(first[0]() * u() + first[3](), mask())
     y = args["src1"]
     if not isinstance(y, General):
@@ -444,7 +444,7 @@ def _wide_clamp(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
 
 def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     """add, add3, mul and mad of 64-bit integers with saturation; None for others, of which 64 bits hold the whole result."""
-    args, a, name = instruction.args, m.algebra, instruction.form.mnemonic
+    args, a, name = instruction.args, m.algebra, instruction.desc.mnemonic
     found = [m.type_of(args[s]) for s in sources_of(instruction)]
     target = m.type_of(args["dst"])
     if args["dst"].modifier != SAT or not target.is_integer or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:

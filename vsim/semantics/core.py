@@ -263,7 +263,7 @@ def destination(m: Machine, op: VectorOperand, count: int, produced: DataType, r
 
 def sources_of(instruction: Instruction) -> list[str]:
     """Names of the vector source fields."""
-    return [f.name for f in instruction.form.fields if f.kind == "s" and f.name]
+    return [f.name for f in instruction.desc.fields if f.kind == "s" and f.name]
 
 
 def mask_of(m: Machine, instruction: Instruction) -> Callable[[], Mask]:

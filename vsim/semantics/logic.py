@@ -47,7 +47,7 @@ def not_(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 
 def _on_predicates(m: Machine, instruction: Instruction) -> Step | None:
     """The same between predicates; None for registers."""
-    args, name = instruction.args, instruction.form.mnemonic
+    args, name = instruction.args, instruction.desc.mnemonic
     dst, execution = args["dst"], args["exec"]
     if not isinstance(dst, Predicate):
         return None

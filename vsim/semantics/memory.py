@@ -140,7 +140,7 @@ def gather(m: Machine, instruction: Instruction) -> Step:
 
     args, a = instruction.args, m.algebra
     execution = Execution({0: 8, 1: 16, 2: 1}[args["num_elts"]], args["mask"])
-    plain = Instruction(instruction.form, args | {"exec": execution}, instruction.line)
+    plain = Instruction(instruction.desc, args | {"exec": execution}, instruction.line)
     memory = _UNSIGNED[1 << args["elt_size"]]
     scale = a.const(memory.size, types.UD)
     base = source(m, args["global_offset"], 1, types.UD)
@@ -341,12 +341,12 @@ def lsc_address(m: Machine, instruction: Instruction, count: int | None = None) 
 @semantics("lsc_load", "lsc_store", "lsc_load_quad", "lsc_store_quad", "lsc_store_uncompressed")
 def lsc_load(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    store = "store" in instruction.form.mnemonic
+    store = "store" in instruction.desc.mnemonic
     memory, register = lsc_types(args["data_size"])
     raw = args["src1"] if store else args["dst"]
-    transposed = args["order"] == 2 and "quad" not in instruction.form.mnemonic
+    transposed = args["order"] == 2 and "quad" not in instruction.desc.mnemonic
     space, address = lsc_space(m, instruction), lsc_address(m, instruction, 1 if transposed else None)
-    if "quad" in instruction.form.mnemonic:
+    if "quad" in instruction.desc.mnemonic:
         offsets = [memory.size * c for c in channels(args["elems"])]
     elif transposed:
         return _lsc_block(m, instruction, space, address, raw, memory, store)
@@ -387,7 +387,7 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
     """Lane i accesses base + i * pitch."""
     args, a = instruction.args, m.algebra
     count = args["exec"].size
-    store = "store" in instruction.form.mnemonic
+    store = "store" in instruction.desc.mnemonic
     memory, register = lsc_types(args["data_size"])
     base, pitch = lsc_address(m, instruction, 1), source(m, args["pitch"], 1, types.UD)
     lanes = a.iota(count, UQ)
@@ -416,7 +416,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     ``transposed`` swaps rows and columns of the registers, ``vnni`` packs pairs (or fours) of rows into dwords.
     """
     args, a = instruction.args, m.algebra
-    store = "store" in instruction.form.mnemonic
+    store = "store" in instruction.desc.mnemonic
     memory = lsc_types(args["data_size"])[0]
     raw = args["src1"] if store else args["dst"]
     width, height = args["width"], args["height"]

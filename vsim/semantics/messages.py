@@ -181,15 +181,15 @@ def twin(instruction: Instruction, grf_size: int) -> Instruction | None:
         found = _data_port_1(m)
     elif m.unit in LSC_UNITS:
         found = _load_store_unit(m)
-    elif m.unit == THREAD_SPAWNER and instruction.form.fixed.get("eot"):
+    elif m.unit == THREAD_SPAWNER and instruction.desc.fixed.get("eot"):
         found = None
     else:
         raise NoTwin(f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are")
     if found is None:
         return None
     name, args = found
-    (form,) = instruction_set().by_mnemonic[name][:1]
-    return Instruction(form, args | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
+    (desc,) = instruction_set().by_mnemonic[name][:1]
+    return Instruction(desc, args | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
 
 
 @semantics(*RAW_MESSAGES)
@@ -199,8 +199,8 @@ def raw_send(m: Machine, instruction: Instruction) -> Step:
         found = twin(instruction, m.grf_size)
     except NoTwin:
         return nothing(m, instruction)  # A kernel that could reach it was refused.
-    send = nothing(m, instruction) if found is None else SEMANTICS[found.form.semantics](m, found)
-    if not instruction.form.fixed.get("eot"):
+    send = nothing(m, instruction) if found is None else SEMANTICS[found.desc.semantics](m, found)
+    if not instruction.desc.fixed.get("eot"):
         return send
     leave = m.leave(m.mask(Execution(32, 0), None))
 

@@ -178,7 +178,7 @@ def movs(m: Machine, instruction: Instruction) -> Step:
 def faddr(m: Machine, instruction: Instruction) -> Step:
     address = m.symbol_address(instruction)
     if address is None:
-        raise m.cannot(f"'{m.body.strings[instruction.args['name']]}' is not defined")
+        raise m.cannot(f"'{m.function.strings[instruction.args['name']]}' is not defined")
     value = m.algebra.const(address, UQ)
     write = destination(m, instruction.args["dst"], 1, UQ)
     return lambda: write(value, m.thread_mask())

@@ -180,7 +180,7 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
     params = list(instruction.args["params"])
     if len(params) > 1 and params[0].var == 0:
         params = params[1:]
-    return dict(zip(PARAMETERS[instruction.form.mnemonic].split(), params, strict=False))
+    return dict(zip(PARAMETERS[instruction.desc.mnemonic].split(), params, strict=False))
 
 
 def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | None]]:
@@ -380,8 +380,8 @@ def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], ImageRefere
 @semantics("typed_lsc_load_quad", "typed_lsc_store_quad", "typed_lsc_store_uncompressed")
 def lsc_quad(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    store = "store" in instruction.form.mnemonic
-    chosen = args["elems"] if "quad" in instruction.form.mnemonic else (1 << ELEMENTS_OF[args["elems"]]) - 1
+    store = "store" in instruction.desc.mnemonic
+    chosen = args["elems"] if "quad" in instruction.desc.mnemonic else (1 << ELEMENTS_OF[args["elems"]]) - 1
     return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], chosen, store=store)
 
 
@@ -506,14 +506,14 @@ def media_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     width, height = args["block_width"], args["block_height"]
     x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
-    store = instruction.form.mnemonic == "media_st"
+    store = instruction.desc.mnemonic == "media_st"
     return _image_block(m, instruction, _image(m, instruction), x, y, width, height, args["data"], store=store)
 
 
 @semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
 def lsc_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    store = "store" in instruction.form.mnemonic
+    store = "store" in instruction.desc.mnemonic
     x, y = (m.raw_reader(args[n], 0, 1, D) for n in "uv")
     data = args["src1"] if store else args["dst"]
     return _image_block(m, instruction, _lsc_image(m, instruction), x, y, args["width"], args["height"], data, store=store)

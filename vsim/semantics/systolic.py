@@ -55,7 +55,7 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     first = [_word_reader(m, src1, d * lanes * word_bits // 8, lanes, word_bits) for d in range(depth)]
     row_step = -(-lanes * acc_type.size // m.grf_size) * m.grf_size if acc_type.size == 4 else lanes * acc_type.size
     out_step = -(-lanes * dst_type.size // m.grf_size) * m.grf_size if dst_type.size == 4 else lanes * dst_type.size
-    base = m.body.variable_type(src2.var).size * src2.col + m.grf_size * src2.row if isinstance(src2, General) else 0
+    base = m.function.variable_type(src2.var).size * src2.col + m.grf_size * src2.row if isinstance(src2, General) else 0
     activation_bits = per_word * bits_of(activations)
     second = [[_word_reader(m, Raw(src2.var, 0), base + (r * depth + d) * activation_bits // 8, 1, activation_bits) for d in range(depth)] for r in range(rows)]
     accumulators = [m.raw_reader(src0, r * row_step, lanes, acc_type if acc_type is not BF else types.UW) for r in range(rows)] if src0.var else []
@@ -81,7 +81,7 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
 
 
 def _accumulator(m: Machine, raw: Raw, real: bool) -> DataType:
-    found = m.body.variable_type(raw.var) if raw.var else (F if real else types.D)
+    found = m.function.variable_type(raw.var) if raw.var else (F if real else types.D)
     return found if found in (F, types.HF, BF, types.D, types.UD) else (F if real else types.D)
 
 
