@@ -15,7 +15,7 @@ from kernels import KERNELS, source
 
 
 def main() -> None:
-    name, scale, repeats, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    name, scale, last_launches, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     platform = next(p for p in cl.get_platforms() if "Oclgrind" in p.name or "Portable" in p.name)
     context = cl.Context(devices=platform.get_devices()[:1])
     queue = cl.CommandQueue(context)
@@ -36,7 +36,7 @@ def main() -> None:
     result = np.empty_like(work.args[work.result])
     cl.enqueue_copy(queue, result, buffers[work.result])
     np.save(path, result)
-    print(json.dumps({"first": first, "times": [once() for _ in range(repeats)], "version": f"{platform.name} {platform.version}"}))
+    print(json.dumps({"first": first, "times": [once() for _ in range(last_launches)], "version": f"{platform.name} {platform.version}"}))
 
 
 if __name__ == "__main__":

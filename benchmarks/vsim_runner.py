@@ -23,9 +23,9 @@ from vsim.program import Program
 
 def compile_milliseconds(program: Program, launch: Launch) -> tuple[float, float]:
     """From the syntax tree to object code; and what the functions of support take that the first such kernel on a machine needs."""
-    bound = bind(program.interface(launch.kernel), launch, program.memory)
+    dispatch = bind(program.signature(launch.kernel), launch, program.memory)
     start = time.perf_counter()
-    translation = compiler.translate(bound, True, engine.row_of(bound))
+    translation = compiler.translate(dispatch, True, engine.row_of(dispatch))
     native.compile_object(translation.text)
     between = time.perf_counter()
     for text in translation.support:
@@ -41,7 +41,7 @@ def load(name: str, device: str) -> Program:
 
 
 def main() -> None:
-    name, device, scale, repeats, counts, which, path = sys.argv[1:8]
+    name, device, scale, last_launches, counts, which, path = sys.argv[1:8]
     program = load(name, device)
     work = KERNELS[name](int(scale))
     kernel = program.kernels[0]
@@ -64,7 +64,7 @@ def main() -> None:
     np.save(path, work.args[work.result])
     for threads in others:
         once(threads)
-    for _ in range(int(repeats)):
+    for _ in range(int(last_launches)):
         for threads, found in times.items():
             found.append(once(threads))
     report = {"times": times, "instructions": len(program.image.module.kernels[0].instructions)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from visa.isa import FORMS
 from vsim.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
 from vsim.refused import RAW_MESSAGES, REFUSED
-from vsim.semantics import FREEDOM
+from vsim.semantics import ALLOWED_DEVIATION
 
 PATH = Path(__file__).resolve().parent / "fidelity.md"
 HEAD = """# What the simulator executes, and how exactly
@@ -47,7 +47,7 @@ def text() -> str:
         if desc.mnemonic.startswith("."):
             continue
         name = desc.mnemonic if desc.semantics == desc.mnemonic or desc.semantics in RAW_MESSAGES else f"{desc.mnemonic} ({desc.semantics.split('_')[0]})"
-        by_class[class_of(desc)][name] = REFUSED.get(desc.semantics) or FREEDOM.get(desc.semantics, "")
+        by_class[class_of(desc)][name] = REFUSED.get(desc.semantics) or ALLOWED_DEVIATION.get(desc.semantics, "")
     out = [HEAD, f"## Exact: {len(by_class[EXACT])}", "", ", ".join(f"`{name}`" for name in sorted(by_class[EXACT])), ""]
     for title, rows in (("Within freedom", by_class[WITHIN]), ("Refused", by_class[REFUSED_CLASS])):
         by_reason: dict[str, list[str]] = {}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from vasm.assembler import assemble_text
-from visa.image import Image, read_image
+from visa.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import BufferArg, ImageArg, compare, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, compare, parse_launch
 from vsim.program import Program
 
 DATA = Path(__file__).parent / "data"
@@ -33,7 +33,7 @@ HEAD = """.version 4.1
 needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
 
 
-def build(folder: Path, platform: str) -> Image:
+def build(folder: Path, platform: str) -> LinkedImage:
     """Assemble all texts of a folder and link them, through bytes as the commands do."""
     linker = Linker(LinkOptions(platform=platform))
     for text in sorted(folder.glob("*.visaasm")):
@@ -46,7 +46,7 @@ def build(folder: Path, platform: str) -> Image:
     return read_image(linker.run().image.to_bytes(), folder.name)
 
 
-def build_text(text: str, platform: str = "tgllp") -> Image:
+def build_text(text: str, platform: str = "tgllp") -> LinkedImage:
     """An image of one text."""
     linker = Linker(LinkOptions(platform=platform))
     linker.add_bytes(assemble_text(text, "test.visaasm", platform).object_bytes(debug=True), "test.o")
@@ -62,7 +62,7 @@ def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[li
         one = file.launch(index)
         program.run(one, engine)
         for argument in one.args:
-            if isinstance(argument, (BufferArg, ImageArg)):
+            if isinstance(argument, (BufferArgument, ImageArgument)):
                 arrays.append(argument.array.copy())
                 if argument.expect is not None and (difference := compare(argument.array, argument.expect, argument.rtol, argument.atol)):
                     wrong.append(f"launch {index}: {difference}")

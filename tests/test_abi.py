@@ -9,7 +9,7 @@ from conftest import SHARED, needs_corpus
 from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import LocalArg
+from vsim.launch import LocalArgument
 from vsim.printf import printf_output
 from vsim.program import Program
 
@@ -115,7 +115,7 @@ def test_stack_calls(device, engine):
 @on_engines
 def test_two_local_arrays(device, engine):
     out = np.zeros(64, "i4")
-    program(device, "twolocal").launch("twolocal", 64, 16, [out, LocalArg(64), LocalArg(256), np.zeros(4, "i4"), 9, LocalArg(16)], engine=engine)
+    program(device, "twolocal").launch("twolocal", 64, 16, [out, LocalArgument(64), LocalArgument(256), np.zeros(4, "i4"), 9, LocalArgument(16)], engine=engine)
     lane = IDS % 16
     assert (out == (lane ^ 1) + 9 + (lane ^ 3) + 9).all()
 
@@ -126,8 +126,8 @@ def test_printf(device, engine):
     x = data()
     out = x.copy()
     p = program(device, "prf")
-    bound = p.launch("prf", 32, 16, [out[:32]], engine=engine)
-    lines = sorted(printf_output(bound.printf, p.memory).splitlines(), key=lambda line: int(line.split()[1]))
+    dispatch = p.launch("prf", 32, 16, [out[:32]], engine=engine)
+    lines = sorted(printf_output(dispatch.printf, p.memory).splitlines(), key=lambda line: int(line.split()[1]))
     assert lines == [f"id {i} val {x[i]} str" for i in range(32)]
     assert (out[:32] == x[:32] + 1).all()
 
@@ -138,7 +138,7 @@ def test_local_memory_and_printf_in_functions(device, engine):
     x = data()
     out = x.copy()
     p = program(device, "stackids")
-    p.launch("stackids", 64, 16, [out, LocalArg(64)], engine=engine)
+    p.launch("stackids", 64, 16, [out, LocalArgument(64)], engine=engine)
     r = x + IDS * 3 + IDS // 16 + 16 + 1 + 4 + 1
     neighbour = IDS // 16 * 16 + (IDS + 1) % 16
     assert (out == r + r[neighbour]).all()

@@ -10,7 +10,7 @@ from conftest import DATA, build, build_text
 from test_schedule import TICKET
 
 from visa import LaunchError, SimulationError
-from vsim.launch import BufferArg, Launch, ScalarArg
+from vsim.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 
 distributed = pytest.importorskip("distributed", reason="the extra visakit[cluster] is not installed")
@@ -34,7 +34,7 @@ def cluster_of(image, address):
 def test_groups_are_spread_and_merged(address):
     cluster = cluster_of(build(SAXPY, "tgllp"), address)
     y, x = np.ones(5000, "f4"), np.arange(5000, dtype="f4")
-    launch = Launch("saxpy", (5000,), (64,), args=[BufferArg(y), BufferArg(x), ScalarArg(np.float32(2).tobytes()), *cluster_rest()])
+    launch = Launch("saxpy", (5000,), (64,), args=[BufferArgument(y), BufferArgument(x), ScalarArgument(np.float32(2).tobytes()), *cluster_rest()])
     outcome = cluster.run(launch)
     assert outcome.kernel == "saxpy" and (y == 1 + 2 * x).all()
     cluster.close()
@@ -42,8 +42,8 @@ def test_groups_are_spread_and_merged(address):
 
 def cluster_rest():
     """What saxpy of the samples takes behind y, x and a."""
-    info = Program(build(SAXPY, "tgllp")).interface("saxpy")
-    return [ScalarArg(np.int32(5000).tobytes())] * (info.argument_count - 3)
+    info = Program(build(SAXPY, "tgllp")).signature("saxpy")
+    return [ScalarArgument(np.int32(5000).tobytes())] * (info.argument_count - 3)
 
 
 COPY = TICKET.replace("svm_atomic.add (M1, 8) AT.0 DST.0 ONE.0 %null.0", "mov (M1, 8) OLD(0,0)<1> X(0,0)<1;1,0>")
@@ -57,7 +57,7 @@ def copies(shift):
 
 
 def ticket_launch(out):
-    return Launch("ticket", (256,), (32,), args=[BufferArg(np.zeros(16, "u4")), BufferArg(out)])
+    return Launch("ticket", (256,), (32,), args=[BufferArgument(np.zeros(16, "u4")), BufferArgument(out)])
 
 
 def test_groups_that_write_one_byte_are_refused(address):

@@ -189,7 +189,7 @@ def test_the_generator_reaches_most_of_the_table():
     assert instruction_set().by_mnemonic["add"][0] in ALU
 
 
-@pytest.mark.parametrize("form", ALU, ids=lambda f: f.mnemonic)
+@pytest.mark.parametrize("desc", ALU, ids=lambda f: f.mnemonic)
 def test_each_instruction_on_both_engines(desc):
     """Every instruction alone, on special values of each of its types."""
     suffix = ".x6a" if desc.mnemonic == "bfn" else ""

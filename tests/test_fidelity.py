@@ -6,7 +6,7 @@ from conftest import build_text
 
 from visa import LaunchError
 from vsim.fidelity import report
-from vsim.launch import BufferArg, Launch, ScalarArg
+from vsim.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 from vsim.registers import float_modes
 
@@ -39,7 +39,7 @@ def run(middle, engine, x=0.0, store=STORE):
     out = np.zeros(64, np.float32)
     program = Program(build_text(HEAD + middle + "\n" + store))
     x = np.full(8, x, np.float32) if np.isscalar(x) else np.asarray(x, np.float32)
-    launch = Launch("k", (8,), (8,), args=[BufferArg(out), ScalarArg(x.tobytes())])
+    launch = Launch("k", (8,), (8,), args=[BufferArgument(out), ScalarArgument(x.tobytes())])
     return out[:8], program.run(launch, engine, profile=True)
 
 
@@ -68,16 +68,16 @@ def test_one_that_cannot_be_reached_is_not(engine):
 
 @ENGINES
 def test_the_report_names_what_executed(engine):
-    _, bound = run("mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine)
-    found = report(bound.executed, 32)
+    _, dispatch = run("mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine)
+    found = report(dispatch.executed, 32)
     assert "mov" in found.exact and "svm_scatter" in found.exact and not found.within
     assert not found.address and not found.branch
 
 
 @ENGINES
 def test_inexact_results_are_followed(engine):
-    _, bound = run("sin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>", engine)
-    found = report(bound.executed, 32)
+    _, dispatch = run("sin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>", engine)
+    found = report(dispatch.executed, 32)
     assert found.within == ["sin"] and not found.address and not found.branch
     branch = "exp (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ncmp.gt (M1, 8) P1 Y(0,0)<1;1,0> 0x0:f\n(P1) goto (M1, 8) over\nmov (M1, 8) Y(0,0)<1> 0x0:f\nover:"
     found = report(run(branch, engine)[1].executed, 32)

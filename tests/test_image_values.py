@@ -15,7 +15,7 @@ from test_values import CHECKED, ENGINES, RUNNING
 
 from visa.diagnostics import LaunchError, SimulationError
 from vsim.images import ImageFormat
-from vsim.launch import ImageArg, SamplerArg
+from vsim.launch import ImageArgument, SamplerArgument
 
 LANES = 8
 MODES = ["none", "clamp_edge", "clamp_border", "clamp", "repeat", "mirror"]
@@ -86,7 +86,7 @@ def image_of(random, dims):
 
 def probe_with(image, sampler=None, running=None, format="rgba_f32", lanes=LANES, platform="tgllp", layered=False):
     probe = Probe(platform, lanes, running)
-    probe.image(ImageArg(image, format, layered))
+    probe.image(ImageArgument(image, format, layered))
     if sampler is not None:
         probe.arguments.append(sampler)
         probe.declarations.append(".decl S0 v_type=S num_elts=1")
@@ -126,7 +126,7 @@ def test_samples(name, data):
     dims = data.draw(st.sampled_from([2, 2, 3])) if not name.endswith("_c") else 2
     normalized = data.draw(st.booleans())
     mode = data.draw(st.sampled_from(MODES if normalized else [m for m in MODES if m not in ("repeat", "mirror")]))
-    sampler = SamplerArg(normalized, mode, data.draw(st.sampled_from(["nearest", "linear"])), data.draw(st.sampled_from(sorted(RELATIONS))))
+    sampler = SamplerArgument(normalized, mode, data.draw(st.sampled_from(["nearest", "linear"])), data.draw(st.sampled_from(sorted(RELATIONS))))
     image, running = image_of(random, dims), data.draw(RUNNING) & 255 | 1
     coordinates = coordinates_of(random, image, sampler)
     offset = [data.draw(st.integers(-8, 7)) if data.draw(st.booleans()) else 0 for _ in range(dims)] + [0] * (3 - dims)
@@ -154,7 +154,7 @@ GATHERS = {"sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", 
 def test_gathers_of_four(name, data):
     """One channel of the four texels around a place, counter-clockwise from the lower left."""
     random = Random(data.draw(st.integers(0, 1 << 32)))
-    sampler = SamplerArg(True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS))))
+    sampler = SamplerArgument(True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS))))
     image, channel = image_of(random, 2), data.draw(st.integers(0, 3)) if name != "sample4_c" else 0
     (u, v), ref = coordinates_of(random, image, sampler), [f32(random.uniform(-4, 4)) for _ in range(LANES)]
     ou, ov = ([random.randrange(-8, 8) for _ in range(LANES)] if "po" in name else [0] * LANES for _ in range(2))
@@ -210,7 +210,7 @@ def test_loads(name, data):
 def test_media_forms(data, pixels):
     """``sample`` and ``load`` of 8 or 16 pixels, whatever the mask."""
     random = Random(data.draw(st.integers(0, 1 << 32)))
-    sampler = SamplerArg(True, "clamp_edge", data.draw(st.sampled_from(["nearest", "linear"])))
+    sampler = SamplerArgument(True, "clamp_edge", data.draw(st.sampled_from(["nearest", "linear"])))
     image = image_of(random, 2)
     u, v = ([f32(random.uniform(-0.5, 1.5)) for _ in range(pixels)] for _ in range(2))
     x, y = [random.randrange(-1, 8) for _ in range(pixels)], [random.randrange(-1, 6) for _ in range(pixels)]
@@ -353,7 +353,7 @@ def test_layers(normalized):
     """The layer of an array is the one nearest to the coordinate, which is never normalised, held in the array; layers do not mix."""
     image = image_of(Random(3), 3)
     layers = [-1.0, 0.4, 0.6, 1.0, 1.4, 1.6, 2.4, 7.0]
-    sampler = SamplerArg(normalized, "clamp_edge", "linear")
+    sampler = SamplerArgument(normalized, "clamp_edge", "linear")
     u, v = ([f32(0.3 * (i + 1) / (1 if not normalized else size)) for i in range(LANES)] for size in (6, 5))
     probe = probe_with(image, sampler, layered=True)
     probe.fill(U=("f", u), V=("f", v), R=("f", layers), FOUND=("f", [-7.0] * LANES * 4))
@@ -408,7 +408,7 @@ def test_an_atomic_is_not_larger_than_a_texel(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_more_images_than_a_table_of_surfaces(engine):
     """The last of many images, which is beyond what compiled code has a table for."""
-    first, *others = [ImageArg(np.full((1, 1, 1), n, "f4"), "r_f32") for n in range(260)]
+    first, *others = [ImageArgument(np.full((1, 1, 1), n, "f4"), "r_f32") for n in range(260)]
     probe = Probe("tgllp", LANES)
     probe.image(first)
     probe.arguments += others
@@ -537,7 +537,7 @@ def test_urb_writes():
     """Output k of a lane goes to dword k behind its handle, if its channel mask has it."""
     from conftest import build_text
 
-    from vsim.launch import BufferArg, Launch
+    from vsim.launch import BufferArgument, Launch
     from vsim.program import Program
 
     text = """.version 4.1
@@ -558,7 +558,7 @@ urb_write_3d (M1, 8) 4 2 MASK.0 HANDLE.0 SLOT.0 DATA.0
 ret (M1, 1)
 """
     urb = np.zeros(64, "u4")
-    argument = BufferArg(urb)
+    argument = BufferArgument(urb)
     Program(build_text(text)).run(Launch("k", (8,), (8,), args=[argument], names={"%urb": argument}))
     wanted = np.zeros(64, "u4")
     for i, k in itertools.product(range(8), (0, 1, 3)):
@@ -588,11 +588,11 @@ RAW = [
 @CHECKED
 @given(st.integers(0, 65535), st.permutations(range(16)), st.integers(0, 1 << 32))
 def test_raw_messages_do_what_their_twins_do(case, running, places, seed):
-    platform, raw, twin = case
+    platform, raw, equivalent = case
     results = []
     random = Random(seed)
     memory, payload = random.randbytes(512), random.randbytes(64)
-    for line in (raw, twin):
+    for line in (raw, equivalent):
         for engine in ENGINES:
             probe = Probe(platform, 16, running | 1)
             probe.buffer("MEM", memory)

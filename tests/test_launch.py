@@ -8,7 +8,7 @@ from conftest import DATA
 from visa import LaunchError
 from visa.files import UsageError
 from vsim.cli import _value
-from vsim.launch import LocalArg, ScalarArg, parse_launch
+from vsim.launch import LocalArgument, ScalarArgument, parse_launch
 
 LAUNCH = {"kernel": "k", "global_size": [8], "local_size": [8], "args": [{"scalar": 1, "type": "i32"}]}
 
@@ -44,11 +44,11 @@ def test_bad_launch_file(text):
 )  # fmt: skip
 def test_argument(text, data):
     found = _value(text)
-    assert isinstance(found, ScalarArg) and found.data == data
+    assert isinstance(found, ScalarArgument) and found.data == data
 
 
 def test_local_argument():
-    assert _value("local:64") == LocalArg(64)
+    assert _value("local:64") == LocalArgument(64)
 
 
 @pytest.mark.parametrize("text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"])

@@ -6,7 +6,7 @@ from conftest import DATA, build, build_text, same
 
 from visa import LaunchError
 from vsim.atomics import depends_on_order
-from vsim.launch import BufferArg, parse_launch
+from vsim.launch import BufferArgument, parse_launch
 from vsim.program import Program
 from vsim.schedule import parse_schedule
 
@@ -76,7 +76,7 @@ def test_cases_do_not_depend_on_the_order(folder, schedule, engine):
         one = launches.launch(index)
         program.run(one, engine, schedule=parse_schedule(schedule))
         for a in one.args:
-            if isinstance(a, BufferArg) and a.expect is not None and not a.rtol and not a.atol:
+            if isinstance(a, BufferArgument) and a.expect is not None and not a.rtol and not a.atol:
                 assert same(a.array.view(a.expect.dtype).reshape(a.expect.shape), a.expect)
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from visa.calls import write_calls
 from visa.cisa import write_module
+from visa.collector import paused_collection
 from visa.container import CALLS, LINES, VISA, Container
 from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
-from visa.memory import paused_collection
 from visa.platforms import find
 from visa.program import Function, Module
 from visa.text.parser import parse_module

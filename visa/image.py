@@ -31,7 +31,7 @@ class DataSection:
 
 
 @dataclass
-class Image:
+class LinkedImage:
     """A module whose calls are resolved, with addresses, data and what the launcher must know."""
 
     module: Module
@@ -133,7 +133,7 @@ def _yaml(text: str, name: str) -> Any:
         raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {error}", Span(name, 0))) from None
 
 
-def read_image(data: bytes, name: str = "<image>") -> Image:
+def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
     """Parse an image.
 
     Raises:
@@ -144,7 +144,7 @@ def read_image(data: bytes, name: str = "<image>") -> Image:
     container = read_container(data, name)
     if not container.executable:
         raise FormatError(Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
-    image = Image(read_module(container.sections[VISA], name), container.symbols, platform=container.platform, grf_size=container.grf_size or 32, file=name)
+    image = LinkedImage(read_module(container.sections[VISA], name), container.symbols, platform=container.platform, grf_size=container.grf_size or 32, file=name)
     try:
         image.lines = read_lines(container.sections.get(LINES, b""), name)
         image.ze_info = container.sections.get(ZE_INFO, b"").decode()
@@ -163,4 +163,4 @@ def read_image(data: bytes, name: str = "<image>") -> Image:
     return image
 
 
-__all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "Image", "parse_ze_info", "read_image"]
+__all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "LinkedImage", "parse_ze_info", "read_image"]

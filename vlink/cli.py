@@ -8,11 +8,11 @@ import os
 import shlex
 import sys
 
+from visa.collector import paused_collection
 from visa.command import parser, platform_name, run
 from visa.diagnostics import Diagnostic, LinkError, Span
 from visa.elf import is_ctm
 from visa.files import UsageError, read_bytes, read_text, write_bytes
-from visa.memory import paused_collection
 
 
 def options() -> argparse.ArgumentParser:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from visa.calls import Call
+from visa.collector import paused_collection
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
 from visa.files import read_bytes
-from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, Image
-from visa.memory import paused_collection
+from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection, LinkedImage
 from visa.platforms import PLATFORMS, find
 from visa.program import Function, Module
 from vlink.inputs import VOID_PROGRAM, ObjectFile, archive_members, is_archive, read_object
@@ -68,7 +68,7 @@ class Reference:
 class Linked:
     """The result of a link with what the map file shows."""
 
-    image: Image
+    image: LinkedImage
     definitions: list[Definition]
     references: dict[Definition, list[Reference]]
     discarded: list[tuple[Definition, str]]
@@ -274,7 +274,7 @@ class Linker:
         wanted = {r.symbol for info in self.infos for r in info.relocations}
         self.taken = [d for d in self.definitions if not d.function.is_kernel and d.function.name in wanted] if hasattr(self, "definitions") else []
 
-    def patch_data(self, image: Image) -> None:
+    def patch_data(self, image: LinkedImage) -> None:
         for index, info in enumerate(self.infos):
             suffix = f".{index}" if index else ""
             for r in info.relocations:
@@ -319,7 +319,7 @@ class Linker:
         kept.sort(key=lambda d: not d.function.is_kernel)
         module = Module(self.objects[0].module.version, [d.function for d in kept if d.function.is_kernel], [d.function for d in kept if not d.function.is_kernel])
         self.make_names_unique(kept)
-        image = Image(module, platform=platform, grf_size=grf_size, launch=self.options.launch)
+        image = LinkedImage(module, platform=platform, grf_size=grf_size, launch=self.options.launch)
         self.merge_info(image)
         self.assign(image, kept)
         self.patch_data(image)
@@ -346,7 +346,7 @@ class Linker:
                     d.function.strings[reference.call.string] = reference.target.function.name
                     d.function.encoded = None
 
-    def assign(self, image: Image, kept: list[Definition]) -> None:
+    def assign(self, image: LinkedImage, kept: list[Definition]) -> None:
         """Addresses of functions and data, and the relocation pairs that say what each name became."""
         numbers = {d: i for i, d in enumerate(kept)}
         kernels = len(image.module.kernels)
@@ -377,7 +377,7 @@ class Linker:
             if d.function.name in d.object.lines:
                 image.lines[d.function.name] = d.object.lines[d.function.name]
 
-    def merge_info(self, image: Image) -> None:
+    def merge_info(self, image: LinkedImage) -> None:
         """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""
         if self.infos:
             tree = dict(self.infos[0].tree)
@@ -394,7 +394,7 @@ class Linker:
                 self.error("L021", f"ze_info describes none of the kernels {', '.join(sorted(names))}", Span(info.name, 0), hint)
 
 
-def link(objects: Sequence[str | os.PathLike[str] | bytes], ze_info: str | os.PathLike[str] | bytes | None = None, options: LinkOptions | None = None) -> Image:
+def link(objects: Sequence[str | os.PathLike[str] | bytes], ze_info: str | os.PathLike[str] | bytes | None = None, options: LinkOptions | None = None) -> LinkedImage:
     """Link objects, bare modules and archives, given as paths or bytes.
 
     Raises:

@@ -6,11 +6,11 @@ from visa.calls import write_calls
 from visa.cisa import write_module
 from visa.container import CALLS, LINES, VISA, Container
 from visa.elf import Symbol
-from visa.image import Image
+from visa.image import LinkedImage
 from visa.lines import write_lines
 
 
-def object_bytes(image: Image) -> bytes:
+def object_bytes(image: LinkedImage) -> bytes:
     """The module of a partial link as an object; its names are resolved anew when it is linked again."""
     for function in image.module.all_functions:
         function.function_relocations, function.variable_relocations = [], []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vsim.launch import ImageArg as Image
-    from vsim.launch import SamplerArg as Sampler
+    from vsim.launch import ImageArgument as Image
+    from vsim.launch import SamplerArgument as Sampler
     from vsim.launch import expect
     from vsim.program import Program
 
 __all__ = ["Image", "Program", "Sampler", "expect", "load"]
-_PLACES = {"Image": ("vsim.launch", "ImageArg"), "Sampler": ("vsim.launch", "SamplerArg"), "Program": ("vsim.program", "Program"),
+_PLACES = {"Image": ("vsim.launch", "ImageArgument"), "Sampler": ("vsim.launch", "SamplerArgument"), "Program": ("vsim.program", "Program"),
            "expect": ("vsim.launch", "expect")}  # fmt: skip
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
-from visa.image import Image
+from visa.image import LinkedImage
 from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import depends_on_order
 from vsim.images import ImageFormat, SurfaceImage, surface_image
-from vsim.launch import Argument, BufferArg, ImageArg, Launch, LocalArg, SamplerArg, ScalarArg, dimensions
+from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument, dimensions
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
@@ -42,10 +42,10 @@ class Group:
 
 
 @dataclass
-class Bound:
+class Dispatch:
     """A launch with everything an engine needs to run it."""
 
-    image: Image
+    image: LinkedImage
     kernel: Function
     simd: int
     global_size: tuple[int, int, int]
@@ -148,14 +148,14 @@ class Bound:
         return bytes(data)
 
 
-_TRIPLES: dict[str, Callable[[Bound], tuple[int, int, int]]] = {
+_TRIPLES: dict[str, Callable[[Dispatch], tuple[int, int, int]]] = {
     "global_id_offset": lambda b: b.offset, "enqueued_local_size": lambda b: b.local_size,
     "global_size": lambda b: b.global_size, "group_count": lambda b: b.group_counts,
 }  # fmt: skip
 
 
 @dataclass
-class Entry:
+class PayloadField:
     """One value in the payload: what it is, its first byte and size, the argument it belongs to, and the compiler's words for it."""
 
     kind: str
@@ -165,14 +165,14 @@ class Entry:
     tree: dict[str, Any]
 
 
-class Interface:
+class KernelSignature:
     """What a kernel wants of every launch; made once for a kernel.
 
     Raises:
         LaunchError: the image has no such kernel, or the kernel can reach an instruction that is refused.
     """
 
-    def __init__(self, image: Image, tree: dict[str, Any], wanted: str) -> None:
+    def __init__(self, image: LinkedImage, tree: dict[str, Any], wanted: str) -> None:
         self.image = image
         self.kernel = kernel = _find_kernel(image, wanted)
         if any(may_be_refused(desc) for desc in {i.desc for function in image.functions_of(kernel) for i in function.instructions}):
@@ -200,7 +200,7 @@ class Interface:
             else:
                 self.scratch_size = max(self.scratch_size, size)
         self.local_id_rows = 0
-        self.entries: list[Entry] = []
+        self.entries: list[PayloadField] = []
         if self.info is not None:
             self._lay_out(info, int(env.get("inline_data_payload_size") or 0))
         else:
@@ -220,7 +220,7 @@ class Interface:
         for e in info.get("payload_arguments") or []:
             offset, size = int(e.get("offset", 0)), int(e.get("size", 0))
             at = base + offset if offset < inline else base + -(-inline // grf) * grf + offset - inline
-            self.entries.append(Entry(str(e.get("arg_type")), at, size, int(e.get("arg_index", -1)), e))
+            self.entries.append(PayloadField(str(e.get("arg_type")), at, size, int(e.get("arg_index", -1)), e))
             end = max(end, at + size)
         end = max([end] + [i.offset + i.size for i in self.kernel.inputs])
         self.payload_size = -(-end // 64) * 64 + 64
@@ -238,7 +238,7 @@ class Interface:
         return next((int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None)
 
 
-def _find_kernel(image: Image, wanted: str) -> Function:
+def _find_kernel(image: LinkedImage, wanted: str) -> Function:
     kernels = {k.name: k for k in image.module.kernels}
     if not wanted and len(kernels) == 1:
         return next(iter(kernels.values()))
@@ -248,31 +248,31 @@ def _find_kernel(image: Image, wanted: str) -> Function:
     raise LaunchError(Diagnostic("S011", f"there is no kernel '{wanted}' in the image", Span(image.file, 0), hint))
 
 
-def _sampler_state(argument: SamplerArg) -> SamplerState:
+def _sampler_state(argument: SamplerArgument) -> SamplerState:
     return SamplerState(argument.normalized, argument.addressing, argument.filter, argument.compare)
 
 
 class Binder:
     """Fills the payload of one launch."""
 
-    def __init__(self, interface: Interface, launch: Launch, memory: AddressSpace) -> None:
-        self.interface, self.launch, self.memory = interface, launch, memory
-        self.image, self.kernel = interface.image, interface.kernel
+    def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace) -> None:
+        self.signature, self.launch, self.memory = signature, launch, memory
+        self.image, self.kernel = signature.image, signature.kernel
         self.bound_buffers: dict[int, Buffer] = {}
 
     def fail(self, message: str, hint: str = "", code: str = "S010") -> LaunchError:
-        return LaunchError(Diagnostic(code, f"kernel '{self.interface.name}': {message}", Span(self.image.file, 0), hint))
+        return LaunchError(Diagnostic(code, f"kernel '{self.signature.name}': {message}", Span(self.image.file, 0), hint))
 
     # -- ND-range ------------------------------------------------------------------------------------------
 
-    def bind(self) -> Bound:
+    def bind(self) -> Dispatch:
         """Check the launch against the kernel and lay out its payload.
 
         Raises:
             LaunchError: sizes or arguments do not fit; the message names the argument.
         """
-        launch, interface = self.launch, self.interface
-        global_size, required, simd = dimensions(launch.global_size), interface.required, interface.simd
+        launch, signature = self.launch, self.signature
+        global_size, required, simd = dimensions(launch.global_size), signature.required, signature.simd
         if 0 in global_size:
             raise self.fail(f"the global size {launch.global_size} has a zero")
         local = launch.local_size or required or self._default_local(global_size, simd)
@@ -282,14 +282,14 @@ class Binder:
         items = local_size[0] * local_size[1] * local_size[2]
         if not 0 < items <= 1024:
             raise self.fail(f"a work-group of {tuple(local)} has {items} work-items, 1 to 1024 are possible")
-        bound = Bound(self.image, self.kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
-                      bytearray(interface.payload_size), [], interface.local_id_rows, slm_size=interface.slm_size, scratch_size=interface.scratch_size,
-                      private_size=interface.private_size, by_inputs=interface.info is None, pointers=interface.pointers)  # fmt: skip
-        if interface.info is not None:
-            self._from_ze_info(bound, interface.info)
+        dispatch = Dispatch(self.image, self.kernel, simd, global_size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size), self.memory,
+                      bytearray(signature.payload_size), [], signature.local_id_rows, slm_size=signature.slm_size, scratch_size=signature.scratch_size,
+                      private_size=signature.private_size, by_inputs=signature.info is None, pointers=signature.pointers)  # fmt: skip
+        if signature.info is not None:
+            self._from_ze_info(dispatch, signature.info)
         else:
-            self._from_inputs(bound)
-        return bound
+            self._from_inputs(dispatch)
+        return dispatch
 
     def _default_local(self, global_size: tuple[int, int, int], simd: int) -> tuple[int, ...]:
         """The smallest divisor of the first dimension that fills a hardware thread, else all of it up to 256."""
@@ -298,28 +298,28 @@ class Binder:
 
     # -- with ze_info --------------------------------------------------------------------------------------
 
-    def _from_ze_info(self, bound: Bound, info: dict[str, Any]) -> None:
-        interface = self.interface
-        expected = interface.argument_count
+    def _from_ze_info(self, dispatch: Dispatch, info: dict[str, Any]) -> None:
+        signature = self.signature
+        expected = signature.argument_count
         if len(self.launch.args) != expected:
             raise self.fail(f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {len(self.launch.args)}", self._signature(expected))
-        self._samplers(bound, info)
-        self._locals(bound)
-        for e in interface.entries:
-            self._entry(bound, e)
-        for number, argument in interface.surfaces:
-            bound.surfaces[number] = self._surface(bound, argument)
+        self._samplers(dispatch, info)
+        self._locals(dispatch)
+        for e in signature.entries:
+            self._entry(dispatch, e)
+        for number, argument in signature.surfaces:
+            dispatch.surfaces[number] = self._surface(dispatch, argument)
 
     def _signature(self, count: int) -> str:
-        named = [self.interface.argument_names.get(i, f"#{i}") for i in range(count)]
+        named = [self.signature.argument_names.get(i, f"#{i}") for i in range(count)]
         return f"its arguments are {', '.join(named)}" if named else ""
 
     def _argument(self, index: int, *kinds: type) -> Argument:
         argument = self.launch.args[index]
         if not isinstance(argument, kinds):
-            names = {BufferArg: "a buffer", ScalarArg: "a scalar", LocalArg: "local memory", ImageArg: "an image", SamplerArg: "a sampler"}
+            names = {BufferArgument: "a buffer", ScalarArgument: "a scalar", LocalArgument: "local memory", ImageArgument: "an image", SamplerArgument: "a sampler"}
             wanted = " or ".join(names[k] for k in kinds)
-            raise self.fail(f"{self.interface.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
+            raise self.fail(f"{self.signature.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
         return argument
 
     def _buffer(self, index: int) -> Buffer:
@@ -330,144 +330,144 @@ class Binder:
 
     def _buffer_of(self, index: int) -> Buffer:
         """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
-        argument = self._argument(index, BufferArg, ScalarArg)
-        if isinstance(argument, ScalarArg):
+        argument = self._argument(index, BufferArgument, ScalarArgument)
+        if isinstance(argument, ScalarArgument):
             found = self.memory.behind(int.from_bytes(argument.data, "little")) if len(argument.data) == 8 else None
             if found is None:
-                raise self.fail(f"{self.interface.describe(index)} is a pointer: it must be an array, or an address in one")
+                raise self.fail(f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one")
             return found
-        assert isinstance(argument, BufferArg)
-        return self.memory.map(argument.array, self.interface.argument_names.get(index) or f"argument {index}")
+        assert isinstance(argument, BufferArgument)
+        return self.memory.map(argument.array, self.signature.argument_names.get(index) or f"argument {index}")
 
-    def _image(self, bound: Bound, index: int) -> SurfaceImage:
-        argument = self._argument(index, ImageArg)
-        assert isinstance(argument, ImageArg)
+    def _image(self, dispatch: Dispatch, index: int) -> SurfaceImage:
+        argument = self._argument(index, ImageArgument)
+        assert isinstance(argument, ImageArgument)
         handle = IMAGE_HANDLE_STEP * (index + 1)
-        if handle not in bound.images:
-            declared = next((str(e.tree["image_type"]) for e in self.interface.entries if e.index == index and "image_type" in e.tree), "")
-            name = self.interface.argument_names.get(index) or f"argument {index}"
+        if handle not in dispatch.images:
+            declared = next((str(e.tree["image_type"]) for e in self.signature.entries if e.index == index and "image_type" in e.tree), "")
+            name = self.signature.argument_names.get(index) or f"argument {index}"
             found = surface_image(name, argument.array, argument.format, declared, argument.layered, handle)
             if isinstance(found, str):
-                raise self.fail(f"{self.interface.describe(index)} {found}", did_you_mean(argument.format, ImageFormat.names()))
-            bound.images[handle] = found
-        return bound.images[handle]
+                raise self.fail(f"{self.signature.describe(index)} {found}", did_you_mean(argument.format, ImageFormat.names()))
+            dispatch.images[handle] = found
+        return dispatch.images[handle]
 
-    def _surface(self, bound: Bound, index: int) -> Buffer | SurfaceImage:
-        return self._image(bound, index) if isinstance(self.launch.args[index], ImageArg) else self._buffer(index)
+    def _surface(self, dispatch: Dispatch, index: int) -> Buffer | SurfaceImage:
+        return self._image(dispatch, index) if isinstance(self.launch.args[index], ImageArgument) else self._buffer(index)
 
-    def _samplers(self, bound: Bound, info: dict[str, Any]) -> None:
+    def _samplers(self, dispatch: Dispatch, info: dict[str, Any]) -> None:
         for s in info.get("inline_samplers") or []:
             addressing = {"repeat": "repeat", "mirror": "mirror", "clamp_edge": "clamp_edge", "clamp_border": "clamp_border"}.get(
                 str(s.get("addrmode")), "none"
             )
             normalized = bool(s.get("normalized"))
-            bound.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
-        for e in self.interface.entries:
+            dispatch.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
+        for e in self.signature.entries:
             if "sampler_index" in e.tree and e.index >= 0:
-                argument = self._argument(e.index, SamplerArg)
-                assert isinstance(argument, SamplerArg)
-                bound.samplers[int(e.tree["sampler_index"])] = _sampler_state(argument)
+                argument = self._argument(e.index, SamplerArgument)
+                assert isinstance(argument, SamplerArgument)
+                dispatch.samplers[int(e.tree["sampler_index"])] = _sampler_state(argument)
 
-    def _locals(self, bound: Bound) -> None:
+    def _locals(self, dispatch: Dispatch) -> None:
         """Offsets of dynamic local memory; the kernel adds its static size itself."""
         at = 0
-        for e in self.interface.entries:
+        for e in self.signature.entries:
             if e.kind == "arg_bypointer" and e.tree.get("addrmode") == "slm":
-                argument = self._argument(e.index, LocalArg)
-                assert isinstance(argument, LocalArg)
+                argument = self._argument(e.index, LocalArgument)
+                assert isinstance(argument, LocalArgument)
                 align = int(e.tree.get("slm_alignment") or 16)
                 at = -(-at // align) * align
-                self._put(bound, e.at, at, e.size or 4)
+                self._put(dispatch, e.at, at, e.size or 4)
                 at += argument.size
-        bound.slm_size += at
+        dispatch.slm_size += at
 
-    def _put(self, bound: Bound, offset: int, value: int, size: int) -> None:
+    def _put(self, dispatch: Dispatch, offset: int, value: int, size: int) -> None:
         if size:
-            bound.payload[offset : offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+            dispatch.payload[offset : offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
-    def _entry(self, bound: Bound, e: Entry) -> None:
+    def _entry(self, dispatch: Dispatch, e: PayloadField) -> None:
         kind, at, size, index = e.kind, e.at, e.size, e.index
         if kind == "arg_bypointer":
-            self._pointer(bound, e)
+            self._pointer(dispatch, e)
         elif kind == "arg_byvalue":
-            self._by_value(bound, e)
+            self._by_value(dispatch, e)
         elif kind in _TRIPLES:
-            _TRIPLE.pack_into(bound.payload, at, *_TRIPLES[kind](bound))
+            _TRIPLE.pack_into(dispatch.payload, at, *_TRIPLES[kind](dispatch))
         elif kind == "local_size":
-            bound.patches.append((at, kind))
+            dispatch.patches.append((at, kind))
         elif kind == "work_dimensions":
-            self._put(bound, at, bound.dims, size)
+            self._put(dispatch, at, dispatch.dims, size)
         elif kind in ("buffer_address", "buffer_offset"):
-            self._put(bound, at, self._buffer(index).address if kind == "buffer_address" else 0, size)
+            self._put(dispatch, at, self._buffer(index).address if kind == "buffer_address" else 0, size)
         elif kind in ("private_base_stateless", "printf_buffer", "const_base", "global_base"):
-            self._base(bound, kind, at, size)
+            self._base(dispatch, kind, at, size)
         elif kind.startswith("image_"):
-            image = self._image(bound, index)
+            image = self._image(dispatch, index)
             layers = image.sizes[-1] if image.kind.layered else 0
             width, height, depth = (*(image.sizes[:-1] if layers else image.sizes), 0, 0)[:3]
             values = {"image_width": width, "image_height": height, "image_depth": depth, "image_array_size": layers}
             if kind not in values:
-                raise self.fail(f"{self.interface.describe(index)}: payload entry '{kind}' is not known")
-            self._put(bound, at, values[kind], size)
+                raise self.fail(f"{self.signature.describe(index)}: payload entry '{kind}' is not known")
+            self._put(dispatch, at, values[kind], size)
         elif kind == "inline_sampler":
-            self._handle(bound, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
+            self._handle(dispatch, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
         elif kind.startswith("sampler_"):
-            state = bound.samplers.get(self.interface.sampler_of(index) or 0)
+            state = dispatch.samplers.get(self.signature.sampler_of(index) or 0)
             snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"
             values = {"sampler_snap_wa": 0xFFFFFFFF if snap else 0, "sampler_normalized": int(bool(state and state.normalized)), "sampler_address": 0}
-            self._put(bound, at, values.get(kind, 0), size)
+            self._put(dispatch, at, values.get(kind, 0), size)
         elif kind not in ("packed_local_ids", "local_id"):
             raise self.fail(f"the payload entry '{kind}' is not known")
 
-    def _pointer(self, bound: Bound, e: Entry) -> None:
+    def _pointer(self, dispatch: Dispatch, e: PayloadField) -> None:
         space = e.tree.get("addrspace")
         if e.tree.get("addrmode") == "slm":
             return
         if space == "image":
-            self._handle(bound, e, self._image(bound, e.index).handle)
+            self._handle(dispatch, e, self._image(dispatch, e.index).handle)
         elif space == "sampler":
-            self._handle(bound, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
+            self._handle(dispatch, e, int(e.tree.get("sampler_index", 0)) << SAMPLER_HANDLE_SHIFT)
         else:
-            self._put(bound, e.at, self._buffer(e.index).address, e.size)
+            self._put(dispatch, e.at, self._buffer(e.index).address, e.size)
 
-    def _handle(self, bound: Bound, e: Entry, value: int) -> None:
+    def _handle(self, dispatch: Dispatch, e: PayloadField, value: int) -> None:
         """A handle goes into the payload as a whole, with zeros above it."""
-        self._put(bound, e.at, value, e.size)
-        bound.handles |= {e.at: value, e.at + 4: 0} if e.size == 8 else {e.at: value} if e.size == 4 else {}
+        self._put(dispatch, e.at, value, e.size)
+        dispatch.handles |= {e.at: value, e.at + 4: 0} if e.size == 8 else {e.at: value} if e.size == 4 else {}
 
-    def _by_value(self, bound: Bound, e: Entry) -> None:
-        argument = self._argument(e.index, ScalarArg)
-        assert isinstance(argument, ScalarArg)
+    def _by_value(self, dispatch: Dispatch, e: PayloadField) -> None:
+        argument = self._argument(e.index, ScalarArgument)
+        assert isinstance(argument, ScalarArgument)
         start, size = int(e.tree.get("source_offset", 0)), e.size
         data = argument.data[start : start + size]
-        pieces = [o for o in self.interface.entries if o.index == e.index]
+        pieces = [o for o in self.signature.entries if o.index == e.index]
         end = max(int(o.tree.get("source_offset", 0)) + o.size for o in pieces)
         if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(argument.data) + 8 < end:
-            raise self.fail(f"{self.interface.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
-        bound.payload[e.at : e.at + len(data)] = data
+            raise self.fail(f"{self.signature.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
+        dispatch.payload[e.at : e.at + len(data)] = data
 
-    def _base(self, bound: Bound, kind: str, at: int, size: int) -> None:
+    def _base(self, dispatch: Dispatch, kind: str, at: int, size: int) -> None:
         if kind == "private_base_stateless":
             # The engine knows how many threads live at once; it allocates and patches.
-            bound.private_slots.append(at)
+            dispatch.private_slots.append(at)
         elif kind == "printf_buffer":
-            bound.printf = self.memory.block("printf", PRINTF_BYTES)
-            bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
-            self._put(bound, at, bound.printf.address, size)
+            dispatch.printf = self.memory.block("printf", PRINTF_BYTES)
+            dispatch.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
+            self._put(dispatch, at, dispatch.printf.address, size)
         else:
             section = "data.const" if kind == "const_base" else "data.global"
             address = next((s.address for s in self.image.data if s.name == section), 0)
-            self._put(bound, at, address, size)
+            self._put(dispatch, at, address, size)
 
     # -- without ze_info -----------------------------------------------------------------------------------
 
-    def _from_inputs(self, bound: Bound) -> None:
+    def _from_inputs(self, dispatch: Dispatch) -> None:
         """Hand-written kernels: arguments bind to ``.input`` variables, by name where the launch names them, else in order.
 
         A pointer argument goes into a qword input; without one, and images anyway, it is the surface T6, T7, ... in order; samplers are S0, S1, ...
         The buffer that the launch names ``%urb`` is what URB writes go to.
         """
-        kernel = bound.kernel
+        kernel = dispatch.kernel
         inputs = {kernel.variables[i.index - FIRST_VARIABLE].name: i for i in kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE}
         states = [i for i in kernel.inputs if i.operand_class != 0]
         unused = list(inputs)
@@ -476,25 +476,25 @@ class Binder:
         local = 0
         for index, argument in enumerate(self.launch.args):
             name = by_argument.get(id(argument))
-            if isinstance(argument, SamplerArg):
-                bound.samplers[len(bound.samplers)] = _sampler_state(argument)
+            if isinstance(argument, SamplerArgument):
+                dispatch.samplers[len(dispatch.samplers)] = _sampler_state(argument)
                 continue
-            if isinstance(argument, ImageArg) or name == "%urb":
-                bound.surfaces[URB if name == "%urb" else surface] = self._surface(bound, index)
+            if isinstance(argument, ImageArgument) or name == "%urb":
+                dispatch.surfaces[URB if name == "%urb" else surface] = self._surface(dispatch, index)
                 surface += name != "%urb"
                 continue
             if name is not None and name not in inputs:
                 raise self.fail(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
-            if isinstance(argument, BufferArg) and name is None and states and not any(self._input_size(inputs[n]) == 8 for n in unused):
-                bound.surfaces[surface] = self._buffer(index)
+            if isinstance(argument, BufferArgument) and name is None and states and not any(self._input_size(inputs[n]) == 8 for n in unused):
+                dispatch.surfaces[surface] = self._buffer(index)
                 i = states.pop(0)
-                bound.payload[i.offset : i.offset + min(i.size, 4)] = surface.to_bytes(4, "little")[: min(i.size, 4)]
+                dispatch.payload[i.offset : i.offset + min(i.size, 4)] = surface.to_bytes(4, "little")[: min(i.size, 4)]
                 surface += 1
                 continue
             if name is None:
                 if not unused:
-                    if isinstance(argument, BufferArg):
-                        bound.surfaces[surface] = self._buffer(index)
+                    if isinstance(argument, BufferArgument):
+                        dispatch.surfaces[surface] = self._buffer(index)
                         surface += 1
                         continue
                     raise self.fail(f"argument {index} has no .input to go to: the kernel has {len(inputs)}", f"inputs are {', '.join(inputs)}")
@@ -502,27 +502,27 @@ class Binder:
             if name in unused:
                 unused.remove(name)
             i = inputs[name]
-            if isinstance(argument, BufferArg):
+            if isinstance(argument, BufferArgument):
                 buffer = self._buffer(index)
-                bound.surfaces[surface] = buffer
+                dispatch.surfaces[surface] = buffer
                 surface += 1
                 if i.size >= 8:
-                    self._put(bound, i.offset, buffer.address, 8)
-            elif isinstance(argument, ScalarArg):
+                    self._put(dispatch, i.offset, buffer.address, 8)
+            elif isinstance(argument, ScalarArgument):
                 if len(argument.data) > i.size:
                     raise self.fail(f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {i.size}")
-                bound.payload[i.offset : i.offset + len(argument.data)] = argument.data
+                dispatch.payload[i.offset : i.offset + len(argument.data)] = argument.data
             else:
-                self._put(bound, i.offset, bound.slm_size + local, min(i.size, 8))
+                self._put(dispatch, i.offset, dispatch.slm_size + local, min(i.size, 8))
                 local += argument.size
         if unused:
             raise self.fail(f".input '{unused[0]}' has no argument", f"inputs are {', '.join(inputs)}")
-        bound.slm_size += local
+        dispatch.slm_size += local
 
     def _input_size(self, i: Any) -> int:
         return int(i.size)
 
 
-def bind(interface: Interface, launch: Launch, memory: AddressSpace) -> Bound:
+def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace) -> Dispatch:
     """Bind a launch; arrays keep their addresses from launch to launch."""
-    return Binder(interface, launch, memory).bind()
+    return Binder(signature, launch, memory).bind()

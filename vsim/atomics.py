@@ -28,11 +28,11 @@ def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None
     if not _may_be_atomic(instruction.desc):
         return None
     if instruction.desc.semantics in RAW_MESSAGES:
-        from vsim.semantics.messages import NoTwin, twin
+        from vsim.semantics.messages import NoEquivalent, equivalent
 
         try:
-            found = twin(instruction, grf_size)
-        except NoTwin:
+            found = equivalent(instruction, grf_size)
+        except NoEquivalent:
             return None
         return global_atomic(found, grf_size) if found else None
     return None if is_local(instruction) else instruction

@@ -101,7 +101,7 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
             raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
         values[name] = _value(value)
     found = Launch(kernel, _sizes(global_size or "1", "--global-size"), _sizes(local_size, "--local-size") if local_size else None)
-    names = {name: index for index, name in program.interface(kernel).argument_names.items()}
+    names = {name: index for index, name in program.signature(kernel).argument_names.items()}
     count = len(values)
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in values.items()}
     if all(isinstance(k, int) for k in by_index):
@@ -117,22 +117,22 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
 def _value(text: str) -> Any:
     import numpy as np
 
-    from vsim.launch import SCALAR_TYPES, BufferArg, LocalArg, ScalarArg, scalar_bytes
+    from vsim.launch import SCALAR_TYPES, BufferArgument, LocalArgument, ScalarArgument, scalar_bytes
 
     m = re.fullmatch(r"local:([1-9]\d*)", text)
     if m:
-        return LocalArg(int(m[1]))
+        return LocalArgument(int(m[1]))
     m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
     if m and m[2] in SCALAR_TYPES:
         try:
-            return BufferArg(np.zeros(int(m[1]), SCALAR_TYPES[m[2]]))
+            return BufferArgument(np.zeros(int(m[1]), SCALAR_TYPES[m[2]]))
         except (MemoryError, ValueError) as error:
             raise UsageError(f"'{text}' is too large: {error}") from None
     if text.endswith(".npy") or os.path.exists(text):
         from visa.diagnostics import Diagnostic, LaunchError, Span
 
         try:
-            return BufferArg(np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8))
+            return BufferArgument(np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8))
         except (OSError, ValueError) as error:
             raise LaunchError(Diagnostic("S001", f"'{text}' cannot be read: {error}", Span(text, 0))) from None
     m = re.fullmatch(r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text)
@@ -140,7 +140,7 @@ def _value(text: str) -> Any:
         raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
     number, integer, type_name, suffix = m.groups()
     type_name = type_name or ("i32" if integer and not suffix else "f32")
-    return ScalarArg(scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg"))
+    return ScalarArgument(scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg"))
 
 
 def main() -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.image import Image, read_image
+from visa.image import LinkedImage, read_image
 from vsim.atomics import global_atomic
-from vsim.launch import BufferArg, ImageArg, Launch
+from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.memory import as_bytes
 from vsim.program import Outcome, Program
 from vsim.reachability import reachable
@@ -44,7 +44,7 @@ class Part:
 
 def _memories(program: Program, launch: Launch) -> list[Bytes]:
     """The bytes that a launch may change: those of its arrays, and of the program's own data."""
-    arrays = [as_bytes(a.array) for a in launch.args if isinstance(a, (BufferArg, ImageArg))]
+    arrays = [as_bytes(a.array) for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))]
     own = {s.address for s in program.image.data if s.writable}
     return arrays + [b.data for slot, b in sorted(program.memory.slots.items()) if b.address in own]
 
@@ -55,7 +55,7 @@ def run_part(data: bytes, name: str, launch: Launch, own: list[Bytes], groups: t
     program = _PROGRAMS.get(digest)
     if program is None:
         program = _PROGRAMS[digest] = Program(read_image(data, name))
-    copies = [replace(a, array=a.array.copy()) if isinstance(a, (BufferArg, ImageArg)) else a for a in launch.args]
+    copies = [replace(a, array=a.array.copy()) if isinstance(a, (BufferArgument, ImageArgument)) else a for a in launch.args]
     names = {n: copies[i] for n, given in launch.names.items() for i, a in enumerate(launch.args) if a is given}
     mine = Launch(launch.kernel, launch.global_size, launch.local_size, launch.global_offset, copies, names)
     memories = _memories(program, mine)
@@ -63,19 +63,19 @@ def run_part(data: bytes, name: str, launch: Launch, own: list[Bytes], groups: t
         memory[:] = contents
     before = [m.copy() for m in memories]
     try:
-        bound = program.run(mine, groups=groups, **options)
+        dispatch = program.run(mine, groups=groups, **options)
         changes = []
         for old, new in zip(before, memories, strict=True):
             places = np.flatnonzero(old != new)
             changes.append((places, new[places].copy()))
-        return Part(changes, program.outcome(bound))
+        return Part(changes, program.outcome(dispatch))
     finally:
         for a in copies:
-            if isinstance(a, BufferArg):
+            if isinstance(a, BufferArgument):
                 program.release(a.array)
 
 
-def check_independent(image: Image, kernel: Any) -> None:
+def check_independent(image: LinkedImage, kernel: Any) -> None:
     """Refuse kernels whose groups see each other through global atomics.
 
     Raises:
@@ -96,7 +96,7 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
         LaunchError: S051, two parts changed the same byte; nothing is written.
     """
     memories = _memories(program, launch)
-    titles = [program.interface(launch.kernel).describe(n) for n, a in enumerate(launch.args) if isinstance(a, (BufferArg, ImageArg))]
+    titles = [program.signature(launch.kernel).describe(n) for n, a in enumerate(launch.args) if isinstance(a, (BufferArgument, ImageArgument))]
     titles += ["the program's data"] * (len(memories) - len(titles))
     for number, title in enumerate(titles):
         places = np.concatenate([p.changes[number][0] for p in parts])
@@ -144,7 +144,7 @@ class Cluster:
 
     def _submit(self, launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> list[Any]:
         memories = _memories(self.program, launch)
-        arrays = sum(1 for a in launch.args if isinstance(a, (BufferArg, ImageArg)))
+        arrays = sum(1 for a in launch.args if isinstance(a, (BufferArgument, ImageArgument)))
         own = [m.copy() for m in memories[arrays:]]
         shared = self.client.scatter([self.data, launch, own], broadcast=len(ranges) > 1, hash=False)
         return [self.client.submit(run_part, shared[0], self.program.image.file, shared[1], shared[2], r, self.options, pure=False) for r in ranges]
@@ -156,15 +156,15 @@ class Cluster:
             LaunchError: it does not fit the kernel, or its groups are not independent.
             SimulationError: a part did something without a defined result.
         """
-        bound = self.program.bind(launch)
-        check_independent(self.program.image, bound.kernel)
-        groups = bound.group_count
+        dispatch = self.program.bind(launch)
+        check_independent(self.program.image, dispatch.kernel)
+        groups = dispatch.group_count
         count = min(groups, self.threads * PARTS_FOR_THREAD)
         ends = [groups * k // count for k in range(count + 1)]
         # In order, so that of several errors the first is the one that a single machine would report.
         parts = [f.result() for f in self._submit(launch, list(itertools.pairwise(ends)))]
         merge(self.program, launch, parts)
-        return Outcome(bound.kernel.name, "".join(p.outcome.text for p in parts))
+        return Outcome(dispatch.kernel.name, "".join(p.outcome.text for p in parts))
 
     def run_all(self, launches: Sequence[Launch]) -> list[Outcome]:
         """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
@@ -179,5 +179,5 @@ class Cluster:
 
     def can_run_side_by_side(self, launches: Sequence[Launch]) -> bool:
         """Whether launches share nothing: no array belongs to two of them, and the program has no data of its own that they could change."""
-        arrays = [id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArg, ImageArg))]
+        arrays = [id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))]
         return len(arrays) == len(set(arrays)) and not any(s.writable for s in self.program.image.data)

@@ -12,8 +12,8 @@ from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.registers import layout_of
-from vsim.semantics import FREEDOM
-from vsim.semantics.messages import twin
+from vsim.semantics import ALLOWED_DEVIATION
+from vsim.semantics.messages import equivalent
 
 EXACT, WITHIN, REFUSED_CLASS = "exact", "within freedom", "refused"
 _MESSAGES = ("memory", "lsc", "sampler")
@@ -23,7 +23,7 @@ _DATA = ("src", "src0", "src1", "src2", "data", "outputs")
 
 def class_of(desc: InstructionDesc) -> str:
     """``exact``, ``within freedom`` or ``refused``. A raw message is what its twin is."""
-    return REFUSED_CLASS if desc.semantics in REFUSED else WITHIN if desc.semantics in FREEDOM else EXACT
+    return REFUSED_CLASS if desc.semantics in REFUSED else WITHIN if desc.semantics in ALLOWED_DEVIATION else EXACT
 
 
 @dataclass
@@ -95,7 +95,7 @@ def _memory(instruction: Instruction) -> Cell:
 
 def _effect(cells: _Cells, instruction: Instruction, grf_size: int) -> _Effect:
     if instruction.desc.semantics in RAW_MESSAGES:
-        instruction = twin(instruction, grf_size) or instruction
+        instruction = equivalent(instruction, grf_size) or instruction
     desc, args = instruction.desc, instruction.args
     reads: list[Cell] = []
     writes: list[Cell] = []

@@ -34,28 +34,28 @@ class Checked:
 
 
 @dataclass
-class BufferArg(Checked):
+class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place."""
 
     array: Array
 
 
 @dataclass
-class ScalarArg:
+class ScalarArgument:
     """A scalar, vector or structure by value, as its bytes."""
 
     data: bytes
 
 
 @dataclass
-class LocalArg:
+class LocalArgument:
     """Local memory of a size in bytes."""
 
     size: int
 
 
 @dataclass
-class ImageArg(Checked):
+class ImageArgument(Checked):
     """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``; the first axis counts layers if it is ``layered``.
 
     Kernels that say so in ze_info (``image2d_array_t``) need no ``layered``.
@@ -67,7 +67,7 @@ class ImageArg(Checked):
 
 
 @dataclass
-class SamplerArg:
+class SamplerArgument:
     """A sampler; see :class:`vsim.memory.SamplerState`."""
 
     normalized: bool = False
@@ -76,7 +76,7 @@ class SamplerArg:
     compare: str = "le"
 
 
-Argument = BufferArg | ScalarArg | LocalArg | ImageArg | SamplerArg
+Argument = BufferArgument | ScalarArgument | LocalArgument | ImageArgument | SamplerArgument
 
 
 @dataclass
@@ -176,17 +176,17 @@ class LaunchFile:
                 if not isinstance(check[tolerance], (int, float)):
                     raise _fail(f"'{tolerance}' is a number, found {check[tolerance]!r}", where)
             if key == "buffer":
-                return BufferArg(array, **check)
-            return ImageArg(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **check)
+                return BufferArgument(array, **check)
+            return ImageArgument(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **check)
         if "scalar" in item:
-            return ScalarArg(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
+            return ScalarArgument(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
         if "local" in item:
             if not isinstance(item["local"], int) or item["local"] <= 0:
                 raise _fail(f"'local' is a number of bytes, found {item['local']!r}", where)
-            return LocalArg(item["local"])
+            return LocalArgument(item["local"])
         if "sampler" in item:
             s = item["sampler"] if isinstance(item["sampler"], dict) else {}
-            return SamplerArg(bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArg)[1:]))
+            return SamplerArgument(bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArgument)[1:]))
         raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}", where)
 
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError
 from visa.files import read_bytes
-from visa.image import Image, read_image
-from vsim.abi import Bound, Interface, bind
+from visa.image import LinkedImage, read_image
+from vsim.abi import Dispatch, KernelSignature, bind
 from vsim.arguments import Arguments
 from vsim.launch import Argument, Launch
 from vsim.llvm_engine import Unsupported
@@ -36,12 +36,12 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Repeat:
+class LastLaunch:
     """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal."""
 
     shape: tuple[Any, ...]
     arguments: tuple[Any, ...]
-    bound: Bound
+    dispatch: Dispatch
 
     def is_like(self, shape: tuple[Any, ...], arguments: Sequence[Any]) -> bool:
         """Whether another launch is the same."""
@@ -67,14 +67,14 @@ class Program:
     Launches of one program wait for each other; those of several programs may run side by side.
     """
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: LinkedImage) -> None:
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
-        self.interfaces: dict[str, Interface] = {}
+        self.signatures: dict[str, KernelSignature] = {}
         self.arguments: dict[str, Arguments] = {}
         self.native: Any = None
-        self.repeats: dict[str, Repeat] = {}
+        self.last_launches: dict[str, LastLaunch] = {}
         self.running = threading.Lock()
         for section in image.data:
             self.memory.allocate(section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address)
@@ -84,19 +84,19 @@ class Program:
         """Names of the kernels."""
         return [k.name for k in self.image.module.kernels]
 
-    def interface(self, kernel: str) -> Interface:
+    def signature(self, kernel: str) -> KernelSignature:
         """What a kernel wants of a launch; the name may be empty if there is one kernel.
 
         Raises:
             LaunchError: there is no such kernel.
         """
-        found = self.interfaces.get(kernel)
+        found = self.signatures.get(kernel)
         if found is None:
-            found = self.interfaces[kernel] = Interface(self.image, self.tree, kernel)
+            found = self.signatures[kernel] = KernelSignature(self.image, self.tree, kernel)
         return found
 
     def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False,
-            schedule: Schedule | None = None, groups: tuple[int, int] | None = None) -> Bound:  # fmt: skip
+            schedule: Schedule | None = None, groups: tuple[int, int] | None = None) -> Dispatch:  # fmt: skip
         """Run one launch; with ``profile`` the result knows which instructions executed. The schedule is the order of groups and threads;
         ``groups`` picks those from one number to before another.
 
@@ -105,17 +105,17 @@ class Program:
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            bound = self.bind(launch)
-            bound.schedule, bound.part = schedule, groups
+            dispatch = self.bind(launch)
+            dispatch.schedule, dispatch.part = schedule, groups
             if profile:
-                bound.profile()
-            self._execute(bound, engine, threads, max_seconds)
-            return bound
+                dispatch.profile()
+            self._execute(dispatch, engine, threads, max_seconds)
+            return dispatch
 
-    def _execute(self, bound: Bound, engine: str, threads: int | None, max_seconds: float | None) -> None:
+    def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> None:
         if engine == "llvm" and (self.native is not None or self._load_native()):
             try:
-                self.native.run(bound, threads, max_seconds)
+                self.native.run(dispatch, threads, max_seconds)
                 return
             except Unsupported:
                 pass
@@ -123,29 +123,29 @@ class Program:
             raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
         from vsim.numpy_engine.engine import run as run_numpy
 
-        run_numpy(bound, max_seconds)
+        run_numpy(dispatch, max_seconds)
 
-    def outcome(self, bound: Bound) -> Outcome:
+    def outcome(self, dispatch: Dispatch) -> Outcome:
         """What is to say of a launch that ran; what it printed is taken."""
-        found = Outcome(bound.kernel.name)
-        if bound.coverage is not None:
+        found = Outcome(dispatch.kernel.name)
+        if dispatch.coverage is not None:
             from vsim.fidelity import report
 
-            found.fidelity = report(bound.executed, bound.grf_size).tree()
-        if bound.printf is not None:
+            found.fidelity = report(dispatch.executed, dispatch.grf_size).tree()
+        if dispatch.printf is not None:
             from vsim.printf import printf_output
 
-            found.text = printf_output(bound.printf, self.memory)
-            bound.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
+            found.text = printf_output(dispatch.printf, self.memory)
+            dispatch.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
         return found
 
-    def bind(self, launch: Launch) -> Bound:
+    def bind(self, launch: Launch) -> Dispatch:
         """Check a launch against its kernel without running it.
 
         Raises:
             LaunchError: it does not fit the kernel.
         """
-        return bind(self.interface(launch.kernel), launch, self.memory)
+        return bind(self.signature(launch.kernel), launch, self.memory)
 
     def _load_native(self) -> bool:
         """Load the fast engine; False if the reference engine must do without."""
@@ -165,7 +165,7 @@ class Program:
         self, kernel: str, global_size: Sequence[int] | int, local_size: Sequence[int] | int | None = None, args: Sequence[Any] = (), *,
         global_offset: Sequence[int] = (0, 0, 0), engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None,
         schedule: str = "",
-    ) -> Bound:  # fmt: skip
+    ) -> Dispatch:  # fmt: skip
         """Run a kernel over an ND-range.
 
         Args:
@@ -181,17 +181,17 @@ class Program:
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
         whole = (shape, local, tuple(global_offset), schedule)
-        last = self.repeats.get(kernel)
+        last = self.last_launches.get(kernel)
         if last is not None and last.is_like(whole, args):
             with self.running:
-                self._execute(last.bound, engine, threads, max_seconds)
-            return last.bound
-        bound = self.run(Launch(kernel, shape, local, tuple(global_offset), self.convert(kernel, args)), engine, threads, max_seconds,
+                self._execute(last.dispatch, engine, threads, max_seconds)
+            return last.dispatch
+        dispatch = self.run(Launch(kernel, shape, local, tuple(global_offset), self.convert(kernel, args)), engine, threads, max_seconds,
                          schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
-        images = bound.images or any(not isinstance(s, Buffer) for s in bound.surfaces.values())
-        if bound.printf is None and not images and all(map(_constant, args)):
-            self.repeats[kernel] = Repeat(whole, tuple(args), bound)
-        return bound
+        images = dispatch.images or any(not isinstance(s, Buffer) for s in dispatch.surfaces.values())
+        if dispatch.printf is None and not images and all(map(_constant, args)):
+            self.last_launches[kernel] = LastLaunch(whole, tuple(args), dispatch)
+        return dispatch
 
     def convert(self, kernel: str, args: Sequence[Any]) -> list[Argument]:
         """Python values as the arguments of a kernel; see :meth:`launch`.
@@ -201,7 +201,7 @@ class Program:
         """
         arguments = self.arguments.get(kernel)
         if arguments is None:
-            arguments = self.arguments[kernel] = Arguments(self.interface(kernel))
+            arguments = self.arguments[kernel] = Arguments(self.signature(kernel))
         return [arguments.argument(n, a) for n, a in enumerate(args)]
 
     def usm(self, array: npt.NDArray[Any]) -> int:
@@ -214,7 +214,7 @@ class Program:
 
     def release(self, array: npt.NDArray[Any]) -> None:
         """Forget an array, which otherwise stays mapped as long as the program lives; kernels that follow its address then get an error."""
-        self.repeats.clear()
+        self.last_launches.clear()
         self.memory.unmap(array)
 
 

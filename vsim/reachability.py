@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from visa.diagnostics import Diagnostic, LaunchError
-from visa.image import Image
+from visa.image import LinkedImage
 from visa.program import Function, Instruction
 from vsim.refused import RAW_MESSAGES, REFUSED
-from vsim.semantics.messages import NoTwin, twin
+from vsim.semantics.messages import NoEquivalent, equivalent
 
 
 @dataclass
@@ -61,7 +61,7 @@ def _walk(function: Function) -> list[int]:
     return sorted(seen)
 
 
-def reachable(image: Image, kernel: Function) -> Reached:
+def reachable(image: LinkedImage, kernel: Function) -> Reached:
     """Everything that a kernel can execute. An ``ifcall`` counts as a call of every function."""
     found, todo = Reached(), [kernel]
     while todo:
@@ -84,13 +84,13 @@ def refusal(instruction: Instruction, grf_size: int) -> str:
     """Why an instruction cannot be executed; empty if it can."""
     if instruction.desc.semantics in RAW_MESSAGES:
         try:
-            twin(instruction, grf_size)
-        except NoTwin as problem:
+            equivalent(instruction, grf_size)
+        except NoEquivalent as problem:
             return str(problem)
     return REFUSED.get(instruction.desc.semantics, "")
 
 
-def check(image: Image, kernel: Function) -> None:
+def check(image: LinkedImage, kernel: Function) -> None:
     """Refuse a kernel that can reach an instruction without a public functional definition.
 
     Raises:

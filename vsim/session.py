@@ -11,7 +11,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import read_text
-from vsim.launch import BufferArg, ImageArg, Launch, LaunchFile, compare, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, compare, parse_launch
 from vsim.program import Outcome, Program
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Session:
             row["fidelity"] = outcome.fidelity
         print(outcome.text, end="")
         for number, argument in enumerate(launch.args):
-            if not isinstance(argument, (BufferArg, ImageArg)):
+            if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
             if argument.out or (self.out_dir and argument.expect is not None):
                 self._save(argument.out or f"l{index}_a{number}.npy", argument.array)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from visa.operands import SAMPLER, SURFACE
 from visa.program import FIRST_SURFACE, FIRST_VARIABLE
-from vsim.abi import Bound, Group
+from vsim.abi import Dispatch, Group
 
 Array = npt.NDArray[Any]
 
@@ -26,28 +26,28 @@ def sr0_of(platform: str, slot: int) -> tuple[int, int]:
     return low | (slot >> 3 & 7) << 4, slot >> 6
 
 
-def local_ids(bound: Bound, group: Group, thread: int) -> list[Array]:
+def local_ids(dispatch: Dispatch, group: Group, thread: int) -> list[Array]:
     """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group)."""
-    linear = np.arange(thread * bound.simd, (thread + 1) * bound.simd)
+    linear = np.arange(thread * dispatch.simd, (thread + 1) * dispatch.simd)
     linear = np.minimum(linear, group.size[0] * group.size[1] * group.size[2] - 1)
     x, y, z = group.size
     return [(linear % x).astype(np.uint16), (linear // x % y).astype(np.uint16), (linear // (x * y) % max(z, 1)).astype(np.uint16)]
 
 
-def id_row_bytes(bound: Bound) -> int:
+def id_row_bytes(dispatch: Dispatch) -> int:
     """Bytes of the local ids of a thread along one dimension: whole registers."""
-    return 64 if bound.simd == 32 and bound.grf_size == 32 else bound.grf_size
+    return 64 if dispatch.simd == 32 and dispatch.grf_size == 32 else dispatch.grf_size
 
 
-def group_payload(bound: Bound, group: Group) -> Array:
+def group_payload(dispatch: Dispatch, group: Group) -> Array:
     """The payload of all threads of a group of this size, threads x bytes, at its register offsets."""
-    count = bound.threads_of(group)
-    data = np.tile(np.frombuffer(bound.payload_of(group), np.uint8), (count, 1))
-    grf, row = bound.grf_size, id_row_bytes(bound)
+    count = dispatch.threads_of(group)
+    data = np.tile(np.frombuffer(dispatch.payload_of(group), np.uint8), (count, 1))
+    grf, row = dispatch.grf_size, id_row_bytes(dispatch)
     for t in range(count):
-        for dimension, ids in enumerate(local_ids(bound, group, t)[: bound.local_id_rows]):
+        for dimension, ids in enumerate(local_ids(dispatch, group, t)[: dispatch.local_id_rows]):
             at = grf + dimension * row
-            data[t, at : at + 2 * bound.simd] = ids.view(np.uint8)
+            data[t, at : at + 2 * dispatch.simd] = ids.view(np.uint8)
     return data
 
 
@@ -60,39 +60,39 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
     return words.view(np.uint8)
 
 
-def input_places(bound: Bound) -> list[tuple[int, int, int]]:
+def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     """Variable index, payload offset and size of the general inputs."""
-    return [(i.index, i.offset, i.size) for i in bound.kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE]
+    return [(i.index, i.offset, i.size) for i in dispatch.kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE]
 
 
-def state_defaults(bound: Bound) -> list[tuple[int, int, int]]:
+def state_defaults(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     """Class, index and number of the surfaces and samplers of a kernel without ze_info: T6 is surface 0, S0 is sampler 0, and so on."""
-    if not bound.by_inputs:
+    if not dispatch.by_inputs:
         return []
-    surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(bound.kernel.surfaces))]
-    return surfaces + [(SAMPLER, n, n) for n in range(len(bound.kernel.samplers))]
+    surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(dispatch.kernel.surfaces))]
+    return surfaces + [(SAMPLER, n, n) for n in range(len(dispatch.kernel.samplers))]
 
 
-def state_inputs(bound: Bound) -> list[tuple[int, int, int]]:
+def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     """Class, index and payload offset of surface and sampler inputs."""
-    return [(i.operand_class, i.index, i.offset) for i in bound.kernel.inputs if i.operand_class != 0]
+    return [(i.operand_class, i.index, i.offset) for i in dispatch.kernel.inputs if i.operand_class != 0]
 
 
-def lane_count(bound: Bound, group: Group, thread: int) -> int:
+def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
     """Lanes of a thread that are work-items."""
-    return min(bound.simd, group.size[0] * group.size[1] * group.size[2] - thread * bound.simd)
+    return min(dispatch.simd, group.size[0] * group.size[1] * group.size[2] - thread * dispatch.simd)
 
 
-def work_item(bound: Bound, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
+def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
     """Global id of a lane."""
-    linear = thread * bound.simd + min(lane, bound.simd - 1)
+    linear = thread * dispatch.simd + min(lane, dispatch.simd - 1)
     x, y, _ = group.size
     local = (linear % x, linear // x % y, linear // (x * y))
-    ids = [o + g * n + i for o, g, n, i in zip(bound.offset, group.id, bound.local_size, local, strict=True)]
+    ids = [o + g * n + i for o, g, n, i in zip(dispatch.offset, group.id, dispatch.local_size, local, strict=True)]
     return ids[0], ids[1], ids[2]
 
 
-def describe(bound: Bound, group: Group, thread: int, lane: int) -> str:
+def describe(dispatch: Dispatch, group: Group, thread: int, lane: int) -> str:
     """Lane, work-item and work-group, as errors name them."""
-    x, y, z = work_item(bound, group, thread, lane)
+    x, y, z = work_item(dispatch, group, thread, lane)
     return f"lane {lane}, work-item ({x}, {y}, {z}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from visa.cisa.codec import Encoder
-from visa.memory import paused_collection
+from visa.collector import paused_collection
 from visa.program import Attribute, Declared, Function, Module
 
 _MAGIC = b"CISA"

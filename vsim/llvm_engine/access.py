@@ -30,7 +30,7 @@ class Place:
 
 
 @dataclass
-class Shape:
+class AccessPattern:
     """How the lanes of an access lie: where lane 0's element is or would be if they follow each other, and the address of all if they share it; whether
     they do (i1, perhaps constant)."""
 
@@ -126,9 +126,9 @@ class Access:
 
     def _presume(self, low: Value, address: str, count: int) -> tuple[str, str]:
         """Like :meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
-        b, origin = self.b, low.origin
-        assert origin
-        given = b.once(f"load i64, ptr {b.once(f'getelementptr i8, ptr {origin.payload}, i64 {origin.byte}')}, align 1, !invariant.load !0")
+        b, base_pointer = self.b, low.base_pointer
+        assert base_pointer
+        given = b.once(f"load i64, ptr {b.once(f'getelementptr i8, ptr {base_pointer.payload}, i64 {base_pointer.byte}')}, align 1, !invariant.load !0")
         base, pointer, size = self._buffer(given, b.once)
         return self._within(b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
 
@@ -263,14 +263,14 @@ class Access:
         known = offset.affine
         return offset.lanes > 1 and known is not None and known.row == offset.lanes and known.step == size
 
-    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> Shape:
+    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> AccessPattern:
         """How the active lanes lie, as far as it is proved, with the tests of what is not."""
         b, known, lanes, t = self.b, offset.affine, offset.lanes, offset.type
         if known is not None and known.row == lanes:
             low = b.retype(known.base, t)
             if known.step == size:
-                return Shape(low, low, contiguous=known.holds(), proved=True)
-            return Shape(low, low, uniform=known.holds(), proved=True) if known.step == 0 else Shape(low, low)
+                return AccessPattern(low, low, contiguous=known.holds(), proved=True)
+            return AccessPattern(low, low, uniform=known.holds(), proved=True) if known.step == 0 else AccessPattern(low, low)
         offset = self._masked(place, offset)
         first = self._first(vector, lanes)
         at_first = b.value(t, 1, f"extractelement {offset.typed}, i64 {first}")
@@ -282,9 +282,9 @@ class Access:
         if vector is not None:
             outside = ~vector
             same, equal = same | outside, equal | outside
-        return Shape(low, at_first, b.all(same), b.all(equal))
+        return AccessPattern(low, at_first, b.all(same), b.all(equal))
 
-    def _ways(self, shape: Shape, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]) -> list[Value]:
+    def _ways(self, shape: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]) -> list[Value]:
         """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
 
         Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
@@ -312,7 +312,7 @@ class Access:
         b = self.b
         address = self._address(place, low)
         outside, pointer = self._of_row(place, low, address, lanes * size)
-        if vector is None and not low.origin:
+        if vector is None and not low.base_pointer:
             self._check(outside, place, lambda: ("0", size, size, address))
             return pointer
         fact = f"passed {outside} {vector.text if vector else ''}"
@@ -327,9 +327,9 @@ class Access:
         return b.remember(fact, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
 
     def _of_row(self, place: Place, low: Value, address: str, count: int) -> tuple[str, str]:
-        return self._presume(low, address, count) if low.origin else self._locate(place, address, count)
+        return self._presume(low, address, count) if low.base_pointer else self._locate(place, address, count)
 
-    def _with_bounds(self, place: Place, shape: Shape, size: int, lanes: int, vector: Value | None) -> str | None:
+    def _with_bounds(self, place: Place, shape: AccessPattern, size: int, lanes: int, vector: Value | None) -> str | None:
         """Where it has to be tested whether lanes follow each other, and all of them are active, test in one whether all are inside; the row's pointer."""
         if place.pointer is not None or shape.contiguous in ("true", "false") or not shape.proved or vector is not None:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from visa.memory import paused_collection
+from visa.collector import paused_collection
 from visa.program import Function
 from vsim.llvm_engine import native, support
 from vsim.llvm_engine.function import FunctionLowering, Unit
@@ -26,7 +26,7 @@ class Translation:
 
 
 @paused_collection()
-def translate(bound: Any, full: bool, row: int = 0) -> Translation:
+def translate(dispatch: Any, full: bool, row: int = 0) -> Translation:
     """The IR of a launch.
 
     Args:
@@ -36,13 +36,13 @@ def translate(bound: Any, full: bool, row: int = 0) -> Translation:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    unit = Unit(bound, full, row)
-    unit.function(bound.kernel)
+    unit = Unit(dispatch, full, row)
+    unit.function(dispatch.kernel)
     texts: list[str] = []
     for function in unit.wanted:  # which grows meanwhile
         texts.append(FunctionLowering(unit, function).text())
-    ordered = bound.schedule is not None
+    ordered = dispatch.schedule is not None
     unit.intrinsics["record_fault"] = support.RECORD_FAULT
-    if bound.has_barrier:
+    if dispatch.has_barrier:
         unit.intrinsics["coroutines"] = support.COROUTINES
-    return Translation(module(texts, unit.intrinsics), unit.wanted, [support.driver(bound.has_barrier, ordered), *unit.helpers.values()])
+    return Translation(module(texts, unit.intrinsics), unit.wanted, [support.driver(dispatch.has_barrier, ordered), *unit.helpers.values()])

@@ -55,12 +55,12 @@ class Coverage:
 class Marks:
     """The gathered bits of a launch."""
 
-    def __init__(self, bound: Any) -> None:
-        self.words = np.zeros(sum(_words(b) for b in bound.image.module.all_functions), np.uint64)
+    def __init__(self, dispatch: Any) -> None:
+        self.words = np.zeros(sum(_words(b) for b in dispatch.image.module.all_functions), np.uint64)
 
-    def tell(self, bound: Any, compiled: Sequence[Function]) -> None:
+    def tell(self, dispatch: Any, compiled: Sequence[Function]) -> None:
         """Write down in the launch which instructions executed: whole blocks."""
-        functions = bound.image.module.all_functions
+        functions = dispatch.image.module.all_functions
         at = 0
         for number, function in enumerate(functions):
             words = self.words[at : at + _words(function)]
@@ -70,4 +70,4 @@ class Marks:
                 starts = analyse(function, function.is_kernel).starts
                 for start, end in zip(starts, [*starts[1:], len(function.instructions)], strict=True):
                     if bits[start]:
-                        bound.coverage[number][start:end] = True
+                        dispatch.coverage[number][start:end] = True

@@ -20,7 +20,7 @@ from vsim.llvm_engine.access import Access, Place, Where
 from vsim.llvm_engine.coverage import Coverage
 from vsim.llvm_engine.flow import Dominators, Flow, analyse, is_uniform
 from vsim.llvm_engine.images import ImageNumber, Images
-from vsim.llvm_engine.ir import GROUP, LAUNCH, MASK, THREAD, Affine, Builder, Origin, Value, ir_type, literal
+from vsim.llvm_engine.ir import GROUP, LAUNCH, MASK, THREAD, Affine, BasePointer, Builder, Value, ir_type, literal
 from vsim.llvm_engine.registers import BlockUse, Key, Registers
 from vsim.llvm_engine.surfaces import place_in_table
 from vsim.llvm_engine.texels import Texels
@@ -61,7 +61,7 @@ def listed(numbers: list[int]) -> Elements:
 class Unit:
     """What the functions of one module share."""
 
-    bound: Any
+    dispatch: Any
     full: bool
     row: int = 0  # lanes in a row of local ids that is known to count up; 0 if it is not known
     intrinsics: dict[str, str] = field(default_factory=dict)
@@ -81,15 +81,15 @@ class FunctionLowering:
     """See :class:`vsim.semantics.algebra.Machine`: every call emits code at the current place."""
 
     def __init__(self, unit: Unit, function: Function) -> None:
-        self.unit, self.function, self.bound = unit, function, unit.bound
-        self.grf_size: int = unit.bound.grf_size
+        self.unit, self.function, self.dispatch = unit, function, unit.dispatch
+        self.grf_size: int = unit.dispatch.grf_size
         self.layout = layout_of(function)
         self.is_kernel = function.is_kernel
         self.flow: Flow = analyse(function, self.is_kernel)
-        self.lanes_total: int = unit.bound.simd if self.is_kernel else function.simd_size or unit.bound.simd
+        self.lanes_total: int = unit.dispatch.simd if self.is_kernel else function.simd_size or unit.dispatch.simd
         self.calls = any(i.desc.mnemonic in ("fcall", "ifcall") for i in function.instructions)
         self.shares = self.calls or not self.is_kernel
-        self.coroutine = self.is_kernel and unit.bound.has_barrier
+        self.coroutine = self.is_kernel and unit.dispatch.has_barrier
         self.here = 0
         self.builder = self.algebra = Builder(unit.intrinsics)
         self.steps: dict[int, Callable[[], None]] = {}
@@ -99,7 +99,7 @@ class FunctionLowering:
         self.unwritten: set[Key] = set()
         """Storage that is read before it is written: it begins with zeros."""
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
-        self.coverage = Coverage(unit.bound.image.module.all_functions, function, self.flow.starts) if unit.bound.coverage is not None else None
+        self.coverage = Coverage(unit.dispatch.image.module.all_functions, function, self.flow.starts) if unit.dispatch.coverage is not None else None
 
     # -- emission ------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class FunctionLowering:
         self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
         self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
         self.texels = Texels(b, self._fault, self.unit.helpers, self.unit.row)
-        self.images = Images(b, self._fault, self.bound)
+        self.images = Images(b, self._fault, self.dispatch)
         self.uses: dict[int, BlockUse] = {}
         self.return_sites.clear()
         self._begin_block(-1)
@@ -271,7 +271,7 @@ class FunctionLowering:
             begin = ["  %begin = call i8 @llvm.coro.suspend(token none, i1 false)",
                      "  switch i8 %begin, label %suspend [ i8 0, label %started i8 1, label %cleanup ]", "started:"]  # fmt: skip
             return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *function, "}"])
-        launch, group, thread = support.one_by_one(self.bound.schedule is not None)
+        launch, group, thread = support.one_by_one(self.dispatch.schedule is not None)
         signature = f"define void @group({support.GROUP_ARGUMENTS}) #0 {{"
         return "\n".join([signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *function, thread, "}"])
 
@@ -349,13 +349,13 @@ class FunctionLowering:
 
     def _inputs(self) -> None:
         """Payload into registers: common values from the payload, local ids from the table of the group's shape."""
-        b, bound = self.builder, self.bound
+        b, dispatch = self.builder, self.dispatch
         payload, ids = b.field("%variant", cx.VARIANT_PAYLOAD, "ptr"), b.field("%variant", cx.VARIANT_IDS, "ptr")
-        grf, row = bound.grf_size, threads.id_row_bytes(bound)
-        rows = bound.local_id_rows
+        grf, row = dispatch.grf_size, threads.id_row_bytes(dispatch)
+        rows = dispatch.local_id_rows
         mine = b.assign(f"mul i64 %thread, {row * 3}")
         ids = b.assign(f"getelementptr i8, ptr {ids}, i64 {mine}")
-        for var, offset, size in threads.input_places(bound):
+        for var, offset, size in threads.input_places(dispatch):
             root, start = self.layout.root(var)
             count, element = (size // 4, types.UD) if size % 4 == 0 else (size // 2, types.UW) if size % 2 == 0 else (size, types.UB)
             if size == 8:
@@ -373,16 +373,16 @@ class FunctionLowering:
                 continue
             for k in range(count):
                 at = offset + k * element.size
-                words = [bound.handles.get(at + n) for n in range(0, element.size, 4)]
+                words = [dispatch.handles.get(at + n) for n in range(0, element.size, 4)]
                 if None not in words:
                     value = b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
                 else:
                     value = b.argument(element, payload, at)
-                    value.origin = Origin(payload, at) if element is types.UQ and at in bound.pointers else None
+                    value.base_pointer = BasePointer(payload, at) if element is types.UQ and at in dispatch.pointers else None
                 self.registers.write(("V", root), start + k * element.size, 1, value)
-        for kind, index, number in threads.state_defaults(bound):
+        for kind, index, number in threads.state_defaults(dispatch):
             self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))
-        for kind, index, offset in threads.state_inputs(bound):
+        for kind, index, offset in threads.state_inputs(dispatch):
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             self.registers.write(("S", (1 if kind == 1 else 0) << 16 | index), 0, 1, value)
 
@@ -433,7 +433,7 @@ class FunctionLowering:
 
     def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
         """%sr0 and %msg0: bits of a thread's slot."""
-        platform, b = self.bound.image.platform, self.builder
+        platform, b = self.dispatch.image.platform, self.builder
 
         def bits(shift: int, mask: int, to: int = 0) -> Value:
             found = slot.later("lshr", b.const(shift, types.UQ))
@@ -450,7 +450,7 @@ class FunctionLowering:
         b = self.builder
         size = b.assign(f"load i64, ptr {b.offset('%ctx', cx.LOCAL_SIZE)}, align 8")
         ysize = b.assign(f"load i64, ptr {b.offset('%ctx', cx.LOCAL_SIZE + 8)}, align 8")
-        linear = b.assign(f"mul i64 %thread, {self.bound.simd}")
+        linear = b.assign(f"mul i64 %thread, {self.dispatch.simd}")
         x = b.assign(f"urem i64 {linear}, {size}")
         y = b.assign(f"urem i64 {b.assign(f'udiv i64 {linear}, {size}')}, {ysize}")
         for axis, (local, per) in enumerate(((x, size), (y, ysize))):
@@ -458,7 +458,7 @@ class FunctionLowering:
             at = b.assign(f"add i64 {b.assign(f'mul i64 {self._group_id(axis).text}, {per}')}, {local}")
             at = b.assign(f"add i64 {at}, {first}")
             if axis == 0:
-                at = b.assign(f"udiv i64 {at}, {self.bound.simd}")
+                at = b.assign(f"udiv i64 {at}, {self.dispatch.simd}")
             word(threads.THREAD_X + axis, 0, Value(b, types.UQ, 1, at), types.UW)
 
     def _variables_used(self) -> set[int]:
@@ -801,7 +801,7 @@ class FunctionLowering:
     # -- calls ---------------------------------------------------------------------------------------------
 
     def call_function(self, name: int, lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
-        target = self.bound.image.callee(self.function, name)
+        target = self.dispatch.image.callee(self.function, name)
 
         def step() -> None:
             taken = self._taken(lanes, instruction)
@@ -845,7 +845,7 @@ class FunctionLowering:
 
     def call_address(self, address: Callable[[], Value], lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
         def step() -> None:
-            b, image = self.builder, self.bound.image
+            b, image = self.builder, self.dispatch.image
             value = address()
             taken = self._taken(lanes, instruction)
             mask = self._full() if taken is True else taken
@@ -1159,20 +1159,20 @@ class FunctionLowering:
         return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, elements(1), self.builder.cast(value, types.UD), mask)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
-        found: int | None = self.bound.image.symbol_address(self.function, instruction.args["name"])
+        found: int | None = self.dispatch.image.symbol_address(self.function, instruction.args["name"])
         return found
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
         return Unsupported(text)
 
     def rounding(self) -> Value | None:
-        if not self.bound.float_modes.rounding:
+        if not self.dispatch.float_modes.rounding:
             return None
         b = self.builder
         return (self._control() >> b.const(4, types.UD)) & b.const(3, types.UD)
 
     def denormals(self, data_type: DataType) -> Value | None:
-        bit = self.bound.float_modes.flushed.get(data_type)
+        bit = self.dispatch.float_modes.flushed.get(data_type)
         if bit is None:
             return None
         b = self.builder
@@ -1260,7 +1260,7 @@ class FunctionLowering:
 
     def _global_ids(self, axis: int, execution: Execution) -> Value:
         """Global ids of the lanes along an axis: from the table of local ids of the group's shape."""
-        b, row = self.builder, threads.id_row_bytes(self.bound)
+        b, row = self.builder, threads.id_row_bytes(self.dispatch)
         ids = b.field("%variant", cx.VARIANT_IDS, "ptr")
         mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
         local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TypeVar
 
 from visa import types
-from vsim.abi import IMAGE_HANDLE_STEP, Bound
+from vsim.abi import IMAGE_HANDLE_STEP, Dispatch
 from vsim.images import ImageKind
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine import context as cx
@@ -32,16 +32,16 @@ class ImageNumber:
 class Images:
     """Images and samplers in one function."""
 
-    def __init__(self, builder: Builder, fault: Fault, bound: Bound) -> None:
-        self.b, self.fault, self.bound = builder, fault, bound
+    def __init__(self, builder: Builder, fault: Fault, dispatch: Dispatch) -> None:
+        self.b, self.fault, self.dispatch = builder, fault, dispatch
 
     def with_image(self, image: ImageNumber, act: Callable[[ImageView], list[Value]]) -> list[Value]:
         """What ``act`` emits for the image; surfaces that are no image leave the function."""
-        wanted = {number: kind for bindless, number, kind in kinds(self.bound) if bindless == image.bindless}
+        wanted = {number: kind for bindless, number, kind in kinds(self.dispatch) if bindless == image.bindless}
         return self._choose(image.value, wanted, None, lambda kind: act(self._view(image, kind)))
 
     def with_sampler(self, number: Value, act: Callable[[SamplerState], list[Value]]) -> list[Value]:
-        return self._choose(number, self.bound.samplers, SamplerState(), act)
+        return self._choose(number, self.dispatch.samplers, SamplerState(), act)
 
     def _view(self, image: ImageNumber, kind: ImageKind) -> ImageView:
         b, number = self.b, image.value

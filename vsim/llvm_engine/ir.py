@@ -178,7 +178,7 @@ class Affine:
         return None if i or count % self.row else found
 
 
-class Origin(NamedTuple):
+class BasePointer(NamedTuple):
     """A pointer among a kernel's arguments: what holds them, and its place there."""
 
     payload: str
@@ -205,7 +205,7 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("affine", "builder", "constant", "inside", "inverse", "lanes", "narrow", "origin", "text", "type")
+    __slots__ = ("affine", "base_pointer", "builder", "constant", "inside", "inverse", "lanes", "narrow", "text", "type")
     depth = 0
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
@@ -214,7 +214,7 @@ class Value:
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
         self.affine: Affine | None = None
         self.inside: frozenset[str] = frozenset()  # masks of which this mask is known to be a part
-        self.origin: Origin | None = None  # the pointer from which this address was computed
+        self.base_pointer: BasePointer | None = None  # the pointer from which this address was computed
 
     @property
     def ir(self) -> str:
@@ -231,13 +231,13 @@ class Value:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
-        if self.origin or other.origin:
-            found.origin = self._origin(op, other)
+        if self.base_pointer or other.base_pointer:
+            found.base_pointer = self._origin(op, other)
         return found
 
-    def _origin(self, op: str, other: Value) -> Origin | None:
+    def _origin(self, op: str, other: Value) -> BasePointer | None:
         """Of a sum or a difference."""
-        return self.origin or other.origin if op == "add" else self.origin if op == "sub" else None
+        return self.base_pointer or other.base_pointer if op == "add" else self.base_pointer if op == "sub" else None
 
     def later(self, op: str, other: Value) -> Value:
         """An operation on integers that is emitted where its result is needed, which may be nowhere or off the way."""
@@ -253,14 +253,14 @@ class Value:
             return f"{op} {x.ir} {x.text}, {y.text}"
 
         found = Lazy(self.builder, self.type, max(self.lanes, other.lanes), text, max(self.depth, other.depth) + 1)
-        if self.origin or other.origin:
-            found.origin = self._origin(op, other)
+        if self.base_pointer or other.base_pointer:
+            found.base_pointer = self._origin(op, other)
         return found
 
     def copy(self, data_type: DataType) -> Value:
         """The same under a type with the same LLVM type."""
         found = Value(self.builder, data_type, self.lanes, self.text, self.constant)
-        found.origin = self.origin
+        found.base_pointer = self.base_pointer
         return found
 
     def settled(self) -> Value:
@@ -413,7 +413,7 @@ class Lazy(Value):
 
     def __init__(self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int) -> None:
         self.builder, self.type, self.lanes, self.constant, self.expression, self.depth = builder, data_type, lanes, None, expression, depth
-        self.narrow, self.affine, self.inside, self.inverse, self.origin = None, None, frozenset(), None, None
+        self.narrow, self.affine, self.inside, self.inverse, self.base_pointer = None, None, frozenset(), None, None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             given = self.text
@@ -429,12 +429,12 @@ class Lazy(Value):
 
     def copy(self, data_type: DataType) -> Value:
         found = Lazy(self.builder, data_type, self.lanes, self.expression, self.depth)
-        found.origin = self.origin
+        found.base_pointer = self.base_pointer
         return found
 
     def settled(self) -> Value:
         found = Value(self.builder, self.type, self.lanes, self.text)
-        found.narrow, found.affine, found.origin = self.narrow, self.affine, self.origin
+        found.narrow, found.affine, found.base_pointer = self.narrow, self.affine, self.base_pointer
         return found
 
 
@@ -482,8 +482,8 @@ class Builder:
         """An instruction with a result; its name. One without side effects whose twin dominates this place is that twin."""
         self.assigned = True
         pure = text.startswith(_PURE) or text.endswith(_INVARIANT)
-        if pure and (twin := self.known.get(text) or self.steady.get(text)) is not None:
-            return twin
+        if pure and (equivalent := self.known.get(text) or self.steady.get(text)) is not None:
+            return equivalent
         if pure and self.hoists and "<" not in text and (level := self._level(text)) < THREAD:
             return self._steady(text, level)
         name = self.name()

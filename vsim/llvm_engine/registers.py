@@ -39,7 +39,7 @@ class Merge:
 
 
 @dataclass
-class Entry:
+class ByteRange:
     """A byte range with its value. A dirty one is stored at the block's end; of a carried one storage may know nothing; one that is not ``whole``
     has lanes that are in storage only."""
 
@@ -71,11 +71,11 @@ class Registers:
 
     def __init__(self, builder: Builder, pointer: Callable[[Key], str], size: Callable[[Key], int]) -> None:
         self.b, self.pointer, self.size = builder, pointer, size
-        self.entries: dict[Key, list[Entry]] = {}
+        self.entries: dict[Key, list[ByteRange]] = {}
         self.use = BlockUse()
         self.live_out: Callable[[Key], bool] | None = None
         self.kept: Callable[[int], bool] = _anything
-        self.carried: dict[Key, tuple[int, list[Entry]]] = {}
+        self.carried: dict[Key, tuple[int, list[ByteRange]]] = {}
         self.always: Callable[[Key], bool] = lambda key: False
         self.extents: dict[Key, int] = {}
         """How far the accesses to each key go."""
@@ -90,13 +90,13 @@ class Registers:
         self.live_out, self.kept = live_out, kept
         return self.use
 
-    def _known(self, key: Key) -> list[Entry]:
+    def _known(self, key: Key) -> list[ByteRange]:
         """The values of a key in this block."""
         found = self.entries.get(key)
         if found is None:
             block, left = self.carried.get(key, (None, []))
             kept = left if block is not None and self.kept(block) else []
-            found = self.entries[key] = [Entry(e.low, e.high, e.value, False, False) for e in kept]
+            found = self.entries[key] = [ByteRange(e.low, e.high, e.value, False, False) for e in kept]
         return found
 
     def end_block(self) -> None:
@@ -111,7 +111,7 @@ class Registers:
                 self.use.merged.add(key)
             if self.live_out is not None and (self.live_out(key) or self.always(key)):
                 if key[0] == "P" and (len(entries) > 1 or entries[0].high - entries[0].low < self.size(key)):
-                    entries = self.entries[key] = [Entry(0, self.size(key), self._whole(key, entries), True)]
+                    entries = self.entries[key] = [ByteRange(0, self.size(key), self._whole(key, entries), True)]
                 for e in entries:
                     self._store(key, e)
 
@@ -119,9 +119,9 @@ class Registers:
         """Keep the values that a block leaves for the blocks that it dominates: no other block writes these keys, and some reads them."""
         for key, entries in self.entries.items():
             if keys(key):
-                self.carried[key] = block, [Entry(e.low, e.high, e.value.settled(), False) for e in entries]
+                self.carried[key] = block, [ByteRange(e.low, e.high, e.value.settled(), False) for e in entries]
 
-    def _store(self, key: Key, e: Entry) -> None:
+    def _store(self, key: Key, e: ByteRange) -> None:
         if not e.stored:
             whole = self.b.broadcast(e.value, (e.high - e.low) // e.value.type.size)
             self.b.store(whole, self.b.offset(self.pointer(key), e.low), _align(e.low))
@@ -154,14 +154,14 @@ class Registers:
                     return found
         if key[0] == "P":
             whole = self._whole(key, entries)
-            self.entries[key] = [Entry(0, self.size(key), whole, any(e.dirty for e in entries))]
+            self.entries[key] = [ByteRange(0, self.size(key), whole, any(e.dirty for e in entries))]
             return self.read(key, low, count, data_type)
         touching = [e for e in entries if e.low < high and e.high > low]
         if touching:
             joined = self._joined(touching, low, high, count, data_type)
             if joined is not None:
                 apart = [e for e in entries if e.low >= high or e.high <= low]
-                self.entries[key] = [*apart, Entry(low, high, joined, any(e.dirty for e in touching), all(e.stored for e in touching))]
+                self.entries[key] = [*apart, ByteRange(low, high, joined, any(e.dirty for e in touching), all(e.stored for e in touching))]
                 return joined
             for e in touching:
                 if e.dirty:
@@ -170,10 +170,10 @@ class Registers:
         self.use.exposed.add(key)
         value = self.b.load(data_type, count, self.b.offset(self.pointer(key), low), _align(low))
         if not touching:
-            entries.append(Entry(low, high, value, False))
+            entries.append(ByteRange(low, high, value, False))
         return value
 
-    def _whole(self, key: Key, entries: list[Entry]) -> Value:
+    def _whole(self, key: Key, entries: list[ByteRange]) -> Value:
         """All lanes of a predicate: storage overlaid with the values of this block."""
         b, lanes = self.b, self.size(key)
         ordered = sorted(entries, key=lambda e: e.low)
@@ -191,7 +191,7 @@ class Registers:
             whole = b.value(MASK, lanes, f"shufflevector {whole.typed}, {wide.typed}, <{lanes} x i32> <{picks}>")
         return whole
 
-    def _part(self, e: Entry, low: int, count: int, data_type: DataType) -> Value | None:
+    def _part(self, e: ByteRange, low: int, count: int, data_type: DataType) -> Value | None:
         """Elements out of one entry, perhaps under another element type."""
         b, value, size = self.b, e.value, data_type.size
         total = e.high - e.low
@@ -208,7 +208,7 @@ class Registers:
             value = b.shuffle(value, list(range(first, first + count)))
         return b.bitcast(value, data_type) if value.type is not data_type else value
 
-    def _joined(self, touching: list[Entry], low: int, high: int, count: int, data_type: DataType) -> Value | None:
+    def _joined(self, touching: list[ByteRange], low: int, high: int, count: int, data_type: DataType) -> Value | None:
         """Elements that lie in several entries which together cover them, if halves, quarters and so on can be put together."""
         size = data_type.size
         ordered = sorted(touching, key=lambda e: e.low)
@@ -272,10 +272,10 @@ class Registers:
                 kept.append(e)
             elif e.low < low or e.high > high:
                 kept += self._remains(key, e, low, high)
-        kept.append(Entry(low, high, value if value.lanes in (1, count) else self.b.broadcast(value, count), True))
+        kept.append(ByteRange(low, high, value if value.lanes in (1, count) else self.b.broadcast(value, count), True))
         self.entries[key] = kept
 
-    def _remains(self, key: Key, e: Entry, low: int, high: int) -> list[Entry]:
+    def _remains(self, key: Key, e: ByteRange, low: int, high: int) -> list[ByteRange]:
         """What is left of an entry when a range in it is overwritten."""
         size = e.value.type.size
         pieces = []
@@ -289,7 +289,7 @@ class Registers:
             count = (end - start) // size
             part = self._part(e, start, count, e.value.type)
             assert part is not None
-            pieces.append(Entry(start, end, part, e.dirty, whole=e.whole))
+            pieces.append(ByteRange(start, end, part, e.dirty, whole=e.whole))
         return pieces
 
 

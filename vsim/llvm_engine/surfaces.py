@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from vsim.abi import IMAGE_HANDLE_STEP, URB, Bound
+from vsim.abi import IMAGE_HANDLE_STEP, URB, Dispatch
 from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine import context as cx
 
 
-def kinds(bound: Bound) -> tuple[tuple[bool, int, ImageKind], ...]:
+def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
     """All images of a launch: bindless or not, number, kind."""
-    surfaces = [(False, n, s.kind) for n, s in bound.surfaces.items() if isinstance(s, SurfaceImage)]
-    return (*surfaces, *((True, handle, image.kind) for handle, image in bound.images.items()))
+    surfaces = [(False, n, s.kind) for n, s in dispatch.surfaces.items() if isinstance(s, SurfaceImage)]
+    return (*surfaces, *((True, handle, image.kind) for handle, image in dispatch.images.items()))
 
 
-def made_for(bound: Bound) -> Hashable:
+def made_for(dispatch: Dispatch) -> Hashable:
     """What code depends on besides the kernel: the images and samplers of the launch.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
     """
-    if any(n >= cx.SURFACE_LIMIT and n != URB for n in bound.surfaces) or any(h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in bound.images):
+    if any(n >= cx.SURFACE_LIMIT and n != URB for n in dispatch.surfaces) or any(h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in dispatch.images):
         raise Unsupported("more surfaces than the table holds")
-    return kinds(bound), tuple(sorted(bound.samplers.items()))
+    return kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
 
 
 def place_in_table(bindless: bool, number: int) -> int:

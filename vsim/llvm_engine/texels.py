@@ -9,7 +9,7 @@ from typing import Any
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import context as cx
-from vsim.llvm_engine.access import Access, Fault, Place, Shape
+from vsim.llvm_engine.access import Access, AccessPattern, Fault, Place
 from vsim.llvm_engine.ir import MASK, OLD_MASKED, SUFFIXES, Builder, Value, ir_type, module
 
 
@@ -89,7 +89,7 @@ class Texels(Access):
         self.b.declare(name, result, f"ptr, {ir_type(types.UQ, lanes)}, {ir_type(MASK, lanes)}{', ' if vectors else ''}{vectors}")
         return name, result
 
-    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> Shape:
+    def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> AccessPattern:
         shape = super()._shape(place, offset, size, vector)
         shape.uniform = "false"  # Lanes outside the mask must be 0, and texels seldom are the same.
         return shape

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vsim import threads
-from vsim.abi import Bound, Group
+from vsim.abi import Dispatch, Group
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.numpy_engine.execution import Execution
 from vsim.numpy_engine.memory import Rows
@@ -17,31 +17,31 @@ BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
 """Hardware threads at once; fewer where each of them has memory of its own."""
 
 
-def run(bound: Bound, max_seconds: float | None = None) -> None:
+def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
     """Run a bound launch to its end.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
     """
     started = time.monotonic()
-    per_group = bound.threads_of(bound.group(0))
-    limit = PRIVATE_BATCH_THREADS if bound.private_slots or bound.scratch_size else BATCH_THREADS
+    per_group = dispatch.threads_of(dispatch.group(0))
+    limit = PRIVATE_BATCH_THREADS if dispatch.private_slots or dispatch.scratch_size else BATCH_THREADS
     groups_at_once = max(1, limit // per_group)
-    slots = min(groups_at_once, bound.group_count) * per_group
-    bound.allocate_private(slots)
+    slots = min(groups_at_once, dispatch.group_count) * per_group
+    dispatch.allocate_private(slots)
 
     def deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise bound.timeout(max_seconds)
+            raise dispatch.timeout(max_seconds)
 
     batch: _Batch | None = None
     payloads: dict[tuple[int, int, int], Any] = {}
-    order = bound.schedule.order(bound.group_count) if bound.schedule else range(bound.group_count)
-    begin, end = bound.part or (0, bound.group_count)
+    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
+    begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
-        groups = [bound.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+        groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or batch.shape != [g.size for g in groups]:
-            batch = _Batch(bound, groups, payloads)
+            batch = _Batch(dispatch, groups, payloads)
         batch.run(groups, deadline if max_seconds is not None else None)
         deadline()
 
@@ -49,28 +49,28 @@ def run(bound: Bound, max_seconds: float | None = None) -> None:
 class _Batch:
     """The threads of some work-groups of given sizes; prepared once, run for many groups."""
 
-    def __init__(self, bound: Bound, groups: list[Group], payloads: dict[tuple[int, int, int], Any]) -> None:
-        self.bound, self.payloads = bound, payloads
+    def __init__(self, dispatch: Dispatch, groups: list[Group], payloads: dict[tuple[int, int, int], Any]) -> None:
+        self.dispatch, self.payloads = dispatch, payloads
         self.shape = [g.size for g in groups]
-        counts = [bound.threads_of(g) for g in groups]
-        orders = {c: bound.schedule.order(c) if bound.schedule else np.arange(c) for c in set(counts)}
+        counts = [dispatch.threads_of(g) for g in groups]
+        orders = {c: dispatch.schedule.order(c) if dispatch.schedule else np.arange(c) for c in set(counts)}
         self.members = [(n, int(t)) for n, c in enumerate(counts) for t in orders[c]]
         count = len(self.members)
         self.group_numbers = np.array([n for n, _ in self.members])
         self.thread_numbers = np.array([t for _, t in self.members])
-        self.execution = e = Execution(bound, count, self.group_numbers)
+        self.execution = e = Execution(dispatch, count, self.group_numbers)
         e.locate, e.pixels = self.describe, self.pixels
-        slm = max(bound.slm_size, 4)
+        slm = max(dispatch.slm_size, 4)
         places = (self.group_numbers * slm).reshape(-1, 1)
-        e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), places, bound.slm_size, SLM_ADDRESS_MASK)
-        scratch = max(bound.scratch_size, 4)
-        e.scratch_space = Rows("scratch memory", np.zeros(scratch * count, np.uint8), (np.arange(count) * scratch).reshape(-1, 1), bound.scratch_size)
+        e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), places, dispatch.slm_size, SLM_ADDRESS_MASK)
+        scratch = max(dispatch.scratch_size, 4)
+        e.scratch_space = Rows("scratch memory", np.zeros(scratch * count, np.uint8), (np.arange(count) * scratch).reshape(-1, 1), dispatch.scratch_size)
         self.lanes = np.zeros((count, 32), bool)
         for row, (n, t) in enumerate(self.members):
-            self.lanes[row, : threads.lane_count(bound, groups[n], t)] = True
+            self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         for g in groups:
             if g.size not in payloads:
-                payloads[g.size] = threads.group_payload(bound, g)
+                payloads[g.size] = threads.group_payload(dispatch, g)
         self.matrix = np.concatenate([payloads[g.size][orders[c]] for g, c in zip(groups, counts, strict=True)])
 
     def run(self, groups: list[Group], deadline: Any) -> None:
@@ -78,36 +78,36 @@ class _Batch:
         self.groups = groups
         e = self.execution
         e.reset()
-        self.context = e.start(self.bound.kernel, self.lanes.copy())
+        self.context = e.start(self.dispatch.kernel, self.lanes.copy())
         self.fill()
         e.deadline = deadline
         e.run()
 
     def fill(self) -> None:
         """Payload and predefined registers."""
-        e, bound, matrix = self.execution, self.bound, self.matrix
+        e, dispatch, matrix = self.execution, self.dispatch, self.matrix
         code = self.context.code
-        for var, offset, size in threads.input_places(bound):
+        for var, offset, size in threads.input_places(dispatch):
             root, start = code.layout.root(var)
             view = self.byte_view(root)
             if view is not None:
                 view[:, start : start + size] = matrix[:, offset : offset + size]
-        for kind, index, number in threads.state_defaults(bound):
+        for kind, index, number in threads.state_defaults(dispatch):
             e._state(kind, index, 0)[:, 0] = number
-        for kind, index, offset in threads.state_inputs(bound):
+        for kind, index, offset in threads.state_inputs(dispatch):
             e._state(1 if kind == 1 else 0, index, 0)[:, 0] = np.ascontiguousarray(matrix[:, offset : offset + 4]).view(np.uint32)[:, 0]
         ids = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
         e.shared_register(threads.R0)[:] = threads.r0_of(ids, self.thread_numbers)
         slots = range(len(self.members))
-        identity = np.array([(s, *threads.sr0_of(bound.image.platform, s)) for s in slots], np.uint32)
+        identity = np.array([(s, *threads.sr0_of(dispatch.image.platform, s)) for s in slots], np.uint32)
         for register, column in ((threads.HW_ID, 0), (threads.SR0, 1), (threads.MSG0, 2)):
             e.shared_register(register).view(np.uint32)[:, 0] = identity[:, column]
         for axis in range(3):
             e.shared_register(threads.GROUP_ID + axis).view(np.uint32)[:, 0] = ids[:, axis]
         if any(e.code.slot_numbers.keys() & {(threads.THREAD_X + n, np.dtype("u2")) for n in (0, 1)}):
             for row, (n, t) in enumerate(self.members):
-                x, y, _ = threads.work_item(bound, self.groups[n], t, 0)
-                e.shared_register(threads.THREAD_X).view(np.uint16)[row, 0] = x // bound.simd & 0xFFFF
+                x, y, _ = threads.work_item(dispatch, self.groups[n], t, 0)
+                e.shared_register(threads.THREAD_X).view(np.uint16)[row, 0] = x // dispatch.simd & 0xFFFF
                 e.shared_register(threads.THREAD_X + 1).view(np.uint16)[row, 0] = y & 0xFFFF
 
     def byte_view(self, root: int) -> Any:
@@ -120,11 +120,11 @@ class _Batch:
 
     def pixels(self) -> list[Any]:
         """x and y of the work-items of all threads, threads x 32."""
-        places = [[threads.work_item(self.bound, self.groups[n], t, lane)[:2] for lane in range(32)] for n, t in self.members]
+        places = [[threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(32)] for n, t in self.members]
         both = np.array(places, np.int32)
         return [both[..., 0], both[..., 1]]
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""
         n, t = self.members[row]
-        return threads.describe(self.bound, self.groups[n], t, lane)
+        return threads.describe(self.dispatch, self.groups[n], t, lane)

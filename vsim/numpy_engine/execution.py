@@ -77,8 +77,8 @@ class Context:
 class Execution(NumpyMachine):
     """Runs a batch of threads to its end."""
 
-    def __init__(self, bound: Any, threads: int, groups: Array) -> None:
-        super().__init__(bound, threads)
+    def __init__(self, dispatch: Any, threads: int, groups: Array) -> None:
+        super().__init__(dispatch, threads)
         self.groups = groups
         self.codes: dict[int, Code] = {}
         self.live: list[Context] = []
@@ -113,8 +113,8 @@ class Execution(NumpyMachine):
         if key in self.codes:
             return self.codes[key]
         code = Code(function, layout_of(function))
-        if self.bound.coverage is not None:
-            code.executed = self.bound.coverage[self.bound.image.module.all_functions.index(function)]
+        if self.dispatch.coverage is not None:
+            code.executed = self.dispatch.coverage[self.dispatch.image.module.all_functions.index(function)]
         self.codes[key] = code
         saved = getattr(self, "code", None), getattr(self, "function", None)
         self.code, self.function = code, function
@@ -279,7 +279,7 @@ class Execution(NumpyMachine):
     def _is_simple_loop(self, target: int, following: int) -> bool:
         """Whether a loop does nothing that needs the other threads: no barrier, no call, no end, no look at %cr0."""
         names = {i.desc.mnemonic for i in self.function.instructions[target:following]}
-        modes = self.bound.float_modes
+        modes = self.dispatch.float_modes
         return not names & _NEEDS_ALL and not modes.rounding and not modes.flushed
 
     def _run_narrow(self, context: Context, target: int, following: int, lanes: Array, index: Array) -> None:
@@ -366,7 +366,7 @@ class Execution(NumpyMachine):
     def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
         following, function = self.here + 1, self.function
         active = self._lanes_at(lanes, self._place_of(instruction))
-        target = self.bound.image.callee(function, name)
+        target = self.dispatch.image.callee(function, name)
 
         def step() -> Any:
             taken = active(self.context)
@@ -395,7 +395,7 @@ class Execution(NumpyMachine):
                 context.wait(following, rest)
             for value in np.unique(values[rows]):
                 chosen = taken & (values == value)
-                function = self.bound.image.function_at(int(value))
+                function = self.dispatch.image.function_at(int(value))
                 if function is None:
                     row = int(np.flatnonzero(chosen.any(axis=1))[0])
                     raise self.fault_at(row, 0, f"there is no function at address {int(value):#x}", instruction)

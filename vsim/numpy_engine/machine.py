@@ -93,10 +93,10 @@ class Frame:
 class NumpyMachine:
     """See :class:`vsim.semantics.algebra.Machine`. One batch of threads; ``views`` are those of the running frame."""
 
-    def __init__(self, bound: Any, threads: int) -> None:
-        self.bound, self.threads = bound, threads
+    def __init__(self, dispatch: Any, threads: int) -> None:
+        self.dispatch, self.threads = dispatch, threads
         self.algebra = NumpyAlgebra()
-        self.grf_size = bound.grf_size
+        self.grf_size = dispatch.grf_size
         self.views: list[Array] = []
         self.shared: dict[int, Array] = {}
         self.surface_state: dict[tuple[int, int, int], Array] = {}
@@ -104,7 +104,7 @@ class NumpyMachine:
         self.function: Function
         self.context: Any = None
         self.here = 0
-        self.flat_space = mem.Flat(bound.memory)
+        self.flat_space = mem.Flat(dispatch.memory)
         self.slm_space: mem.Rows | None = None
         self.scratch_space: mem.Rows | None = None
         self.locate: Callable[[int, int], str] = lambda row, lane: ""
@@ -157,7 +157,7 @@ class NumpyMachine:
         number = self.here if instruction is None else next(n for n, i in enumerate(function.instructions) if i is instruction)
         i = function.instructions[number]
         where = f"'{FunctionPrinter(function).instruction(i)}' (instruction {number} of '{function.name}')"
-        return SimulationError(Diagnostic("S020", f"{text} in {where}", self.bound.image.span(function, i.line)))
+        return SimulationError(Diagnostic("S020", f"{text} in {where}", self.dispatch.image.span(function, i.line)))
 
     def _place(self, var: int, offset: int, last: int, what: str) -> tuple[int, int]:
         """Root and byte offset of a byte of a variable; ``last`` is one past the last byte used."""
@@ -436,17 +436,17 @@ class NumpyMachine:
         return lambda value, mask: np.copyto(self._state(kind, index, element), value, where=mask)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
-        found: int | None = self.bound.image.symbol_address(self.function, instruction.args["name"])
+        found: int | None = self.dispatch.image.symbol_address(self.function, instruction.args["name"])
         return found
 
     def rounding(self) -> Array | None:
-        if not self.bound.float_modes.rounding:
+        if not self.dispatch.float_modes.rounding:
             return None
         # Bits 4 and 5: 0 nearest even, 1 up, 2 down, 3 towards zero.
         return (self._control() >> np.uint32(4)) & np.uint32(3)
 
     def denormals(self, data_type: DataType) -> Array | None:
-        bit = self.bound.float_modes.flushed.get(data_type)
+        bit = self.dispatch.float_modes.flushed.get(data_type)
         return None if bit is None else (self._control() & np.uint32(bit)) == 0
 
     def _control(self) -> Array:
@@ -467,10 +467,10 @@ class NumpyMachine:
             return self.scratch_space
         if index == STATELESS:
             return self.flat_space
-        return mem.Surface(self._state(SURFACE, index, 0), self.bound.surfaces if index != BINDLESS else self.bound.images)
+        return mem.Surface(self._state(SURFACE, index, 0), self.dispatch.surfaces if index != BINDLESS else self.dispatch.images)
 
     def urb(self) -> mem.Surface:
-        return mem.Surface(np.full((self.threads, 1), URB), self.bound.surfaces)
+        return mem.Surface(np.full((self.threads, 1), URB), self.dispatch.surfaces)
 
     def pixel(self, execution: Execution) -> Callable[[], list[Array]]:
         part = slice(execution.offset, execution.offset + execution.size)
@@ -479,7 +479,7 @@ class NumpyMachine:
     def surface_by_handle(self, kind: str, value: Array) -> Any:
         if kind == "ss":
             return self.scratch_space
-        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.bound.surfaces if kind == "bti" else self.bound.images)
+        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images)
 
     # -- images --------------------------------------------------------------------------------------------
 
@@ -488,7 +488,7 @@ class NumpyMachine:
         return found
 
     def image_by_handle(self, kind: str, value: Array) -> mem.Surface:
-        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.bound.surfaces if kind == "bti" else self.bound.images)
+        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images)
 
     def with_image(self, image: mem.Surface, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]) -> list[Array]:
         return self._each(image.number, mask, lambda number, lanes: act(self._image_view(image.table.get(number), number, instruction), lanes))
@@ -496,7 +496,7 @@ class NumpyMachine:
     def with_sampler(
         self, image: mem.Surface, sampler: int, mask: Mask, instruction: Instruction, act: Callable[[ImageView, SamplerState, Mask], list[Array]]
     ) -> list[Array]:
-        states, handles = self.bound.samplers, self._state(SAMPLER, sampler, 0)
+        states, handles = self.dispatch.samplers, self._state(SAMPLER, sampler, 0)
         numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
         return self.with_image(
             image, mask, instruction, lambda view, lanes: self._each(numbers, lanes, lambda n, inner: act(view, states.get(n, SamplerState()), inner))
@@ -537,7 +537,7 @@ class NumpyMachine:
         line = instruction.line if instruction else 0
         text = f" by '{FunctionPrinter(function).instruction(instruction)}'" if instruction else ""
         number = next((f"instruction {n} of " for n, i in enumerate(function.instructions) if i is instruction), "")
-        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{function.name}', {self.locate(row, lane)})", self.bound.image.span(function, line)))
+        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{function.name}', {self.locate(row, lane)})", self.dispatch.image.span(function, line)))
 
     def body_running(self) -> Function:
         return self.context.code.function if self.context is not None else self.function

@@ -18,6 +18,7 @@ from vsim.semantics.core import (
     integer_of,
     mask_of,
     operand,
+    override_when,
     own_type,
     real_type,
     semantics,
@@ -26,7 +27,6 @@ from vsim.semantics.core import (
     step_by_mode,
     to_odd,
     two_sum,
-    unless,
 )  # fmt: skip
 
 
@@ -464,5 +464,5 @@ def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     return step
 
 
-unless(_directed_float, "add", "mul", "mad", "div", "divm", "inv", "invm", "sqrt", "sqrtm")
-unless(_saturated, "add", "mul", "mad", "add3")
+override_when(_directed_float, "add", "mul", "mad", "div", "divm", "inv", "invm", "sqrt", "sqrtm")
+override_when(_saturated, "add", "mul", "mad", "add3")

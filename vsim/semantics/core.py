@@ -14,7 +14,7 @@ from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, Step
 Prepare = Callable[[Machine, Instruction], Step]
 SEMANTICS: dict[str, Prepare] = {}
 """Semantics by the name in the instruction table."""
-FREEDOM: dict[str, str] = {}
+ALLOWED_DEVIATION: dict[str, str] = {}
 """Which freedom of the manual an instruction uses; those without an entry are exact."""
 
 
@@ -32,10 +32,10 @@ def semantics(*names: str, within: str = "") -> Callable[[Prepare], Prepare]:
 def _register(name: str, prepare: Prepare, within: str) -> None:
     SEMANTICS[name] = prepare
     if within:
-        FREEDOM[name] = within
+        ALLOWED_DEVIATION[name] = within
 
 
-def unless(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
+def override_when(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
     """Let instructions that are registered do something special where it applies."""
     for name in names:
 

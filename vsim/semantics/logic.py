@@ -16,12 +16,12 @@ from vsim.semantics.core import (
     destination,
     integer_of,
     mask_of,
+    override_when,
     own_type,
     semantics,
     source,
     sources_of,
     type_of_source,
-    unless,
 )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def _on_predicates(m: Machine, instruction: Instruction) -> Step | None:
     return step
 
 
-unless(_on_predicates, "and", "or", "xor", "not")
+override_when(_on_predicates, "and", "or", "xor", "not")
 
 
 def _shift_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:

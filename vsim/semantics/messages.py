@@ -29,7 +29,7 @@ _FLOAT_ATOMICS = {1: "fmax", 2: "fmin", 3: "fcas", 4: "fadd"}
 _BLOCK_OWORDS = {0: 1, 2: 2, 3: 4, 4: 8}
 
 
-class NoTwin(Exception):
+class NoEquivalent(Exception):
     """The message has no instruction of its own; the text says why."""
 
 
@@ -54,7 +54,7 @@ class Message:
 
 def _constant(op: Any, what: str) -> int:
     if not isinstance(op, Immediate):
-        raise NoTwin(f"its {what} is not a constant")
+        raise NoEquivalent(f"its {what} is not a constant")
     return int(op.bits)
 
 
@@ -99,7 +99,7 @@ def _transfer(m: Message, name: str, space: tuple[str, int], address_size: str, 
 
 def _atomic(m: Message, space: tuple[str, int], address_size: str, data_size: str, names: dict[int, str], code: int) -> tuple[str, dict[str, Any]]:
     if code not in names:
-        raise NoTwin(f"atomic operation {code} has no instruction")
+        raise NoEquivalent(f"atomic operation {code} has no instruction")
     size = m.execution.size * (8 if address_size == "a64" else 4)
     first = m.data(size)
     second = Raw(first.var, first.offset + -(-m.execution.size * (8 if data_size == "d64" else 4) // m.grf_size) * m.grf_size)
@@ -116,7 +116,7 @@ def _data_port_0(m: Message) -> tuple[str, dict[str, Any]] | None:
         return _transfer(m, "lsc_load" if kind == 4 else "lsc_store", space, "a32", size, LSC_ELEMENTS[1])
     if kind == 7:
         return None
-    raise NoTwin(f"message type {kind} of data port 0 has no instruction")
+    raise NoEquivalent(f"message type {kind} of data port 0 has no instruction")
 
 
 def _data_port_1(m: Message) -> tuple[str, dict[str, Any]]:
@@ -129,7 +129,7 @@ def _data_port_1(m: Message) -> tuple[str, dict[str, Any]]:
     if kind in (0x10, 0x1A):
         size, blocks = m.field(8, 2), 1 << m.field(10, 2)
         if size == 0 and blocks > 2:
-            raise NoTwin("scattered blocks of more than two bytes have no instruction")
+            raise NoEquivalent("scattered blocks of more than two bytes have no instruction")
         data = ("d8u32", "d16u32")[blocks - 1] if size == 0 else ("", "d32", "d64")[size]
         return _transfer(m, "lsc_load" if kind == 0x10 else "lsc_store", flat, "a64", data, LSC_ELEMENTS[1 if size == 0 else blocks])
     if kind == 2:
@@ -138,7 +138,7 @@ def _data_port_1(m: Message) -> tuple[str, dict[str, Any]]:
         return _atomic(m, flat, "a64", "d64" if m.field(12, 1) else "d32", _INTEGER_ATOMICS, m.field(8, 4))
     if kind == 0x1B:
         return _atomic(m, space, "a32", "d32", _FLOAT_ATOMICS, m.field(8, 4))
-    raise NoTwin(f"message type {kind} of data port 1 has no instruction")
+    raise NoEquivalent(f"message type {kind} of data port 1 has no instruction")
 
 
 def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
@@ -146,14 +146,14 @@ def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
     names = {f.fixed["subop"]: f.mnemonic for f in instruction_set().by_opcode[0x89]}
     name = names.get(operation, "")
     if name in ("", "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d"):
-        raise NoTwin(f"operation {operation} of the load/store unit needs state that the descriptor does not have")
+        raise NoEquivalent(f"operation {operation} of the load/store unit needs state that the descriptor does not have")
     if model != "flat" and m.extended is None:
-        raise NoTwin("its extended descriptor is not a constant")
+        raise NoEquivalent("its extended descriptor is not a constant")
     surface = (m.extended or 0) >> 24 if model == "bti" else (m.extended or 0) & ~0x3F
     address_size, code = m.field(7, 2), m.field(9, 3) + 1
     size_names = {v: k for k, v in LSC_DATA_SIZES.items()}
     if not address_size or code not in size_names:
-        raise NoTwin("its descriptor has a reserved address or data size")
+        raise NoEquivalent("its descriptor has a reserved address or data size")
     quad = name.endswith("quad")
     address_bytes = (m.execution.size if quad or not m.field(15, 1) else 1) * (2, 4, 8)[address_size - 1]
     found = {"dst": m.dst} if "store" not in name or "atomic" in name else {"src1": m.data(address_bytes)}
@@ -168,7 +168,7 @@ def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
     return name, args | {"order": LSC_ORDERS["t" if m.field(15, 1) and not quad else "n"]}
 
 
-def twin(instruction: Instruction, grf_size: int) -> Instruction | None:
+def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
     """The instruction that says what a raw message does; None if it does nothing.
 
     Raises:
@@ -184,7 +184,7 @@ def twin(instruction: Instruction, grf_size: int) -> Instruction | None:
     elif m.unit == THREAD_SPAWNER and instruction.desc.fixed.get("eot"):
         found = None
     else:
-        raise NoTwin(f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are")
+        raise NoEquivalent(f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are")
     if found is None:
         return None
     name, args = found
@@ -196,8 +196,8 @@ def twin(instruction: Instruction, grf_size: int) -> Instruction | None:
 def raw_send(m: Machine, instruction: Instruction) -> Step:
     """As its twin does; a thread's last message ends all its lanes besides."""
     try:
-        found = twin(instruction, m.grf_size)
-    except NoTwin:
+        found = equivalent(instruction, m.grf_size)
+    except NoEquivalent:
         return nothing(m, instruction)  # A kernel that could reach it was refused.
     send = nothing(m, instruction) if found is None else SEMANTICS[found.desc.semantics](m, found)
     if not instruction.desc.fixed.get("eot"):
