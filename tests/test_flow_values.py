@@ -63,10 +63,10 @@ def recursion(x):
 
 
 class Lane:
-    def __init__(self, x, functions):
-        self.x, self.all_functions = x, functions
+    def __init__(self, x, bodies):
+        self.x, self.bodies = x, bodies
 
-    def function(self, found):
+    def body(self, found):
         with contextlib.suppress(Leave):
             self.run(found)
 
@@ -98,7 +98,7 @@ class Lane:
 
     def _call(self, condition, number):
         if holds(condition, self.x):
-            self.function(self.all_functions[number])
+            self.body(self.bodies[number])
 
     _fcall = _ifcall = _call
 
@@ -219,22 +219,22 @@ def function(name, lines):
 @settings(CHECKED, max_examples=8 * CHECKED.max_examples)
 @given(programs, st.lists(constants, min_size=LANES, max_size=LANES), RUNNING)
 def test_programs(program, x, running):
-    main, functions = program
+    main, bodies = program
     numbers = itertools.count()
     probe = Probe(running=running)
     probe.variable("X", "ud", x)
     probe.declarations += VARIABLES
     probe.lines += Writer("goto (M1, 16) behind", "main", numbers).lines(main)
-    for n, function in enumerate(functions):
-        probe.subroutines += [f"sub_{n}:", *Writer("ret (M1, 16)", "sub", numbers).lines(function), "ret (M1, 16)"]
-        lines = Writer("fret (M1, 16)", "f", numbers).lines(function)
+    for n, body in enumerate(bodies):
+        probe.subroutines += [f"sub_{n}:", *Writer("ret (M1, 16)", "sub", numbers).lines(body), "ret (M1, 16)"]
+        lines = Writer("fret (M1, 16)", "f", numbers).lines(body)
         probe.functions += function(f"f{n}", [*lines, "mov (M1, 16) RESULT(0,0)<1> X(0,0)<1;1,0>"])
     probe.functions += function("recursion", RECURSION)
     wanted = list(x)
     for i in range(LANES):
         if running >> i & 1:
-            lane = Lane(x[i], functions)
-            lane.function(main)
+            lane = Lane(x[i], bodies)
+            lane.body(main)
             wanted[i] = lane.x
     for engine in ENGINES:
         assert probe.run(engine)["X"][:LANES].tolist() == wanted, engine

@@ -12,7 +12,7 @@ def map_text(linked: Linked) -> str:
         kind = "kernel" if d.function.is_kernel else "global" if d.function.is_exported else "static"
         sizes = (d.function.integer_attribute("ArgSize"), d.function.integer_attribute("RetValSize"), d.function.simd_size)
         out.append(
-            f"  {image.function_at(i):#10x} {d.object.described(d.function)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.function.name} ({d.object.name})"
+            f"  {image.function_address(i):#10x} {d.object.described(d.function)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.function.name} ({d.object.name})"
         )
     if image.data:
         out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
