@@ -36,7 +36,15 @@ def main() -> None:
     result = np.empty_like(work.args[work.result])
     cl.enqueue_copy(queue, result, buffers[work.result])
     np.save(path, result)
-    print(json.dumps({"first": first, "times": [once() for _ in range(last_launches)], "version": f"{platform.name} {platform.version}"}))
+    print(
+        json.dumps(
+            {
+                "first": first,
+                "times": [once() for _ in range(last_launches)],
+                "version": f"{platform.name} {platform.version}",
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

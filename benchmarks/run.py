@@ -29,7 +29,9 @@ OCLGRIND_SCALES = {"saxpy": 64, "matmul": 512, "mandel": 64, "reduce": 64, "nbod
 """Oclgrind runs this much less work; its time is multiplied by the same number."""
 
 
-def child(script: str, *arguments: object, environment: dict[str, str] | None = None, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+def child(
+    script: str, *arguments: object, environment: dict[str, str] | None = None, prefix: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Run a script of this folder; its report."""
     command = [*prefix, sys.executable, str(HERE / script), *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=HERE, env=os.environ | (environment or {}))
@@ -50,7 +52,12 @@ def agree(name: str, ours: Path, theirs: Path) -> bool:
 
 
 def pocl(name: str, threads: int, out: Path) -> dict[str, Any]:
-    environment = {"OCL_ICD_VENDORS": "pocl.icd", "POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_CPU_MAX_CU_COUNT": str(threads), "PYOPENCL_NO_CACHE": "1"}
+    environment = {
+        "OCL_ICD_VENDORS": "pocl.icd",
+        "POCL_MAX_PTHREAD_COUNT": str(threads),
+        "POCL_CPU_MAX_CU_COUNT": str(threads),
+        "PYOPENCL_NO_CACHE": "1",
+    }
     return child("opencl_peer.py", name, 1, REPEATS, out, environment=environment)
 
 
@@ -69,7 +76,17 @@ def measure() -> dict[str, Any]:
                     row["pocl"][threads] = statistics.median(report["times"])
                     row["pocl version"] = report["version"]
             for device in DEVICES:
-                report = child("vsim_runner.py", name, device, 1, REPEATS, "1,2", "llvm", ours, environment={"VISAKIT_CACHE": "off"})
+                report = child(
+                    "vsim_runner.py",
+                    name,
+                    device,
+                    1,
+                    REPEATS,
+                    "1,2",
+                    "llvm",
+                    ours,
+                    environment={"VISAKIT_CACHE": "off"},
+                )
                 if have_pocl:
                     assert agree(name, ours, theirs), f"{name} on {device} differs from PoCL"
                 row["vsim"][device] = {threads: statistics.median(report["times"][str(threads)]) for threads in (1, 2)}
@@ -112,7 +129,10 @@ def c_loop() -> dict[int, dict[str, float]]:
         for size in C_SIZES:
             x, y = np.linspace(0, 1, size, dtype="f4"), np.linspace(1, 2, size, dtype="f4")
             sides: dict[str, Callable[[], object]] = {"C": partial(loop, y.ctypes.data, x.ctypes.data, 0.5, size)}
-            sides |= {d: partial(program.launch, "saxpy", size, 256, [y, x, np.float32(0.5)], threads=1) for d, program in programs.items()}
+            sides |= {
+                d: partial(program.launch, "saxpy", size, 256, [y, x, np.float32(0.5)], threads=1)
+                for d, program in programs.items()
+            }
             times: dict[str, list[float]] = {side: [] for side in sides}
             for _ in range(15):
                 for side, run in sides.items():
@@ -160,9 +180,19 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
             function.append(cells)
         if ratios["tgllp"]:
             function.append(["**geometric mean**", ""] + [f"**{geometric_mean(ratios[d]):.2f}**" for d in DEVICES])
-        out += [f"## Fast engine against PoCL, {threads} thread{'s' if threads > 1 else ''}", "", "Milliseconds, in parentheses the ratio to PoCL.", ""]
+        out += [
+            f"## Fast engine against PoCL, {threads} thread{'s' if threads > 1 else ''}",
+            "",
+            "Milliseconds, in parentheses the ratio to PoCL.",
+            "",
+        ]
         out += [*table(["kernel", "PoCL", *DEVICES], function), ""]
-    out += ["## One thread and two", "", "One thread's time by that of two, in turn in one process; for comparison PoCL's, in two processes.", ""]
+    out += [
+        "## One thread and two",
+        "",
+        "One thread's time by that of two, in turn in one process; for comparison PoCL's, in two processes.",
+        "",
+    ]
     out += [*table(["kernel", "PoCL", *DEVICES], [
         [n, f"{r['pocl'][1] / r['pocl'][2]:.2f}" if r["pocl"] else "-", *(f"{r['vsim'][d][1] / r['vsim'][d][2]:.2f}" for d in DEVICES)]
         for n, r in rows.items()]), ""]  # fmt: skip
@@ -191,7 +221,10 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
     if loops:
         out += ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=native; a whole launch against a call.",
                 "Milliseconds, in parentheses the ratio to C.", ""]  # fmt: skip
-        function = [[f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in DEVICES)] for n, found in loops.items()]
+        function = [
+            [f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in DEVICES)]
+            for n, found in loops.items()
+        ]
         out += [*table(["elements", "C", *DEVICES], function), ""]
     out += tools
     return "\n".join(out)
@@ -207,7 +240,9 @@ def chart(rows: dict[str, Any]) -> str:
         for device in DEVICES:
             ratio = row["vsim"][device][1] / row["pocl"][1] if row["pocl"].get(1) else 0
             length = min(ratio, 2.5) * 180
-            bars.append(f'<rect x="{left}" y="{y}" width="{length:.0f}" height="{row_height - 8}" fill="{colours[device]}"/>')
+            bars.append(
+                f'<rect x="{left}" y="{y}" width="{length:.0f}" height="{row_height - 8}" fill="{colours[device]}"/>'
+            )
             bars.append(f'<text x="{left + length + 6:.0f}" y="{y + 12}">{device} {ratio:.2f}</text>')
             y += row_height - 6
         y += 12

@@ -68,24 +68,42 @@ def assembling() -> dict[str, Any]:
         for size in SIZES:
             text = unrolled(size)
             data = assemble_text(text, "x").isa
-            found["vasm"][size] = min(cpu_seconds(lambda text=text: assemble_text(text, "x").object_bytes()) for _ in range(3))
-            found["vdis"][size] = min(cpu_seconds(lambda data=data: print_module(read_module(data, "x"))) for _ in range(3))
+            found["vasm"][size] = min(
+                cpu_seconds(lambda text=text: assemble_text(text, "x").object_bytes()) for _ in range(3)
+            )
+            found["vdis"][size] = min(
+                cpu_seconds(lambda data=data: print_module(read_module(data, "x"))) for _ in range(3)
+            )
             if size == 50_000:
                 (folder / "k.visaasm").write_text(text)
-                found["command"] = min(child_cpu([sys.executable, "-m", "vasm", "k.visaasm", "-o", "k.o"], folder) for _ in range(3))
+                found["command"] = min(
+                    child_cpu([sys.executable, "-m", "vasm", "k.visaasm", "-o", "k.o"], folder) for _ in range(3)
+                )
                 if shutil.which("GenX_IR"):
-                    found["peer"] = min(child_cpu(["GenX_IR", "k.visaasm", "-platform", "TGLLP", "-outputCisaBinaryName", "k.isa"], folder) for _ in range(3))
+                    found["peer"] = min(
+                        child_cpu(
+                            ["GenX_IR", "k.visaasm", "-platform", "TGLLP", "-outputCisaBinaryName", "k.isa"], folder
+                        )
+                        for _ in range(3)
+                    )
                 code = "from vasm.assembler import assemble_text; assemble_text(open('k.visaasm').read(), 'x').object_bytes(); "
                 code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
-                done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+                done = subprocess.run(
+                    [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+                )
                 found["memory"] = int(done.stdout) // 1024
     return found
 
 
 def function_text(index: int, calls: list[int], kernel: bool = False) -> str:
     """A function that adds its number to what it was given and calls others in turn; or the kernel that calls one."""
-    lines = [f'.kernel "k{index}"' if kernel else f'.global_function "f{index}"', ".decl V v_type=G type=ud num_elts=8 align=GRF"]
-    lines += [".kernel_attr SimdSize=8"] + ([] if kernel else [".kernel_attr Extern", ".kernel_attr ArgSize=1", ".kernel_attr RetValSize=1"])
+    lines = [
+        f'.kernel "k{index}"' if kernel else f'.global_function "f{index}"',
+        ".decl V v_type=G type=ud num_elts=8 align=GRF",
+    ]
+    lines += [".kernel_attr SimdSize=8"] + (
+        [] if kernel else [".kernel_attr Extern", ".kernel_attr ArgSize=1", ".kernel_attr RetValSize=1"]
+    )
     lines += [f"add (M1, 8) V(0,0)<1> %arg(0,0)<1;1,0> {index}:ud", "mov (M1, 8) %arg(0,0)<1> V(0,0)<1;1,0>"]
     lines += [f"fcall (M1, 8) f{n} 1 1" for n in calls]
     return "\n".join([*lines, "ret (M1, 1)" if kernel else "fret (M1, 8)", ""])
@@ -118,7 +136,9 @@ def linking() -> dict[str, Any]:
             data = objects(size)
             found["vlink"][size] = min(cpu_seconds(lambda data=data: link(data).to_bytes()) for _ in range(3))
         (folder / "list").write_text("\n".join(_write(folder / f"o{n}.o", d) for n, d in enumerate(data)))
-        found["command"] = min(child_cpu([sys.executable, "-m", "vlink", "@list", "-o", "x.bin"], folder) for _ in range(3))
+        found["command"] = min(
+            child_cpu([sys.executable, "-m", "vlink", "@list", "-o", "x.bin"], folder) for _ in range(3)
+        )
         if shutil.which("ld") and shutil.which("as"):
             found["peer"] = _gnu_ld(folder, LINK_SIZES[-1])
     return found
@@ -138,7 +158,14 @@ def _gnu_ld(folder: Path, count: int) -> float:
     for n in range(count):
         lines = [".text"]
         for f in range(n * FUNCTIONS_PER_OBJECT, (n + 1) * FUNCTIONS_PER_OBJECT):
-            lines += [f".globl f{f}", f".type f{f},@function", f"f{f}:", " add $1, %eax", *(f" call f{source.randrange(total)}" for _ in range(3)), " ret"]
+            lines += [
+                f".globl f{f}",
+                f".type f{f},@function",
+                f"f{f}:",
+                " add $1, %eax",
+                *(f" call f{source.randrange(total)}" for _ in range(3)),
+                " ret",
+            ]
         lines += [".globl _start", "_start:", " call f0"] if n == 0 else []
         subprocess.run(["as", "-o", f"g{n}.o"], input="\n".join(lines) + "\n", text=True, cwd=folder, check=True)
         names.append(f"g{n}.o")
@@ -153,7 +180,16 @@ def commands() -> dict[str, float]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         python = sys.executable
         vasm = [python, "-m", "vasm", str(SAMPLE / "saxpy.visaasm"), "-o", str(folder / "s.o")]
-        vlink = [python, "-m", "vlink", str(folder / "s.o"), "--ze-info", str(SAMPLE / "ze_info.yaml"), "-o", str(folder / "s.bin")]
+        vlink = [
+            python,
+            "-m",
+            "vlink",
+            str(folder / "s.o"),
+            "--ze-info",
+            str(SAMPLE / "ze_info.yaml"),
+            "-o",
+            str(folder / "s.bin"),
+        ]
         vsim = [python, "-m", "vsim", str(folder / "s.bin"), "--launch", str(SAMPLE / "launch.json")]
         for command in (vasm, vlink):
             subprocess.run(command, check=True, env=environment)
@@ -202,7 +238,11 @@ def report() -> list[str]:
     for size in SIZES:
         a, d = made["vasm"][size], made["vdis"][size]
         out.append(f"| {size:,} | {a:.3f} | {size / a:,.0f} | {d:.3f} | {size / d:,.0f} |")
-    out += ["", f"Growth with each doubling: vasm {growth(made['vasm'])}; vdis {growth(made['vdis'])}. Peak memory for 50,000: {made['memory']} MB.", ""]
+    out += [
+        "",
+        f"Growth with each doubling: vasm {growth(made['vasm'])}; vdis {growth(made['vdis'])}. Peak memory for 50,000: {made['memory']} MB.",
+        "",
+    ]
     if "peer" in made:
         out += [
             f"The whole command takes {made['command']:.2f} s of CPU for 50,000 instructions, GenX_IR {made['peer']:.2f} s: {made['command'] / made['peer']:.2f}.",
@@ -222,10 +262,23 @@ def report() -> list[str]:
         out += [f"GNU ld on as many objects, functions and calls as the last row: {linked['peer']:.2f} s; the whole command vlink {linked['command']:.2f} s: "
                 f"{linked['command'] / linked['peer']:.1f} times.", ""]  # fmt: skip
     base = whole["import numpy, llvmlite.binding"]
-    out += ["## Commands and launches", "", "Medians of whole processes, in milliseconds.", "", "| command | ms | ratio |", "|---|---|---|"]
+    out += [
+        "## Commands and launches",
+        "",
+        "Medians of whole processes, in milliseconds.",
+        "",
+        "| command | ms | ratio |",
+        "|---|---|---|",
+    ]
     for label, t in whole.items():
         peer = whole.get("import typer", base) if label == "vasm" else base
-        note = " to import typer" if label == "vasm" and "import typer" in whole else " to importing numpy and llvmlite" if label.startswith("vsim") else ""
+        note = (
+            " to import typer"
+            if label == "vasm" and "import typer" in whole
+            else " to importing numpy and llvmlite"
+            if label.startswith("vsim")
+            else ""
+        )
         out.append(f"| {label} | {t:.0f} | {f'{t / peer:.2f}{note}' if note else ''} |")
     return [
         *out,

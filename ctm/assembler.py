@@ -13,7 +13,12 @@ from visa.diagnostics import AssemblyError, Collector, Diagnostic, Span, did_you
 from visa.text.scanner import grammar_text
 
 _ALL = "rgba"
-_MACROS = {"mov": ("mad", ("a", "1", "0")), "add": ("mad", ("a", "1", "b")), "sub": ("mad", ("a", "1", "-b")), "mul": ("mad", ("a", "b", "0"))}
+_MACROS = {
+    "mov": ("mad", ("a", "1", "0")),
+    "add": ("mad", ("a", "1", "b")),
+    "sub": ("mad", ("a", "1", "-b")),
+    "mul": ("mad", ("a", "b", "0")),
+}
 
 
 class Problem(Exception):
@@ -80,7 +85,9 @@ class Assembler:
 
     def fc(self, op: int = table.JUMP, target: str = "", more: dict[str, int] | None = None, **values: int) -> int:
         """Append a flow-control instruction, which waits for the arithmetic before it."""
-        return self.emit(table.FC, {"alu_wait": 1, "op": op} | {k: v for k, v in values.items() if v} | (more or {}), target)
+        return self.emit(
+            table.FC, {"alu_wait": 1, "op": op} | {k: v for k, v in values.items() if v} | (more or {}), target
+        )
 
     def change(self, slot: int, target: str = "", **values: int) -> None:
         """Change fields of an instruction that was emitted before its end was known."""
@@ -106,7 +113,11 @@ class Assembler:
                 return Source(("n", 0, 0), "0000", negative, absolute)
             if number not in table.INLINE_CODES:
                 nearest = min(table.INLINE_CODES, key=lambda x: abs(x - number))
-                raise Problem("T003", f"{text} is no inline number", f"the nearest is {nearest:g}; or put it into a constant with .const")
+                raise Problem(
+                    "T003",
+                    f"{text} is no inline number",
+                    f"the nearest is {nearest:g}; or put it into a constant with .const",
+                )
             return Source(("n", table.INLINE_CODES[number], 0), _ALL, negative, absolute)
         shown = str(swizzle)[1:] if swizzle else _ALL
         shown += shown[-1] * (4 - len(shown)) if len(shown) < 4 else ""
@@ -128,7 +139,9 @@ class Assembler:
         wanted: list[tuple[str, str, Source]] = []
         kinds = {self.unit(u, values, wanted, second is not None) for u in (first, second) if u is not None}
         if len(kinds) > 1:
-            raise Problem("T005", "one of the units writes an output, the other a register", "an instruction does one of both")
+            raise Problem(
+                "T005", "one of the units writes an output, the other a register", "an instruction does one of both"
+            )
         self.flags(flags, values)
         self.place_sources(values, wanted)
         self.emit(kinds.pop(), values)
@@ -138,7 +151,13 @@ class Assembler:
         if node.data == "test":
             compare, one, two = node.children
             values |= {"result_wmask": 1, "result_op": table.COMPARISONS.index(str(compare).split(".")[1])}
-            self.operation("sub" if two is not None else "mov", [self.operand(n) for n in (one, two) if n is not None], ("rgb",), values, wanted)
+            self.operation(
+                "sub" if two is not None else "mov",
+                [self.operand(n) for n in (one, two) if n is not None],
+                ("rgb",),
+                values,
+                wanted,
+            )
             return table.ALU
         name = str(node.children[0])
         destination = node.children[1]
@@ -154,13 +173,21 @@ class Assembler:
             number, relative = (int(register.strip("r[]aL+") or 0), 1) if "[" in register else (int(register[1:]), 0)
             for u in units:
                 values |= {f"{u}_dst": number} | ({f"{u}_dst_rel": 1} if relative else {})
-            values |= {"wmask_rgb": values.get("wmask_rgb", 0) | rgb, "wmask_a": values.get("wmask_a", 0) | ("a" in mask)}
+            values |= {
+                "wmask_rgb": values.get("wmask_rgb", 0) | rgb,
+                "wmask_a": values.get("wmask_a", 0) | ("a" in mask),
+            }
             kind = table.ALU
         else:
-            values |= {"omask_rgb": values.get("omask_rgb", 0) | rgb, "omask_a": values.get("omask_a", 0) | ("a" in mask)}
+            values |= {
+                "omask_rgb": values.get("omask_rgb", 0) | rgb,
+                "omask_a": values.get("omask_a", 0) | ("a" in mask),
+            }
             kind = table.OUT if register[0] == "o" else table.ALU
             if (register[0] == "p") != (node.data == "set"):
-                raise Problem("T006", "predicates are written with set.eq, set.lt, set.ge or set.ne", "write set.ge p.r, r0, r1")
+                raise Problem(
+                    "T006", "predicates are written with set.eq, set.lt, set.ge or set.ne", "write set.ge p.r, r0, r1"
+                )
             code = int(register[1:]) if register[0] == "o" else table.COMPARISONS.index(name.split(".")[1])
             for u in units:
                 values[f"{u}_target"] = code
@@ -169,7 +196,14 @@ class Assembler:
         self.operation(name, operands, units, values, wanted)
         return kind
 
-    def operation(self, name: str, given: list[Source], units: tuple[str, ...], values: dict[str, int], wanted: list[tuple[str, str, Source]]) -> None:
+    def operation(
+        self,
+        name: str,
+        given: list[Source],
+        units: tuple[str, ...],
+        values: dict[str, int],
+        wanted: list[tuple[str, str, Source]],
+    ) -> None:
         """Operation codes and operands of the units."""
         if name in _MACROS:
             real, order = _MACROS[name]
@@ -186,12 +220,20 @@ class Assembler:
             own = "dp" if u == "alpha" and name in ("dp3", "dp4") else name
             if own not in ops:
                 other = "alpha" if u == "rgb" else "colour"
-                raise Problem("T008", f"{name} is an operation of the {other} unit", "write only .a" if u == "rgb" else "leave .a out of the mask")
+                raise Problem(
+                    "T008",
+                    f"{name} is an operation of the {other} unit",
+                    "write only .a" if u == "rgb" else "leave .a out of the mask",
+                )
             count = table.OPERANDS[name]
             if len(given) != count:
                 raise Problem("T007", f"{name} takes {count} operand{'s' if count != 1 else ''}, found {len(given)}")
             if f"{u}_op" in values:
-                raise Problem("T005", f"both operations use the {'alpha' if u == 'alpha' else 'colour'} unit", "one writes .rgb, the other .a")
+                raise Problem(
+                    "T005",
+                    f"both operations use the {'alpha' if u == 'alpha' else 'colour'} unit",
+                    "one writes .rgb, the other .a",
+                )
             values[f"{u}_op"] = ops[own]
             wanted += [(u, letter, s) for letter, s in zip("abc", given, strict=False)]
         if name == "dp4" and "alpha" not in units:
@@ -212,7 +254,11 @@ class Assembler:
         for place, parts in sorted(needs.items(), key=lambda n: -len(n[1])):
             free = next((k for k, slot in enumerate(slots) if not parts & set(slot)), None)
             if free is None:
-                raise Problem("T009", "the instruction reads more registers and constants than there are source slots", "three for colour and three for alpha")
+                raise Problem(
+                    "T009",
+                    "the instruction reads more registers and constants than there are source slots",
+                    "three for colour and three for alpha",
+                )
             slots[free] |= {part: place for part in parts}
             chosen[place] = free
         for unit in ("rgb", "alpha"):
@@ -239,18 +285,31 @@ class Assembler:
                 values |= {"rgb_omod": table.OMODS.index(value), "alpha_omod": table.OMODS.index(value)}
             elif name == "if" or name == "pred":
                 if value not in table.PRED_SELECTS:
-                    raise Problem("T010", f"'{value}' is no predicate", f"predicates are {', '.join(table.PRED_SELECTS)}")
+                    raise Problem(
+                        "T010", f"'{value}' is no predicate", f"predicates are {', '.join(table.PRED_SELECTS)}"
+                    )
                 code = table.PRED_SELECTS[value]
-                values |= {"rgb_pred": code, "alpha_pred": code, "rgb_pred_inv": int(bang == "!"), "alpha_pred_inv": int(bang == "!")}
+                values |= {
+                    "rgb_pred": code,
+                    "alpha_pred": code,
+                    "rgb_pred_inv": int(bang == "!"),
+                    "alpha_pred_inv": int(bang == "!"),
+                }
             elif name == "alu":
                 channel, _, how = value.partition(".")
                 if channel not in ("r", "a") or how not in table.COMPARISONS:
                     raise Problem("T010", f"'{value}' is no test of a result", "write {alu=r.ge} or {alu=a.ne}")
-                values |= {"result_wmask": 1, "result_sel": int(channel == "a"), "result_op": table.COMPARISONS.index(how)}
+                values |= {
+                    "result_wmask": 1,
+                    "result_sel": int(channel == "a"),
+                    "result_op": table.COMPARISONS.index(how),
+                }
             elif name in _SIMPLE_FLAGS:
                 values[_SIMPLE_FLAGS[name]] = 1
             else:
-                raise Problem("T010", f"'{name}' is no flag", did_you_mean(name, [*_SIMPLE_FLAGS, "clamp", "omod", "pred", "alu"]))
+                raise Problem(
+                    "T010", f"'{name}' is no flag", did_you_mean(name, [*_SIMPLE_FLAGS, "clamp", "omod", "pred", "alu"])
+                )
 
     def texture(self, node: Any) -> None:
         fetch, destination, mask, number, source, swizzle, flags = node.children
@@ -266,8 +325,13 @@ class Assembler:
             "sem_acquire": 1,
             "unscaled": 1,
         }
-        values |= {f"swiz_{c}": _ALL.index(s) for c, s in zip("strq", shown, strict=True)} | {f"swiz_out_{c}": i for i, c in enumerate(_ALL)}
-        values |= {"wmask_rgb": sum(1 << i for i, c in enumerate("rgb") if c in str(mask)), "wmask_a": int("a" in str(mask))}
+        values |= {f"swiz_{c}": _ALL.index(s) for c, s in zip("strq", shown, strict=True)} | {
+            f"swiz_out_{c}": i for i, c in enumerate(_ALL)
+        }
+        values |= {
+            "wmask_rgb": sum(1 << i for i, c in enumerate("rgb") if c in str(mask)),
+            "wmask_a": int("a" in str(mask)),
+        }
         for item in flags.children if flags is not None else ():
             if str(item.children[0]) == "scaled":
                 values["unscaled"] = 0
@@ -295,9 +359,13 @@ class Assembler:
     def _numbers(self, node: Any, limit: int) -> tuple[int, list[float]]:
         number = int(str(node.children[0])[1:])
         if number >= limit:
-            raise Problem("T004", f"{node.children[0]} does not exist", f"the last one is {str(node.children[0])[0]}{limit - 1}")
+            raise Problem(
+                "T004", f"{node.children[0]} does not exist", f"the last one is {str(node.children[0])[0]}{limit - 1}"
+            )
         return number, [
-            float(int(str(n.children[1]), 0) if n.children[1].type == "INTEGER" else n.children[1]) * (-1 if n.children[0] else 1) for n in node.children[1:]
+            float(int(str(n.children[1]), 0) if n.children[1].type == "INTEGER" else n.children[1])
+            * (-1 if n.children[0] else 1)
+            for n in node.children[1:]
         ]
 
     def float_constant(self, node: Any) -> None:
@@ -306,7 +374,9 @@ class Assembler:
 
     def int_constant(self, node: Any) -> None:
         number, found = self._numbers(node, 32)
-        for value, low, high, what in zip(found, (0, 0, -128), (255, 255, 127), ("count", "start of aL", "step"), strict=True):
+        for value, low, high, what in zip(
+            found, (0, 0, -128), (255, 255, 127), ("count", "start of aL", "step"), strict=True
+        ):
             if not low <= value <= high or value != int(value):
                 raise Problem("T004", f"the {what} is {value:g}, it is a whole number from {low} to {high}")
         count, start, step = (int(v) for v in found)
@@ -331,7 +401,9 @@ class Assembler:
         elif what.type == "PREDICATE":
             channel = str(node.children[2])[1:]
             if channel not in ("r", "g", "b", "a"):
-                raise Problem("T011", f"a condition looks at one predicate bit, found .{channel}", "write p.r, p.g, p.b or p.a")
+                raise Problem(
+                    "T011", f"a condition looks at one predicate bit, found .{channel}", "write p.r, p.g, p.b or p.a"
+                )
             func, more = table.FUNCTIONS["pred"], {"rgb_pred": table.PRED_SELECTS[channel]}
         else:
             func, more = table.FUNCTIONS["bool"], {"bool": int(str(what)[1:])}
@@ -345,13 +417,23 @@ class Assembler:
 
     def end(self, node: Any) -> None:
         """An OUT instruction that writes nothing, which ends the program."""
-        values = {"sem_wait": 1, "last": 1} | {f"{u}_addr{k}": table.UNUSED_SOURCE for u in ("rgb", "alpha") for k in range(3)}
+        values = {"sem_wait": 1, "last": 1} | {
+            f"{u}_addr{k}": table.UNUSED_SOURCE for u in ("rgb", "alpha") for k in range(3)
+        }
         self.module.end = self.emit(table.OUT, values)
 
     def fc_raw(self, node: Any) -> None:
         values, target = {"alu_wait": 1, "op": table.FC_OPS.index(str(node.children[0]))}, ""
         words = {"a": ("a_op", table.A_OPS), "b0": ("b_op0", table.B_OPS), "b1": ("b_op1", table.B_OPS)}
-        simple = {"func": "func", "any": "any", "pop": "pop", "else": "b_else", "global": "jump_global", "uncovered": "ignore_uncovered", "wait": "alu_wait"}
+        simple = {
+            "func": "func",
+            "any": "any",
+            "pop": "pop",
+            "else": "b_else",
+            "global": "jump_global",
+            "uncovered": "ignore_uncovered",
+            "wait": "alu_wait",
+        }
         for setting in node.children[1:]:
             name, bang, value = (str(c) if c is not None else "" for c in setting.children)
             if name in words and value in words[name][1]:
@@ -367,11 +449,19 @@ class Assembler:
                     target = value
             elif name == "pred" and value in table.PRED_SELECTS:
                 if value == "rgba":
-                    raise Problem("T038", "a flow-control instruction cannot select a predicate per channel", "select one of r, g, b and a")
+                    raise Problem(
+                        "T038",
+                        "a flow-control instruction cannot select a predicate per channel",
+                        "select one of r, g, b and a",
+                    )
                 values |= {"rgb_pred": table.PRED_SELECTS[value], "rgb_pred_inv": int(bang == "!")}
             else:
                 known = [*words, *simple, "bool", "int", "to", "pred"]
-                raise Problem("T012", f"'{name}={value}' is no setting of fc", did_you_mean(name, known) or f"settings are {', '.join(known)}")
+                raise Problem(
+                    "T012",
+                    f"'{name}={value}' is no setting of fc",
+                    did_you_mean(name, known) or f"settings are {', '.join(known)}",
+                )
         self.emit(table.FC, values, target)
 
     def if_(self, node: Any) -> None:
@@ -381,7 +471,11 @@ class Assembler:
 
     def open_block(self, kinds: tuple[str, ...], word: str) -> Block:
         if not self.blocks or self.blocks[-1].kind not in kinds:
-            inside = f"the innermost open statement is the {self.blocks[-1].kind} of line {self.blocks[-1].line}" if self.blocks else "nothing is open"
+            inside = (
+                f"the innermost open statement is the {self.blocks[-1].kind} of line {self.blocks[-1].line}"
+                if self.blocks
+                else "nothing is open"
+            )
             raise Problem("T013", f"'{word}' has no {' or '.join(kinds)} to belong to", inside)
         return self.blocks[-1]
 
@@ -412,7 +506,9 @@ class Assembler:
         if not self.module.full:
             raise Problem("T034", "partial mode has no loops and no subroutines", "write .mode full")
         if integer not in self.module.integers:
-            raise Problem("T014", f"i{integer} has no value", f"write .int i{integer} count start step before the {kind}")
+            raise Problem(
+                "T014", f"i{integer} has no value", f"write .int i{integer} count start step before the {kind}"
+            )
         slot = self.fc(table.LOOP if kind == "loop" else table.REP, func=table.FUNC_NEVER, any=1, int=integer)
         self.blocks.append(Block(kind, self.line, slot, integer=integer))
 
@@ -422,7 +518,13 @@ class Assembler:
         self.blocks.pop()
         self.module.labels[begin := f".begin{self.counter}_{block.slot}"] = block.slot + 1
         end = self.here("endloop")
-        self.fc(table.ENDLOOP if word == "endloop" else table.ENDREP, begin, func=table.FUNC_ALWAYS, any=1, int=block.integer)
+        self.fc(
+            table.ENDLOOP if word == "endloop" else table.ENDREP,
+            begin,
+            func=table.FUNC_ALWAYS,
+            any=1,
+            int=block.integer,
+        )
         behind = self.here("behind")
         self.change(block.slot, behind)
         for slot in block.children:
@@ -464,20 +566,39 @@ class Assembler:
             raise Problem("T034", "partial mode has no loops and no subroutines", "write .mode full")
         func, more = self.condition(condition) if condition is not None else (table.FUNC_ALWAYS, {})
         self.pending_calls.append((self.line, name, condition is not None))
-        self.fc(table.JUMP, name, func=func, any=1, a_op=table.A_PUSH, b_op1=0 if self.plain.get(name) else table.B_INCR, more=more)
+        self.fc(
+            table.JUMP,
+            name,
+            func=func,
+            any=1,
+            a_op=table.A_PUSH,
+            b_op1=0 if self.plain.get(name) else table.B_INCR,
+            more=more,
+        )
 
     def ret(self, node: Any) -> None:
         if self.function is None:
             raise Problem("T015", "'ret' stands outside of a function", "begin one with function NAME")
         if any(b.kind != "if" for b in self.blocks) or self.blocks:
-            raise Problem("T015", "'ret' inside an if or a loop is not supported by the machine", "return conditionally with ret if, outside of both")
+            raise Problem(
+                "T015",
+                "'ret' inside an if or a loop is not supported by the machine",
+                "return conditionally with ret if, outside of both",
+            )
         condition, plain = node.children[0], self.function[1]
         if condition is not None:
             if plain:
                 raise Problem("T015", "a plain function returns unconditionally", "leave 'plain' out")
             func, more = self.condition(condition)
             self.conditional_returns += 1
-            self.fc(func=func, a_op=table.A_POP, b_op0=table.B_INCR, b_op1=table.B_DECR, pop=self.conditional_returns, more=more)
+            self.fc(
+                func=func,
+                a_op=table.A_POP,
+                b_op0=table.B_INCR,
+                b_op1=table.B_DECR,
+                pop=self.conditional_returns,
+                more=more,
+            )
         elif plain:
             self.fc(func=table.FUNC_ALWAYS, a_op=table.A_POP)
         else:
@@ -498,7 +619,11 @@ class Assembler:
     def close_blocks(self) -> None:
         blocks, self.blocks = self.blocks, []
         if blocks:
-            raise Problem("T013", f"the {blocks[-1].kind} of line {blocks[-1].line} is not closed", f"close it with end{blocks[-1].kind}")
+            raise Problem(
+                "T013",
+                f"the {blocks[-1].kind} of line {blocks[-1].line} is not closed",
+                f"close it with end{blocks[-1].kind}",
+            )
 
     def run(self, text: str) -> Module:
         from lark import UnexpectedInput
@@ -516,7 +641,13 @@ class Assembler:
             except UnexpectedInput as error:
                 column = getattr(error, "column", 1) or 1
                 names = sorted(getattr(error, "allowed", None) or getattr(error, "expected", None) or ())
-                self.report("T001", "this cannot be read", lines, max(column, 1), "expected " + ", ".join(n.lower() for n in names[:8]) if names else "")
+                self.report(
+                    "T001",
+                    "this cannot be read",
+                    lines,
+                    max(column, 1),
+                    "expected " + ", ".join(n.lower() for n in names[:8]) if names else "",
+                )
             except Problem as problem:
                 self.report(problem.code, problem.message, lines, len(line) - len(line.lstrip()) + 1, problem.hint)
             if self.collector.full:
@@ -540,7 +671,13 @@ class Assembler:
         for line, name, conditional in self.pending_calls:
             self.line = line
             if conditional and self.plain.get(name):
-                self.report("T015", f"'{name}' is plain: it keeps no branch counters, so it cannot be called conditionally", lines, 1, "leave 'plain' out")
+                self.report(
+                    "T015",
+                    f"'{name}' is plain: it keeps no branch counters, so it cannot be called conditionally",
+                    lines,
+                    1,
+                    "leave 'plain' out",
+                )
         for n, slot in enumerate(m.slots):
             self.line = slot.line
             kind, f = table.decode(slot.words)
@@ -557,7 +694,9 @@ class Assembler:
         if m.end >= 0:
             kind, f = table.decode(m.slots[m.end].words)
             if kind != table.OUT or not f.get("sem_wait"):
-                self.report("T017", "the last instruction must be an output that waits for the texture semaphore", lines, 1)
+                self.report(
+                    "T017", "the last instruction must be an output that waits for the texture semaphore", lines, 1
+                )
         elif not m.exported:
             self.line = len(lines)
             self.report("T022", "there is no 'end'", lines, 1, "end the program with 'end', or make functions of it")

@@ -125,11 +125,23 @@ class Machine:
         if self.trace is not None:
             loops = [(frame.count, frame.al) for frame in self.frames]
             slot = self.module.slots[at]
-            self.trace.append(Step(at, slot.line, slot.words, jumped, list(map(bool, self.active())), list(map(int, self.counts)), loops))
+            self.trace.append(
+                Step(
+                    at,
+                    slot.line,
+                    slot.words,
+                    jumped,
+                    list(map(bool, self.active())),
+                    list(map(int, self.counts)),
+                    loops,
+                )
+            )
 
     def fault(self, code: str, message: str) -> NoReturn:
         slot = self.module.slots[self.pc if 0 <= self.pc < len(self.module.slots) else self.last]
-        raise SimulationError(Diagnostic(code, f"{message} (slot {self.pc})", Span(self.module.file or self.module.name, slot.line)))
+        raise SimulationError(
+            Diagnostic(code, f"{message} (slot {self.pc})", Span(self.module.file or self.module.name, slot.line))
+        )
 
     def disabled(self) -> Array:
         """Processors that a BREAK or CONTINUE has switched off."""
@@ -195,7 +207,10 @@ class Machine:
         if (op in (table.ENDLOOP, table.BREAKLOOP) and not loop) or (op in (table.ENDREP, table.BREAKREP) and loop):
             self.fault("T036", f"{table.FC_OPS[op]} inside a {table.FC_OPS[frame.op]}")
         if op in (table.ENDLOOP, table.ENDREP) and f.get("int", 0) != frame.integer and not self.options.mixed_loops:
-            self.fault("T037", f"{table.FC_OPS[op]} names i{f.get('int', 0)}, its {table.FC_OPS[frame.op]} named i{frame.integer}")
+            self.fault(
+                "T037",
+                f"{table.FC_OPS[op]} names i{f.get('int', 0)}, its {table.FC_OPS[frame.op]} named i{frame.integer}",
+            )
         return frame
 
     def _wish(self, f: dict[str, int]) -> Array:
@@ -205,7 +220,9 @@ class Machine:
         select = f.get("rgb_pred", 0)
         if select == 1:
             self.fault("T038", "a flow-control instruction cannot select a predicate per channel")
-        predicate = self.predicates[select - 2] if select else np.full(self.options.group, self.options.predicate_default)
+        predicate = (
+            self.predicates[select - 2] if select else np.full(self.options.group, self.options.predicate_default)
+        )
         if f.get("rgb_pred_inv"):
             predicate = ~predicate
         boolean = int(self.module.booleans.get(f.get("bool", 0), False))
@@ -223,7 +240,9 @@ class Machine:
                 self.fault("T039", f"loops are nested more than {self.options.loop_depth} deep")
             outer = self.frames[-1].al if self.frames else 0
             off = np.zeros(n, bool)
-            self.frames.append(Frame(op, f.get("int", 0), count, start if op == table.LOOP else outer, self.active(), off, off.copy()))
+            self.frames.append(
+                Frame(op, f.get("int", 0), count, start if op == table.LOOP else outer, self.active(), off, off.copy())
+            )
             return False
         if frame is None:
             return jump
@@ -307,7 +326,13 @@ class Machine:
         p, q, r = (self._operand(f, sources, "alpha", letter)[0] for letter in "abc")
         op, alpha_op = f.get("rgb_op", 0), f.get("alpha_op", 0)
         product = self._multiply(a, b)
-        dot = product.sum(axis=0) if op == 1 else product.sum(axis=0) + self._multiply(p, q) if op == 2 else product[0] + product[1] + c[2]
+        dot = (
+            product.sum(axis=0)
+            if op == 1
+            else product.sum(axis=0) + self._multiply(p, q)
+            if op == 2
+            else product[0] + product[1] + c[2]
+        )
         alpha = self._alpha(alpha_op, p, q, r, dot, sources)
         if op in (1, 2, 3):
             rgb = np.stack([dot] * 3)
@@ -318,7 +343,10 @@ class Machine:
         else:
             rgb = _common(op, a, b, c, {0: "mad", 4: "min", 5: "max", 7: "cnd", 8: "cmp", 9: "frc"}, self)
         result = np.concatenate(
-            [_finish(rgb, f.get("rgb_omod", 0), f.get("rgb_clamp", 0)), _finish(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0))]
+            [
+                _finish(rgb, f.get("rgb_omod", 0), f.get("rgb_clamp", 0)),
+                _finish(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0)),
+            ]
         )
         self._write(f, result)
 

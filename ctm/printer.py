@@ -40,10 +40,31 @@ def instruction_text(words: tuple[int, ...], target: str = "") -> str:
         shown.append(f"pred={'!' if f.get('rgb_pred_inv') else ''}{name}")
     shown += [f"to={target}"] if target else [f"to={f['jump']}"] if "jump" in f else []
     shown += [] if f.get("alu_wait") else ["wait=0"]
-    known = {"op", "alu_wait", "a_op", "b_op0", "b_op1", "bool", "int", "rgb_pred", "rgb_pred_inv", "jump", *(k for k, _, _ in _SETTINGS)}
+    known = {
+        "op",
+        "alu_wait",
+        "a_op",
+        "b_op0",
+        "b_op1",
+        "bool",
+        "int",
+        "rgb_pred",
+        "rgb_pred_inv",
+        "jump",
+        *(k for k, _, _ in _SETTINGS),
+    }
     values = {k: v for k, v in f.items() if k in known}
-    whole = set(f) <= known and table.encode(table.FC, values) == words and max(f.get("a_op", 0), f.get("b_op0", 0), f.get("b_op1", 0)) < 3
-    odd = f.get("rgb_pred", 0) == 1 or f.get("rgb_pred", 0) > 5 or ("rgb_pred_inv" in f and "rgb_pred" not in f) or (f.get("jump", 0) and target)
+    whole = (
+        set(f) <= known
+        and table.encode(table.FC, values) == words
+        and max(f.get("a_op", 0), f.get("b_op0", 0), f.get("b_op1", 0)) < 3
+    )
+    odd = (
+        f.get("rgb_pred", 0) == 1
+        or f.get("rgb_pred", 0) > 5
+        or ("rgb_pred_inv" in f and "rgb_pred" not in f)
+        or (f.get("jump", 0) and target)
+    )
     return " ".join(shown) if whole and not odd else raw
 
 
@@ -82,7 +103,9 @@ def _units(kind: int, f: dict[str, int]) -> list[str]:
         written, out = f.get(keys[0], 0), f.get(keys[1], 0)
         mask = "".join(c for i, c in enumerate(channels) if (written or out) >> i & 1)
         name = next((n for n, code in ops.items() if code == f.get(f"{unit}_op", 0)), "")
-        operands = [_operand(f, unit, letter) for letter, _ in zip("abc", range(table.OPERANDS.get(name, 0)), strict=False)]
+        operands = [
+            _operand(f, unit, letter) for letter, _ in zip("abc", range(table.OPERANDS.get(name, 0)), strict=False)
+        ]
         if not mask or not name or (written and out) or not all(operands):
             continue
         target = f.get(f"{unit}_target", 0)
@@ -99,7 +122,17 @@ def _units(kind: int, f: dict[str, int]) -> list[str]:
 
 def _arithmetic(kind: int, f: dict[str, int], words: tuple[int, ...]) -> str:
     """An ALU or OUT instruction in words that give the same bits; empty if there are none."""
-    flags = [n for n, key in (("wait", "sem_wait"), ("inactive", "write_inactive"), ("last", "last"), ("nop", "nop"), ("aluwait", "alu_wait")) if f.get(key)]
+    flags = [
+        n
+        for n, key in (
+            ("wait", "sem_wait"),
+            ("inactive", "write_inactive"),
+            ("last", "last"),
+            ("nop", "nop"),
+            ("aluwait", "alu_wait"),
+        )
+        if f.get(key)
+    ]
     flags += ["clamp"] if f.get("rgb_clamp") else []
     flags += [f"omod={table.OMODS[f['rgb_omod']]}"] if f.get("rgb_omod") else []
     select = next((n for n, code in table.PRED_SELECTS.items() if code == f.get("rgb_pred", 0)), "none")
@@ -109,7 +142,9 @@ def _arithmetic(kind: int, f: dict[str, int], words: tuple[int, ...]) -> str:
     tests = []
     if f.get("result_wmask") and not f.get("result_sel"):
         one, other = _operand(f, "rgb", "a"), _operand(f, "rgb", "c").removeprefix("-")
-        tests = [f"test.{table.COMPARISONS[f.get('result_op', 0)]} {one}{f', {other}' if other not in ('0', '') else ''}"]
+        tests = [
+            f"test.{table.COMPARISONS[f.get('result_op', 0)]} {one}{f', {other}' if other not in ('0', '') else ''}"
+        ]
     tail = f" {{{', '.join(flags)}}}" if flags else ""
     for text in (" | ".join(_units(kind, f)) + tail, *tests):
         if _gives(text, words):
@@ -126,7 +161,10 @@ def _gives(text: str, words: tuple[int, ...]) -> bool:
     return len(slots) == 1 and slots[0].words == words
 
 
-_END = table.encode(table.OUT, {"sem_wait": 1, "last": 1} | {f"{u}_addr{k}": table.UNUSED_SOURCE for u in ("rgb", "alpha") for k in range(3)})
+_END = table.encode(
+    table.OUT,
+    {"sem_wait": 1, "last": 1} | {f"{u}_addr{k}": table.UNUSED_SOURCE for u in ("rgb", "alpha") for k in range(3)},
+)
 
 
 def print_module(module: Module) -> str:

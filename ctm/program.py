@@ -63,16 +63,38 @@ class Module:
 
     def to_bytes(self) -> bytes:
         """The ELF32 file."""
-        elf = Elf(ET_EXEC if self.executable else ET_REL, EM_ATI_R5XX, 32, flags=EF_ATI_DPP, os_abi=ELFOSABI_ATI, abi_version=ABI_VERSION)
+        elf = Elf(
+            ET_EXEC if self.executable else ET_REL,
+            EM_ATI_R5XX,
+            32,
+            flags=EF_ATI_DPP,
+            os_abi=ELFOSABI_ATI,
+            abi_version=ABI_VERSION,
+        )
         code = b"".join(struct.pack("<6I", *s.words) for s in self.slots)
-        tree = {"floats": self.floats, "integers": self.integers, "booleans": self.booleans, "end": self.end, "full": self.full, "file": self.file}
-        elf.sections = [Section(TEXT, SHT_PROGBITS, code, 8, flags=SHF_ALLOC | SHF_EXECINSTR), Section(CONSTANTS, SHT_PROGBITS, json.dumps(tree).encode())]
-        elf.sections.append(Section(LINES, SHT_PROGBITS, struct.pack(f"<{len(self.slots)}I", *(s.line for s in self.slots))))
+        tree = {
+            "floats": self.floats,
+            "integers": self.integers,
+            "booleans": self.booleans,
+            "end": self.end,
+            "full": self.full,
+            "file": self.file,
+        }
+        elf.sections = [
+            Section(TEXT, SHT_PROGBITS, code, 8, flags=SHF_ALLOC | SHF_EXECINSTR),
+            Section(CONSTANTS, SHT_PROGBITS, json.dumps(tree).encode()),
+        ]
+        elf.sections.append(
+            Section(LINES, SHT_PROGBITS, struct.pack(f"<{len(self.slots)}I", *(s.line for s in self.slots)))
+        )
         if self.executable:
             elf.sections.append(Section(".note", SHT_NOTE, self._notes(), 4))
             elf.segments = [(PT_LOAD, PF_R | PF_X, TEXT), (PT_NOTE, PF_R, ".note")]
         size = 4 * table.WORDS
-        elf.symbols = [Symbol(n, at * size, binding=int(n in self.exported or self.executable), section=TEXT) for n, at in self.labels.items()]
+        elf.symbols = [
+            Symbol(n, at * size, binding=int(n in self.exported or self.executable), section=TEXT)
+            for n, at in self.labels.items()
+        ]
         targets = [(n, s.target) for n, s in enumerate(self.slots) if s.target]
         elf.symbols += [Symbol(name) for name in dict.fromkeys(t for _, t in targets) if name not in self.labels]
         elf.relocations = [Relocation(TEXT, n * size + 12, R_CTM_JUMP, target) for n, target in targets]
@@ -83,7 +105,11 @@ class Module:
         decoded = [table.decode(s.words) for s in self.slots]
         inputs = {f.get("tex_id", 0) for kind, f in decoded if kind == table.TEX}
         outputs = {
-            f.get(f"{u}_target", 0) for kind, f in decoded if kind == table.OUT for u in ("rgb", "alpha") if f.get("omask_rgb" if u == "rgb" else "omask_a")
+            f.get(f"{u}_target", 0)
+            for kind, f in decoded
+            if kind == table.OUT
+            for u in ("rgb", "alpha")
+            if f.get("omask_rgb" if u == "rgb" else "omask_a")
         }
         rows: list[tuple[int, Iterable[int]]] = [
             (NOTE_PROGRAM, (1, self.end, int(self.full) << 31)), (NOTE_INPUTS, sorted(inputs)), (NOTE_OUTPUTS, sorted(outputs)),

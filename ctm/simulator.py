@@ -87,7 +87,9 @@ def options_from(settings: list[str], group: int) -> Options:
         name, _, value = setting.partition("=")
         old = getattr(options, name, None)
         if old is None:
-            raise UsageError(f"--ctm {setting}: there is no option '{name}'; options are {', '.join(f.name for f in fields(Options))}")
+            raise UsageError(
+                f"--ctm {setting}: there is no option '{name}'; options are {', '.join(f.name for f in fields(Options))}"
+            )
         if isinstance(old, bool) and value in ("0", "1", "true", "false"):
             options = replace(options, **{name: value in ("1", "true")})  # type: ignore[arg-type]
         elif isinstance(old, int) and not isinstance(old, bool) and value.isdigit():
@@ -111,11 +113,15 @@ def load(path: str, options: Options | None = None) -> Program:
 def _program(data: bytes, path: str, options: Options) -> Program:
     module = read_module(data, path)
     if not module.executable:
-        raise LaunchError(Diagnostic("T061", "this is an object, not an image", Span(path, 0), f"link it: vlink {path} -o image.bin"))
+        raise LaunchError(
+            Diagnostic("T061", "this is an object, not an image", Span(path, 0), f"link it: vlink {path} -o image.bin")
+        )
     return Program(module, options)
 
 
-def run_file(image: str, launch: str, options: Options, out_dir: str | None, show_trace: bool) -> tuple[list[dict[str, Any]], bool]:
+def run_file(
+    image: str, launch: str, options: Options, out_dir: str | None, show_trace: bool
+) -> tuple[list[dict[str, Any]], bool]:
     """The launches of a launch file: rows for the report, and whether a result was wrong.
 
     Raises:
@@ -148,18 +154,34 @@ def run_file(image: str, launch: str, options: Options, out_dir: str | None, sho
             for name, where in entry.get("outputs", {}).items():
                 result = found[int(name)]
                 if isinstance(where, dict) and where.get("expect"):
-                    good = np.allclose(result, array(where["expect"]), rtol=float(where.get("rtol", 0)), atol=float(where.get("atol", 0)), equal_nan=True)
-                    checks.append({"argument": int(name), "ok": bool(good), "difference": "" if good else "the results differ"})
+                    good = np.allclose(
+                        result,
+                        array(where["expect"]),
+                        rtol=float(where.get("rtol", 0)),
+                        atol=float(where.get("atol", 0)),
+                        equal_nan=True,
+                    )
+                    checks.append(
+                        {"argument": int(name), "ok": bool(good), "difference": "" if good else "the results differ"}
+                    )
                     failed |= not good
                 out = where.get("out") if isinstance(where, dict) else where
                 if out:
                     path = os.path.join(out_dir, out) if out_dir else os.path.join(directory, out)
                     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
                     np.save(path, result)
-            rows.append({"launch": f"launch {number}", "kernel": os.path.basename(program.module.file or image), "checks": checks})
+            rows.append(
+                {
+                    "launch": f"launch {number}",
+                    "kernel": os.path.basename(program.module.file or image),
+                    "checks": checks,
+                }
+            )
         return rows, failed
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LaunchError(Diagnostic("T062", f"the launch file has another form than docs/ctm.md shows: {error!r}", Span(launch, 0))) from None
+        raise LaunchError(
+            Diagnostic("T062", f"the launch file has another form than docs/ctm.md shows: {error!r}", Span(launch, 0))
+        ) from None
 
 
 def trace_text(module: Module, groups: list[tuple[int, list[Step]]]) -> str:

@@ -59,7 +59,12 @@ TEXTURE = (
     *_fields(2, "src:0.7 src_rel:7 swiz_s:8.2 swiz_t:10.2 swiz_r:12.2 swiz_q:14.2 dst:16.7 dst_rel:23 swiz_out_r:24.2 swiz_out_g:26.2 swiz_out_b:28.2 swiz_out_a:30.2"),
     *_fields(3, "dx:0.7 dx_rel:7 dx_swiz:8.8 dy:16.7 dy_rel:23 dy_swiz:24.8"),
 )  # fmt: skip
-FIELDS: dict[int, tuple[Field, ...]] = {ALU: COMMON + ARITHMETIC, OUT: COMMON + ARITHMETIC, FC: COMMON + FLOW, TEX: COMMON + TEXTURE}
+FIELDS: dict[int, tuple[Field, ...]] = {
+    ALU: COMMON + ARITHMETIC,
+    OUT: COMMON + ARITHMETIC,
+    FC: COMMON + FLOW,
+    TEX: COMMON + TEXTURE,
+}
 BY_NAME: dict[int, dict[str, Field]] = {kind: {f.name: f for f in fields} for kind, fields in FIELDS.items()}
 
 JUMP, LOOP, ENDLOOP, REP, ENDREP, BREAKLOOP, BREAKREP, CONTINUE = range(8)
@@ -71,7 +76,20 @@ B_OPS = ("none", "decr", "incr")
 COMPARISONS = ("eq", "lt", "ge", "ne")
 """Comparisons with zero, as predicates and the ALU result know them."""
 PRED_SELECTS = {"none": 0, "rgba": 1, "r": 2, "g": 3, "b": 4, "a": 5}
-RGB_OPS = {"mad": 0, "dp3": 1, "dp4": 2, "d2a": 3, "min": 4, "max": 5, "cnd": 7, "cmp": 8, "frc": 9, "sop": 10, "mdh": 11, "mdv": 12}
+RGB_OPS = {
+    "mad": 0,
+    "dp3": 1,
+    "dp4": 2,
+    "d2a": 3,
+    "min": 4,
+    "max": 5,
+    "cnd": 7,
+    "cmp": 8,
+    "frc": 9,
+    "sop": 10,
+    "mdh": 11,
+    "mdv": 12,
+}
 ALPHA_OPS = {
     "mad": 0,
     "dp": 1,

@@ -46,15 +46,28 @@ def text() -> str:
     for desc in FORMS:
         if desc.mnemonic.startswith("."):
             continue
-        name = desc.mnemonic if desc.semantics == desc.mnemonic or desc.semantics in RAW_MESSAGES else f"{desc.mnemonic} ({desc.semantics.split('_')[0]})"
+        name = (
+            desc.mnemonic
+            if desc.semantics == desc.mnemonic or desc.semantics in RAW_MESSAGES
+            else f"{desc.mnemonic} ({desc.semantics.split('_')[0]})"
+        )
         by_class[class_of(desc)][name] = REFUSED.get(desc.semantics) or ALLOWED_DEVIATION.get(desc.semantics, "")
-    out = [HEAD, f"## Exact: {len(by_class[EXACT])}", "", ", ".join(f"`{name}`" for name in sorted(by_class[EXACT])), ""]
+    out = [
+        HEAD,
+        f"## Exact: {len(by_class[EXACT])}",
+        "",
+        ", ".join(f"`{name}`" for name in sorted(by_class[EXACT])),
+        "",
+    ]
     for title, rows in (("Within freedom", by_class[WITHIN]), ("Refused", by_class[REFUSED_CLASS])):
         by_reason: dict[str, list[str]] = {}
         for name, why in rows.items():
             by_reason.setdefault(why, []).append(name)
         out += [f"## {title}: {len(rows)}", "", "| instructions | |", "|---|---|"]
-        out += [f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |" for why, names in by_reason.items()] + [""]
+        out += [
+            f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |"
+            for why, names in by_reason.items()
+        ] + [""]
     return "\n".join(out).rstrip() + "\n"
 
 

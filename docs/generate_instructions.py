@@ -39,14 +39,21 @@ def examples() -> dict[InstructionDesc, tuple[str, bytes]]:
                 line = re.sub(r"\s*//.*", "", lines[i.line - 1]).strip()
                 found.setdefault(i.desc, (line, Encoder().encode(i)))
     for line in MORE_EXAMPLES:
-        (function,) = parse_module(f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n', "x", None, Collector(100)).all_functions
+        (function,) = parse_module(
+            f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n',
+            "x",
+            None,
+            Collector(100),
+        ).all_functions
         found.setdefault(function.instructions[0].desc, (line, Encoder().encode(function.instructions[0])))
     return found
 
 
 def _codes(desc: InstructionDesc, name: str) -> str:
     """The words of an enumerated field with their codes."""
-    words = {s.field: s.values for s in desc.suffixes if isinstance(s, Choice)} | (ENUMERATED if desc.category == "lsc" else {})
+    words = {s.field: s.values for s in desc.suffixes if isinstance(s, Choice)} | (
+        ENUMERATED if desc.category == "lsc" else {}
+    )
     return ": " + ", ".join(f"{code} {word}" for word, code in words[name].items()) if name in words else ""
 
 
@@ -100,7 +107,14 @@ def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, t
         types = [t for t in ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df") if t in desc.types]
         out += [f"* Category: {desc.category}", f"* Element types: {', '.join(types) or 'those of the message'}"]
         out += [f"* Platforms: {'all' if len(platforms) == len(PLATFORMS) else ', '.join(platforms)}"]
-        out += [f"* Predicate: {'yes' if desc.has_predicate else 'no'}", "", "| field | bytes | contents |", "|---|---|---|", *_encoding(desc), ""]
+        out += [
+            f"* Predicate: {'yes' if desc.has_predicate else 'no'}",
+            "",
+            "| field | bytes | contents |",
+            "|---|---|---|",
+            *_encoding(desc),
+            "",
+        ]
         if desc in shown:
             line, data = shown[desc]
             out += ["Example, with its bytes:", "", "```", line, data.hex(" "), "```", ""]
@@ -118,7 +132,11 @@ def pages() -> dict[str, str]:
     index = ["# Instructions", "", "Generated from the instruction table by `make docs`.", ""]
     for category in dict.fromkeys(f[0].category for f in by_name.values()):
         index += [f"## {category}", "", "| instruction | |", "|---|---|"]
-        index += [f"| [{name}]({name}.md) | {forms[0].summary} |" for name, forms in sorted(by_name.items()) if forms[0].category == category] + [""]
+        index += [
+            f"| [{name}]({name}.md) | {forms[0].summary} |"
+            for name, forms in sorted(by_name.items())
+            if forms[0].category == category
+        ] + [""]
     return found | {"README.md": "\n".join(index).rstrip() + "\n"}
 
 

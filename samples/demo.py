@@ -71,7 +71,12 @@ def png(rgb: np.ndarray) -> bytes:
     height, width, _ = rgb.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), rgb.reshape(height, -1)], axis=1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
+        + chunk(b"IEND", b"")
+    )
 
 
 def show(console: Console, rgb: np.ndarray) -> None:
@@ -108,11 +113,19 @@ def main() -> None:
             started = time.perf_counter()
             image = build(HERE / sample, platform, out)
             result = subprocess.run(
-                [str(BIN / "vsim"), str(image), "--launch", str(HERE / sample / "launch.json"), "--out-dir", str(out)], capture_output=True, text=True
+                [str(BIN / "vsim"), str(image), "--launch", str(HERE / sample / "launch.json"), "--out-dir", str(out)],
+                capture_output=True,
+                text=True,
             )
             ok = result.returncode == 0
             failed |= not ok
-            table.add_row(sample, what, platform, "[green]ok[/]" if ok else "[red]FAILED[/]", f"{time.perf_counter() - started:.2f}")
+            table.add_row(
+                sample,
+                what,
+                platform,
+                "[green]ok[/]" if ok else "[red]FAILED[/]",
+                f"{time.perf_counter() - started:.2f}",
+            )
             if not ok:
                 console.print(result.stdout + result.stderr, markup=False)
             if sample == "mandelbrot" and ok:
@@ -120,9 +133,17 @@ def main() -> None:
                 picture.write_bytes(png(rgb.repeat(3, 0).repeat(3, 1)))
                 show(console, rgb)
         if shutil.which("make"):
-            made = subprocess.run(["make", "-C", str(HERE / "calls"), f"BIN={BIN}/", f"OUT={name}/make"], capture_output=True, text=True)
+            made = subprocess.run(
+                ["make", "-C", str(HERE / "calls"), f"BIN={BIN}/", f"OUT={name}/make"], capture_output=True, text=True
+            )
             failed |= made.returncode != 0
-            table.add_row("calls/Makefile", "a build driven by make", "tgllp", "[green]ok[/]" if made.returncode == 0 else "[red]FAILED[/]", "")
+            table.add_row(
+                "calls/Makefile",
+                "a build driven by make",
+                "tgllp",
+                "[green]ok[/]" if made.returncode == 0 else "[red]FAILED[/]",
+                "",
+            )
             if made.returncode:
                 console.print(made.stdout + made.stderr, markup=False)
     console.print(table)

@@ -8,7 +8,9 @@ import numpy as np
 HERE = Path(__file__).parent
 
 
-def launch(sample: str, kernel: str, global_size: list[int], local_size: list[int], args: list[dict[str, object]]) -> None:
+def launch(
+    sample: str, kernel: str, global_size: list[int], local_size: list[int], args: list[dict[str, object]]
+) -> None:
     tree = {"launches": [{"kernel": kernel, "global_size": global_size, "local_size": local_size, "args": args}]}
     (HERE / sample / "launch.json").write_text(json.dumps(tree, indent=1) + "\n")
 
@@ -51,7 +53,11 @@ def ctm() -> None:
             steps[0, start - 1, 0] += 1
     save("ctm/collatz", expected=steps)
     for sample, width, height in (("mandelbrot", 64, 32), ("collatz", 40, 1)):
-        tree = {"launches": [{"width": width, "height": height, "outputs": {"0": {"out": f"{sample}.npy", "expect": "expected.npy"}}}]}
+        tree = {
+            "launches": [
+                {"width": width, "height": height, "outputs": {"0": {"out": f"{sample}.npy", "expect": "expected.npy"}}}
+            ]
+        }
         (HERE / "ctm" / sample / "launch.json").write_text(json.dumps(tree, indent=1) + "\n")
 
 
@@ -82,14 +88,26 @@ def calls() -> None:
     n = (np.arange(64) * 7 % 13).astype("u4")
     product = np.array([int(np.prod(np.arange(1, v + 1, dtype=object))) & 0xFFFFFFFF for v in n], "u4")
     save("calls", n=n, out=np.zeros(64, "u4"), expected=product)
-    launch("calls", "factorials", [64], [8], [{"buffer": "n.npy", "name": "IN"}, {"buffer": "out.npy", "name": "OUT", "expect": "expected.npy"}])
+    launch(
+        "calls",
+        "factorials",
+        [64],
+        [8],
+        [{"buffer": "n.npy", "name": "IN"}, {"buffer": "out.npy", "name": "OUT", "expect": "expected.npy"}],
+    )
 
 
 def dispatch() -> None:
     x = np.arange(-32, 32, dtype="i4")
     expected = np.select([np.arange(64) % 3 == 0, np.arange(64) % 3 == 1], [2 * x, x * x], -x).astype("i4")
     save("dispatch", x=x, out=np.zeros(64, "i4"), expected=expected)
-    launch("dispatch", "dispatch", [64], [16], [{"buffer": "x.npy", "name": "IN"}, {"buffer": "out.npy", "name": "OUT", "expect": "expected.npy"}])
+    launch(
+        "dispatch",
+        "dispatch",
+        [64],
+        [16],
+        [{"buffer": "x.npy", "name": "IN"}, {"buffer": "out.npy", "name": "OUT", "expect": "expected.npy"}],
+    )
 
 
 def bitfields() -> None:
@@ -97,7 +115,14 @@ def bitfields() -> None:
     packed = (colour >> 3 & 31) | (colour >> 10 & 63) << 5 | (colour >> 19 & 31) << 11
     back = (packed & 31) << 3 | (packed >> 5 & 63) << 10 | (packed >> 11 & 31) << 19
     zeros = np.zeros(64, "u4")
-    save("bitfields", colour=colour, packed=zeros, back=zeros, packed_expected=packed.astype("u4"), back_expected=back.astype("u4"))
+    save(
+        "bitfields",
+        colour=colour,
+        packed=zeros,
+        back=zeros,
+        packed_expected=packed.astype("u4"),
+        back_expected=back.astype("u4"),
+    )
     launch("bitfields", "bitfields", [64], [16], [
         {"buffer": "colour.npy", "name": "IN"}, {"buffer": "packed.npy", "name": "PACKED", "expect": "packed_expected.npy"},
         {"buffer": "back.npy", "name": "BACK", "expect": "back_expected.npy"},

@@ -64,7 +64,9 @@ def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[li
         for argument in one.args:
             if isinstance(argument, (BufferArgument, ImageArgument)):
                 arrays.append(argument.array.copy())
-                if argument.expect is not None and (difference := compare(argument.array, argument.expect, argument.rtol, argument.atol)):
+                if argument.expect is not None and (
+                    difference := compare(argument.array, argument.expect, argument.rtol, argument.atol)
+                ):
                     wrong.append(f"launch {index}: {difference}")
     return arrays, wrong
 

@@ -40,12 +40,17 @@ class Probe:
         half, grf = self.lanes // 2, find(self.platform).grf_size
         for lane in (0, half):
             place = f"({lane * 8 // grf},0)"
-            self.lines.append(f"add (M{1 + lane // 4}_NM, {half}) {name}{place}<1> {name}_OFFSETS{place}<1;1,0> {buffer}(0,0)<0;1,0>")
+            self.lines.append(
+                f"add (M{1 + lane // 4}_NM, {half}) {name}{place}<1> {name}_OFFSETS{place}<1;1,0> {buffer}(0,0)<0;1,0>"
+            )
 
     def buffer(self, name, contents):
         """A buffer of bytes: a pointer of this name, and the surface T8 for the first, T9 for the second, ..."""
         self.buffers[name] = np.frombuffer(bytes(contents), np.uint8).copy()
-        self.declarations += [f".decl {name} v_type=G type=uq num_elts=1", f".decl T{len(self.buffers) + 7} v_type=T num_elts=1"]
+        self.declarations += [
+            f".decl {name} v_type=G type=uq num_elts=1",
+            f".decl T{len(self.buffers) + 7} v_type=T num_elts=1",
+        ]
 
     def image(self, argument):
         """An image behind the buffers: the next surface."""
@@ -60,18 +65,29 @@ class Probe:
         for name, (t, data) in self.variables.items():
             out.append(f".decl {name} v_type=G type={t} num_elts={data.size // np.dtype(DTYPES[t]).itemsize} align=GRF")
         out += [f".decl {name} v_type=P num_elts={self.lanes}" for name in self.predicates]
-        out += [".decl RUNNING v_type=P num_elts=32", ".decl BITS v_type=G type=ud num_elts=1", ".decl T6 v_type=T num_elts=1"]
+        out += [
+            ".decl RUNNING v_type=P num_elts=32",
+            ".decl BITS v_type=G type=ud num_elts=1",
+            ".decl T6 v_type=T num_elts=1",
+        ]
         out += [".decl T7 v_type=T num_elts=1", *self.declarations]
         out += [f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(["IN", "OUT", *self.buffers])]
         out += [f".kernel_attr SimdSize={self.lanes}", *self.attributes]
         out += ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *self._moves("svm_block_ld", "IN")]
         out += [f"setp (M1_NM, {self.lanes}) {name} {bits:#x}:ud" for name, bits in self.predicates.items()]
         if self.running is not None:
-            out += [f"setp (M1_NM, {self.lanes}) RUNNING {self.running:#x}:ud", f"(!RUNNING) goto (M1, {self.lanes}) behind"]
+            out += [
+                f"setp (M1_NM, {self.lanes}) RUNNING {self.running:#x}:ud",
+                f"(!RUNNING) goto (M1, {self.lanes}) behind",
+            ]
         out += [*self.lines, "behind:", *self._moves("svm_block_st", "OUT")]
         at = self.size
         for name in self.predicates:
-            out += [f"mov (M1_NM, 1) BITS(0,0)<1> {name}", f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud", "svm_block_st (1) AT(0,0)<0;1,0> BITS.0"]
+            out += [
+                f"mov (M1_NM, 1) BITS(0,0)<1> {name}",
+                f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud",
+                "svm_block_st (1) AT(0,0)<0;1,0> BITS.0",
+            ]
             at += 16
         return "\n".join([*out, "ret (M1, 1)", *self.subroutines, *self.functions]) + "\n"
 
@@ -83,7 +99,10 @@ class Probe:
         out, at = [], 0
         for name, (_, data) in self.variables.items():
             for start in range(0, data.size, 64):
-                out += [f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud", f"{op} (4) AT(0,0)<0;1,0> {name}.{start}"]
+                out += [
+                    f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud",
+                    f"{op} (4) AT(0,0)<0;1,0> {name}.{start}",
+                ]
             at += data.size
         return out
 

@@ -8,11 +8,33 @@ from fractions import Fraction
 
 import numpy as np
 
-INTEGERS = {"ub": (8, False), "b": (8, True), "uw": (16, False), "w": (16, True), "ud": (32, False), "d": (32, True), "uq": (64, False), "q": (64, True)}
+INTEGERS = {
+    "ub": (8, False),
+    "b": (8, True),
+    "uw": (16, False),
+    "w": (16, True),
+    "ud": (32, False),
+    "d": (32, True),
+    "uq": (64, False),
+    "q": (64, True),
+}
 FLOATS = {"hf": (11, -14, 15), "bf": (8, -126, 127), "f": (24, -126, 127), "df": (53, -1022, 1023)}
 NARROW = {"e5m2": (3, -14, 15), "e4m3": (4, -6, 8), "tf32": (11, -126, 127)}
 """Precision, smallest and largest exponent."""
-DTYPES = {"ub": "u1", "b": "i1", "uw": "u2", "w": "i2", "ud": "u4", "d": "i4", "uq": "u8", "q": "i8", "hf": "f2", "f": "f4", "df": "f8", "bf": "u2"}
+DTYPES = {
+    "ub": "u1",
+    "b": "i1",
+    "uw": "u2",
+    "w": "i2",
+    "ud": "u4",
+    "d": "i4",
+    "uq": "u8",
+    "q": "i8",
+    "hf": "f2",
+    "f": "f4",
+    "df": "f8",
+    "bf": "u2",
+}
 SIZES = {t: np.dtype(d).itemsize for t, d in DTYPES.items()}
 
 
@@ -163,7 +185,11 @@ def execution_type(sources, dst):
 def _divide(t, x, y):
     if y == 0:
         bits, signed = INTEGERS[t]
-        return ((-(1 << (bits - 1)) if x < 0 else (1 << (bits - 1)) - 1), -1) if signed else ((1 << bits) - 1, (1 << bits) - 1)
+        return (
+            ((-(1 << (bits - 1)) if x < 0 else (1 << (bits - 1)) - 1), -1)
+            if signed
+            else ((1 << bits) - 1, (1 << bits) - 1)
+        )
     q = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
     return q, x - q * y
 

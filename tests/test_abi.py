@@ -25,7 +25,10 @@ def program(device, *names, archive=None, **options):
         folder = EVIDENCE / device / name
         if not folder.exists():
             pytest.skip(f"{name} does not exist for {device}")
-        objects = {t.stem: assemble_text(t.read_text(), t.name, device).object_bytes() for t in sorted(folder.glob("*.visaasm"))}
+        objects = {
+            t.stem: assemble_text(t.read_text(), t.name, device).object_bytes()
+            for t in sorted(folder.glob("*.visaasm"))
+        }
         if archive is not None and name == archive[0]:
             path = archive[1]
             for stem, data in objects.items():
@@ -115,7 +118,13 @@ def test_stack_calls(device, engine):
 @on_engines
 def test_two_local_arrays(device, engine):
     out = np.zeros(64, "i4")
-    program(device, "twolocal").launch("twolocal", 64, 16, [out, LocalArgument(64), LocalArgument(256), np.zeros(4, "i4"), 9, LocalArgument(16)], engine=engine)
+    program(device, "twolocal").launch(
+        "twolocal",
+        64,
+        16,
+        [out, LocalArgument(64), LocalArgument(256), np.zeros(4, "i4"), 9, LocalArgument(16)],
+        engine=engine,
+    )
     lane = IDS % 16
     assert (out == (lane ^ 1) + 9 + (lane ^ 3) + 9).all()
 

@@ -59,7 +59,11 @@ def test_both_ways_on_compiled_kernels():
 def edited(draw):
     """A golden text with an instruction changed: other numbers, masks, sizes, names, words left out or twice."""
     lines = draw(st.sampled_from(GOLDEN)).read_text().split("\n")
-    places = [n for n, line in enumerate(lines) if line.strip() and not line.startswith((".", "//")) and not line.endswith(":")]
+    places = [
+        n
+        for n, line in enumerate(lines)
+        if line.strip() and not line.startswith((".", "//")) and not line.endswith(":")
+    ]
     n = draw(st.sampled_from(places))
     line = lines[n]
     for _ in range(draw(st.integers(1, 3))):
@@ -68,9 +72,15 @@ def edited(draw):
         words = line.split()
         if kind == "number" and numbers:
             m = draw(st.sampled_from(numbers))
-            line = line[: m.start()] + str(draw(st.sampled_from([0, 1, 2, 3, 4, 8, 16, 32, 64, 255, 256]))) + line[m.end() :]
+            line = (
+                line[: m.start()]
+                + str(draw(st.sampled_from([0, 1, 2, 3, 4, 8, 16, 32, 64, 255, 256])))
+                + line[m.end() :]
+            )
         elif kind == "mask":
-            line = re.sub(r"\(M\d(?:_NM)?, ", f"(M{draw(st.integers(1, 8))}{draw(st.sampled_from(['', '_NM']))}, ", line, count=1)
+            line = re.sub(
+                r"\(M\d(?:_NM)?, ", f"(M{draw(st.integers(1, 8))}{draw(st.sampled_from(['', '_NM']))}, ", line, count=1
+            )
         elif kind == "word" and len(words) > 1:
             del words[draw(st.integers(0, len(words) - 1))]
             line = " ".join(words)
@@ -85,7 +95,9 @@ def edited(draw):
     return "\n".join(lines)
 
 
-@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(edited())
 def test_edited_texts(text):
     data = same_both_ways(text)
@@ -111,7 +123,11 @@ def real_accepts(text, folder, platform):
 @pytest.mark.skipif(REAL is None, reason="GenX_IR is not installed")
 def test_the_real_assembler_accepts_the_golden_texts_too(tmp_path):
     """Ours takes all of them; the real one takes each on some platform."""
-    refused = [p.stem for p in GOLDEN[::4] if not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))]
+    refused = [
+        p.stem
+        for p in GOLDEN[::4]
+        if not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))
+    ]
     assert refused == []
 
 

@@ -34,7 +34,12 @@ def cluster_of(image, address):
 def test_groups_are_spread_and_merged(address):
     cluster = cluster_of(build(SAXPY, "tgllp"), address)
     y, x = np.ones(5000, "f4"), np.arange(5000, dtype="f4")
-    launch = Launch("saxpy", (5000,), (64,), args=[BufferArgument(y), BufferArgument(x), ScalarArgument(np.float32(2).tobytes()), *cluster_rest()])
+    launch = Launch(
+        "saxpy",
+        (5000,),
+        (64,),
+        args=[BufferArgument(y), BufferArgument(x), ScalarArgument(np.float32(2).tobytes()), *cluster_rest()],
+    )
     outcome = cluster.run(launch)
     assert outcome.kernel == "saxpy" and (y == 1 + 2 * x).all()
     cluster.close()
@@ -52,7 +57,10 @@ COPY = TICKET.replace("svm_atomic.add (M1, 8) AT.0 DST.0 ONE.0 %null.0", "mov (M
 def copies(shift):
     """Work-item i writes i to out[i >> shift]."""
     return build_text(
-        COPY.replace("shl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud", f"shr (M1, 8) X(0,0)<1> X(0,0)<1;1,0> {shift}:ud\nshl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud")
+        COPY.replace(
+            "shl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud",
+            f"shr (M1, 8) X(0,0)<1> X(0,0)<1;1,0> {shift}:ud\nshl (M1, 8) AT(0,0)<1> X(0,0)<1;1,0> 2:ud",
+        )
     )
 
 
@@ -81,7 +89,9 @@ def test_a_global_atomic_is_refused(address):
 
 def test_errors_come_back_whole(address):
     cluster = cluster_of(copies(0), address)
-    with pytest.raises(SimulationError, match=r"outside 'argument 1', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)") as caught:
+    with pytest.raises(
+        SimulationError, match=r"outside 'argument 1', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)"
+    ) as caught:
         cluster.run(ticket_launch(np.zeros(128, "u4")))
     assert caught.value.diagnostics[0].code == "S030"
 

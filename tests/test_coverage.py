@@ -13,7 +13,11 @@ TABLES = (test_values, test_memory_values, test_image_values, test_flow_values)
 
 def test_every_instruction_has_an_oracle():
     covered = set().union(*(t.COVERED for t in TABLES))
-    wanted = {f.mnemonic for f in FORMS if f.semantics not in REFUSED and not f.mnemonic.startswith(".") and not f.semantics.startswith("typed_lsc")}
+    wanted = {
+        f.mnemonic
+        for f in FORMS
+        if f.semantics not in REFUSED and not f.mnemonic.startswith(".") and not f.semantics.startswith("typed_lsc")
+    }
     assert wanted <= covered, sorted(wanted - covered)
     assert covered <= {f.mnemonic for f in FORMS}, sorted(covered - {f.mnemonic for f in FORMS})
 

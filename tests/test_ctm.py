@@ -48,7 +48,11 @@ def simulate(lines, **more):
     return execute(link([assemble(program(*lines))]), **more)
 
 
-@pytest.mark.parametrize(("alu", "x"), [([1, 1, 1, 1], [1, 1, 1, 1]), ([0, 0, 0, 0], [0, 0, 0, 0]), (P % 2, [0, 1, 0, 1])], ids=["T1", "T2", "T3"])
+@pytest.mark.parametrize(
+    ("alu", "x"),
+    [([1, 1, 1, 1], [1, 1, 1, 1]), ([0, 0, 0, 0], [0, 0, 0, 0]), (P % 2, [0, 1, 0, 1])],
+    ids=["T1", "T2", "T3"],
+)
 def test_if(alu, x):
     lines = [TEST, "fc jump func=0x0f b0=incr to=4", inc(X), "fc jump any=1 pop=1 b0=decr", inc(Y)]
     assert simulate(lines, start={10: alu})[:2] == [x, [1] * 4]
@@ -57,11 +61,27 @@ def test_if(alu, x):
 
 @pytest.mark.parametrize(("alu", "x"), [(P % 2, [10, 1, 10, 1]), ([1] * 4, [1] * 4), ([0] * 4, [10] * 4)])
 def test_t4_else(alu, x):
-    assert simulate([TEST, "if alu", inc(X), "else", "add r1.r, r1, c1.g", "endif", inc(Y)], start={10: alu})[:2] == [x, [1] * 4]
+    assert simulate([TEST, "if alu", inc(X), "else", "add r1.r, r1, c1.g", "endif", inc(Y)], start={10: alu})[:2] == [
+        x,
+        [1] * 4,
+    ]
 
 
 def test_t5_nested_else():
-    lines = ["test.ne r10", "if alu", "test.ne r11", "if alu", inc(X), "else", inc(X, "2.0"), "endif", "else", inc(X, "4.0"), "endif", inc(Y)]
+    lines = [
+        "test.ne r10",
+        "if alu",
+        "test.ne r11",
+        "if alu",
+        inc(X),
+        "else",
+        inc(X, "2.0"),
+        "endif",
+        "else",
+        inc(X, "4.0"),
+        "endif",
+        inc(Y),
+    ]
     steps = []
     assert simulate(lines, start={10: P < 2, 11: P % 2 == 0}, trace=steps)[:2] == [[1, 2, 4, 4], [1] * 4]
     assert steps[3].counts == [-1, 0, 1, 1]
@@ -69,7 +89,19 @@ def test_t5_nested_else():
 
 @pytest.mark.parametrize(("second", "x"), [(P >= 2, [0, 1, 2, 3]), ([0] * 4, [0, 1, 1, 1])])
 def test_t6_merged(second, x):
-    lines = ["test.ne r10", "if alu", inc(X), "test.ne r11", "if alu", inc(X), "test.ne r12", "if alu", inc(X), "endif 3", inc(Y)]
+    lines = [
+        "test.ne r10",
+        "if alu",
+        inc(X),
+        "test.ne r11",
+        "if alu",
+        inc(X),
+        "test.ne r12",
+        "if alu",
+        inc(X),
+        "endif 3",
+        inc(Y),
+    ]
     module = assemble(program(*lines))
     words = [s.words[2] for s in module.slots if s.words[0] & 3 == table.FC]
     assert words == [0x02000F00, 0x06010F00, 0x06020F00, 0x01030020]
@@ -87,7 +119,10 @@ def test_t7_boolean(value):
 def test_t8_predicates():
     lines = ["set.ne p.g, r10.rrrr", "if p.g", inc(X), "endif", "if !p.g", "add r1.r, r1, c1.r", "endif"]
     module = link([assemble(program(*lines))])
-    assert module.slots[1].words[2:4] == (0x02003300, 0x00040000) and module.slots[1].words[0] >> 3 & 7 == table.PRED_SELECTS["g"]
+    assert (
+        module.slots[1].words[2:4] == (0x02003300, 0x00040000)
+        and module.slots[1].words[0] >> 3 & 7 == table.PRED_SELECTS["g"]
+    )
     assert execute(module, start={10: P >= 2})[0] == [100, 100, 1, 1]
 
 
@@ -95,12 +130,24 @@ def test_t8_predicates():
 def test_t9_loop(count, x):
     lines = [f".int i0 {count} 2 4", "loop i0", "mad r1.r, r1, c1.r, c[aL+32].r", "endloop", inc(Y)]
     module = link([assemble(program(*lines))])
-    assert module.slots[0].words[2:4] == (0x00000021, 0x00030000) and module.slots[2].words[2:4] == (0x0000FF22, 0x00010000)
+    assert module.slots[0].words[2:4] == (0x00000021, 0x00030000) and module.slots[2].words[2:4] == (
+        0x0000FF22,
+        0x00010000,
+    )
     assert execute(module, tables=range(20))[:2] == [[x] * 4, [1] * 4]
 
 
 def test_t10_nested_loops():
-    lines = [".int i0 2 10 1", ".int i1 3 5 -1", "loop i0", "loop i1", "add r1.r, r1, c[aL+32]", "endloop", "add r2.r, r2, c[aL+32]", "endloop"]
+    lines = [
+        ".int i0 2 10 1",
+        ".int i1 3 5 -1",
+        "loop i0",
+        "loop i1",
+        "add r1.r, r1, c[aL+32]",
+        "endloop",
+        "add r2.r, r2, c[aL+32]",
+        "endloop",
+    ]
     module = link([assemble(program(*lines))])
     assert module.slots[1].words[3] == 0x00040100
     assert execute(module, tables=range(20))[:2] == [[24] * 4, [21] * 4]
@@ -146,14 +193,30 @@ def test_t14_conditional_call(alu, x):
 
 @pytest.mark.parametrize(("alu", "x"), [(P >= 2, [11, 11, 1, 1]), ([1] * 4, [1] * 4)])
 def test_t15_conditional_return(alu, x):
-    lines = ["call sub", inc(Y), "jump behind", "function sub", inc(X), TEST, "ret if alu", "add r1.r, r1, c1.g", "ret", "behind:", inc(Z)]
+    lines = [
+        "call sub",
+        inc(Y),
+        "jump behind",
+        "function sub",
+        inc(X),
+        TEST,
+        "ret if alu",
+        "add r1.r, r1, c1.g",
+        "ret",
+        "behind:",
+        inc(Z),
+    ]
     module = link([assemble(program(*lines))])
     assert [module.slots[n].words[2] for n in (0, 5, 7)] == [0x0800FFA0, 0x0601F040, 0x0402FF40]
     assert execute(module, start={10: alu}) == [x, [1] * 4, [1] * 4]
 
 
 def test_t15b_loop_inside_if():
-    assert simulate([TEST, "if alu", *LOOP_12, "endif", inc(Y)], start={10: P % 2}) == [[0, 1, 0, 3], [1] * 4, [0, 1, 0, 3]]
+    assert simulate([TEST, "if alu", *LOOP_12, "endif", inc(Y)], start={10: P % 2}) == [
+        [0, 1, 0, 3],
+        [1] * 4,
+        [0, 1, 0, 3],
+    ]
 
 
 def test_t16_quantifiers():
@@ -180,7 +243,10 @@ def test_t16_quantifiers():
 def test_t17_nobody_active():
     lines = ["fc jump func=0xff any=1 else=1 to=2", inc(X), "fc jump func=0 pop=1 b1=decr to=4", inc(X, "2.0"), inc(Y)]
     module = link([assemble(program(*lines))])
-    assert (module.slots[0].words[2:4], module.slots[2].words[2:4]) == ((0x0000FF30, 0x00020000), (0x04010000, 0x00040000))
+    assert (module.slots[0].words[2:4], module.slots[2].words[2:4]) == (
+        (0x0000FF30, 0x00020000),
+        (0x04010000, 0x00040000),
+    )
     assert execute(module)[:2] == [[0] * 4, [1] * 4]
 
 
@@ -263,9 +329,15 @@ def test_a_call_between_modules():
 
 def test_constants_are_merged_or_renumbered():
     one = assemble(".const c0 1 1 1 1\n.int i0 2 0 0\nrep i0\nadd r1.r, r1, c0\nendrep\ncall more\nend\n", "one")
-    two = assemble(".const c0 4 4 4 4\n.const c1 1 1 1 1\n.int i0 3 0 0\nfunction more\nrep i0\nadd r2.r, r2, c0\nadd r3.r, r3, c1\nendrep\nret\n", "two")
+    two = assemble(
+        ".const c0 4 4 4 4\n.const c1 1 1 1 1\n.int i0 3 0 0\nfunction more\nrep i0\nadd r2.r, r2, c0\nadd r3.r, r3, c1\nendrep\nret\n",
+        "two",
+    )
     image = link([one, two])
-    assert image.floats == {0: (1.0,) * 4, 2: (4.0,) * 4, 1: (1.0,) * 4} and image.integers == {0: (2, 0, 0), 1: (3, 0, 0)}
+    assert image.floats == {0: (1.0,) * 4, 2: (4.0,) * 4, 1: (1.0,) * 4} and image.integers == {
+        0: (2, 0, 0),
+        1: (3, 0, 0),
+    }
     assert execute(image) == [[2] * 4, [12] * 4, [3] * 4]
 
 
@@ -305,7 +377,12 @@ def test_text_and_words_go_round():
     module = link([assemble(TEXT)])
     again = link([assemble(print_module(module))])
     assert [s.words for s in again.slots] == [s.words for s in module.slots]
-    assert (again.floats, again.integers, again.booleans, again.end) == (module.floats, module.integers, module.booleans, module.end)
+    assert (again.floats, again.integers, again.booleans, again.end) == (
+        module.floats,
+        module.integers,
+        module.booleans,
+        module.end,
+    )
     back = read_module(module.to_bytes(), "x")
     assert [s.words for s in back.slots] == [s.words for s in module.slots] and back.end == module.end
 
@@ -357,7 +434,10 @@ def test_special_values():
     assert value("cnd", nan, 3, 1) == 3 and value("cmp", 1, 3, nan) == 3
     assert np.signbit(value("max", 0.0, -0.0)) and not np.signbit(value("min", -0.0, 0.0))
     assert value("mad", 2, 3, 4) == 10 and value("mad", tiny, 1, 0) == 0 and value("frc", -1.25) == 0.75
-    assert value("mad", inf, 0, 1).view("u4") == 0x7FFFFFFF and value("mad", inf, 0, 1, Options(group=4, legacy_multiply=True)) == 1
+    assert (
+        value("mad", inf, 0, 1).view("u4") == 0x7FFFFFFF
+        and value("mad", inf, 0, 1, Options(group=4, legacy_multiply=True)) == 1
+    )
     assert value("rcp", 4) == 0.25 and value("ex2", 3) == 8 and value("ln2", 8) == 3 and value("rsq", 4) == 0.5
     assert abs(value("sin", 0.25) - 1) < 1e-6 and abs(value("cos", 0.5) + 1) < 1e-6
 
@@ -389,7 +469,14 @@ def statements(draw, depth=0, loops=0, budget=3):
             other = draw(statements(depth + 1, loops, 2)) if draw(st.booleans()) else None
             found.append(("if", draw(st.integers(10, 13)), draw(st.booleans()), body, other))
         elif kind == "loop" and loops < 3 and depth < 4:
-            found.append(("loop", draw(st.integers(0, 2)), draw(st.sampled_from(["loop", "rep"])), draw(statements(depth + 1, loops + 1, 2))))
+            found.append(
+                (
+                    "loop",
+                    draw(st.integers(0, 2)),
+                    draw(st.sampled_from(["loop", "rep"])),
+                    draw(statements(depth + 1, loops + 1, 2)),
+                )
+            )
         elif kind in ("break", "continue") and loops:
             found.append((kind, draw(st.none() | st.integers(10, 13))))
         elif kind == "call":
@@ -452,7 +539,9 @@ def alone(tree, registers):
                 raise Exit(s[0])
 
 
-@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(statements(), st.lists(st.lists(st.integers(-2, 6), min_size=4, max_size=4), min_size=4, max_size=4))
 def test_groups_do_what_each_processor_would_do_alone(tree, start):
     lines = [f".int i{n} {c} 0 1" for n, c in enumerate(COUNTS)]

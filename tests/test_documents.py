@@ -18,7 +18,9 @@ def run(command, folder):
     """What a command prints, and its exit code if it is not 0."""
     tools = "|".join(("vasm", "vdis", "vlink", "vsim"))
     words = re.sub(rf"^({tools})\b", lambda m: f"'{sys.executable}' -m {m[1]}", command)
-    done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        words, shell=True, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
     return done.stdout + done.stderr + (f"(exit {done.returncode})\n" if done.returncode else "")
 
 

@@ -45,7 +45,10 @@ def ours(data):
 
 def files():
     yield "parts64", PARTS.write()
-    yield "parts32", Elf(PARTS.type, 77, 32, sections=PARTS.sections, symbols=PARTS.symbols, relocations=PARTS.relocations).write()
+    yield (
+        "parts32",
+        Elf(PARTS.type, 77, 32, sections=PARTS.sections, symbols=PARTS.symbols, relocations=PARTS.relocations).write(),
+    )
     folder = DATA / "cases" / "call_stack_recursion" / "tgllp"
     yield "image", build(folder, "tgllp").to_bytes()
     for path in sorted(SHARED.glob("abi/evidence/**/*.bin")) if SHARED.exists() else []:
@@ -59,7 +62,9 @@ def test_read_like_pyelftools(name, data):
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_round_trip(bits):
-    data = Elf(PARTS.type, 205, bits, sections=PARTS.sections, symbols=PARTS.symbols, relocations=PARTS.relocations).write()
+    data = Elf(
+        PARTS.type, 205, bits, sections=PARTS.sections, symbols=PARTS.symbols, relocations=PARTS.relocations
+    ).write()
     found = read_elf(data, "x")
     assert found.bits == bits and found.relocations == PARTS.relocations
     assert {s.name: s for s in found.symbols} == {s.name: s for s in PARTS.symbols}
@@ -75,4 +80,6 @@ def test_gnu_tools_read_without_warnings(name, data, tmp_path):
     path.write_bytes(data)
     for command in (["readelf", "-a", "-W"], ["nm"], ["objdump", "-h"]):
         done = subprocess.run([*command, path], capture_output=True, text=True)
-        assert "arning" not in done.stderr + done.stdout and (done.returncode == 0 or command[0] != "readelf"), done.stderr
+        assert "arning" not in done.stderr + done.stdout and (done.returncode == 0 or command[0] != "readelf"), (
+            done.stderr
+        )

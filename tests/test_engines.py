@@ -16,11 +16,30 @@ from vsim.semantics import SEMANTICS
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40"))
 LANES = 16
-TYPES = {"ud": "u4", "d": "i4", "uw": "u2", "w": "i2", "ub": "u1", "b": "i1", "uq": "u8", "q": "i8", "f": "f4", "df": "f8", "hf": "f2"}
+TYPES = {
+    "ud": "u4",
+    "d": "i4",
+    "uw": "u2",
+    "w": "i2",
+    "ub": "u1",
+    "b": "i1",
+    "uq": "u8",
+    "q": "i8",
+    "f": "f4",
+    "df": "f8",
+    "hf": "f2",
+}
 COUNT = 3
 NAMES = [(t, f"{t.upper()}_{n}") for t in TYPES for n in range(COUNT)]
 ODD = ("dp2", "dp3", "dp4", "dph", "line", "plane", "madw", "sad2", "sad2add", "addc", "subb", "add3.o", "srnd", "fcvt")
-ALU = [f for f in FORMS if f.category in ("arithmetic", "logic") and f.semantics in SEMANTICS and f.mnemonic not in ODD and "dst" in f.by_name]
+ALU = [
+    f
+    for f in FORMS
+    if f.category in ("arithmetic", "logic")
+    and f.semantics in SEMANTICS
+    and f.mnemonic not in ODD
+    and "dst" in f.by_name
+]
 ALU = [f for f in ALU if f.by_name["dst"].kind == "d"]
 
 
@@ -155,7 +174,9 @@ def initial(seed, size):
         dtype = np.dtype(TYPES[t])
         if dtype.kind == "f":
             pool = np.array([0.0, -0.0, 1.0, -1.5, 3.25, 1e-3, 65504.0, np.inf, -np.inf, np.nan, 1e-7], dtype)
-            values = np.where(random.random(LANES) < 0.5, random.choice(pool, LANES), random.standard_normal(LANES).astype(dtype) * 10)
+            values = np.where(
+                random.random(LANES) < 0.5, random.choice(pool, LANES), random.standard_normal(LANES).astype(dtype) * 10
+            )
         else:
             info = np.iinfo(dtype)
             values = np.where(random.random(LANES) < 0.3, random.choice(np.array([0, 1, info.min, info.max], dtype), LANES),
@@ -181,7 +202,9 @@ def test_engines_agree(found, seed):
         dtype = np.dtype(TYPES[t])
         part = slice(at, at + LANES * dtype.itemsize)
         at = part.stop
-        assert same(reference[part].view(dtype), fast[part].view(dtype)), f"{name}: {reference[part].view(dtype)} {fast[part].view(dtype)}\n" + "\n".join(lines)
+        assert same(reference[part].view(dtype), fast[part].view(dtype)), (
+            f"{name}: {reference[part].view(dtype)} {fast[part].view(dtype)}\n" + "\n".join(lines)
+        )
 
 
 def test_the_generator_reaches_most_of_the_table():

@@ -105,7 +105,9 @@ def test_all_errors_of_a_file_in_one_run():
 
 
 def test_suggestions_and_second_places():
-    found = diagnostics(HEAD + "mov (M1, 8) VUS(0,0)<1> VD(0,0)<1;1,0>\nmvo (M1, 8)\n.decl VD v_type=G type=d num_elts=1\n")
+    found = diagnostics(
+        HEAD + "mov (M1, 8) VUS(0,0)<1> VD(0,0)<1;1,0>\nmvo (M1, 8)\n.decl VD v_type=G type=d num_elts=1\n"
+    )
     assert "VUD" in found[0].hint and "'mov'" in found[1].hint
     assert found[2].labels[0].span.line == 3
 

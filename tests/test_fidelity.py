@@ -68,7 +68,9 @@ def test_one_that_cannot_be_reached_is_not(engine):
 
 @ENGINES
 def test_the_report_names_what_executed(engine):
-    _, dispatch = run("mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine)
+    _, dispatch = run(
+        "mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine
+    )
     found = report(dispatch.executed, 32)
     assert "mov" in found.exact and "svm_scatter" in found.exact and not found.within
     assert not found.address and not found.branch
@@ -91,10 +93,14 @@ TINY = np.float32(1e-40)
 
 
 @ENGINES
-@pytest.mark.parametrize(("control", "kept"), [("", True), ("0x4c0", True), ("0x80", True), ("0x40", False), ("0x440", False)])
+@pytest.mark.parametrize(
+    ("control", "kept"), [("", True), ("0x4c0", True), ("0x80", True), ("0x40", False), ("0x440", False)]
+)
 def test_denormals_follow_the_control_register(control, kept, engine):
     head = f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {control}:ud\n" if control else ""
-    out, _ = run(head + "mul (M1, 8) Y(0,0)<1> X(0,0)<1;1,0> 0x40000000:f", engine, [TINY, -TINY, 1, 0, -0.0, 1e-38, 2, 3])
+    out, _ = run(
+        head + "mul (M1, 8) Y(0,0)<1> X(0,0)<1;1,0> 0x40000000:f", engine, [TINY, -TINY, 1, 0, -0.0, 1e-38, 2, 3]
+    )
     expected = np.array([TINY, -TINY, 1, 0, -0.0, 1e-38, 2, 3], np.float32) * np.float32(2)
     if not kept:
         expected[0], expected[1] = 0.0, -0.0
@@ -104,12 +110,20 @@ def test_denormals_follow_the_control_register(control, kept, engine):
     assert (out == (np.float32(1.2e-38) / 2 if kept else 0)).all()
     assert (run(head + "mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>", engine, TINY)[0] == TINY).all()
     # A comparison takes them as zeros, too.
-    picked, _ = run(head + "cmp.gt (M1, 8) P1 X(0,0)<1;1,0> 0x0:f\n(P1) sel (M1, 8) Y(0,0)<1> 0x3f800000:f 0x0:f", engine, TINY)
+    picked, _ = run(
+        head + "cmp.gt (M1, 8) P1 X(0,0)<1;1,0> 0x0:f\n(P1) sel (M1, 8) Y(0,0)<1> 0x3f800000:f 0x0:f", engine, TINY
+    )
     assert (picked == (1 if kept else 0)).all()
 
 
 @pytest.mark.parametrize(
-    ("text", "flushed"), [("or", set()), ("main:\nor", set()), ("jmp (M1, 1) main\nmain:\nor", {"df", "f", "hf"}), ("xor", {"df", "f", "hf"})]
+    ("text", "flushed"),
+    [
+        ("or", set()),
+        ("main:\nor", set()),
+        ("jmp (M1, 1) main\nmain:\nor", {"df", "f", "hf"}),
+        ("xor", {"df", "f", "hf"}),
+    ],
 )
 def test_what_is_set_at_the_beginning_stays(text, flushed):
     """Denormals that are kept before control can go anywhere cost nothing later."""

@@ -14,7 +14,13 @@ from test_values import CHECKED, ENGINES, RUNNING
 from vsim.program import Program
 
 WORD = 0xFFFFFFFF
-OPS = {"add": lambda x, k: x + k, "xor": lambda x, k: x ^ k, "mul": lambda x, k: x * k, "or": lambda x, k: x | k, "and": lambda x, k: x & ~k}
+OPS = {
+    "add": lambda x, k: x + k,
+    "xor": lambda x, k: x ^ k,
+    "mul": lambda x, k: x * k,
+    "or": lambda x, k: x | k,
+    "and": lambda x, k: x & ~k,
+}
 FUNCTIONS = 3
 
 
@@ -34,13 +40,25 @@ def statements(depth, calls, top):
     kinds = [op, op, st.tuples(st.just("early"), conditions)]
     if depth:
         inner = statements(depth - 1, calls, False)
-        kinds += [st.tuples(st.just("if"), conditions, inner, inner), st.tuples(st.just("loop"), st.just(depth), st.integers(0, 8), inner)]
+        kinds += [
+            st.tuples(st.just("if"), conditions, inner, inner),
+            st.tuples(st.just("loop"), st.just(depth), st.integers(0, 8), inner),
+        ]
         if top:
-            kinds += [st.tuples(st.just("switch"), st.integers(0, 4), st.lists(inner, min_size=1, max_size=3)), st.tuples(st.just("skip"), inner)]
+            kinds += [
+                st.tuples(st.just("switch"), st.integers(0, 4), st.lists(inner, min_size=1, max_size=3)),
+                st.tuples(st.just("skip"), inner),
+            ]
     if calls:
         kinds.append(st.tuples(st.sampled_from(["call", "fcall", "ifcall", "rec"]), conditions, st.sampled_from(calls)))
     if top:
-        blocks = st.lists(st.tuples(st.lists(op, min_size=1, max_size=2), conditions, st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=2, max_size=5)
+        blocks = st.lists(
+            st.tuples(
+                st.lists(op, min_size=1, max_size=2), conditions, st.integers(0, 9), st.none() | st.integers(0, 9)
+            ),
+            min_size=2,
+            max_size=5,
+        )
         kinds.append(st.tuples(st.just("tangle"), blocks))
     return st.lists(st.one_of(kinds), min_size=1, max_size=4)
 
@@ -112,7 +130,9 @@ class Lane:
             fuel -= 1
             ops, condition, target, always = blocks[at]
             self.run(ops)
-            at = target % len(blocks) if holds(condition, self.x) else at + 1 if always is None else always % len(blocks)
+            at = (
+                target % len(blocks) if holds(condition, self.x) else at + 1 if always is None else always % len(blocks)
+            )
 
 
 # -- the same as vISA ------------------------------------------------------------------------------------------
@@ -162,15 +182,27 @@ class Writer:
 
     def _switch(self, index, cases):
         names, end = [self.label("case") for _ in cases], self.label("end")
-        lines = [f"mov (M1_NM, 1) INDEX(0,0)<1> {index}:ud", f"switchjmp (M1, 1) INDEX(0,0)<0;1,0> ({', '.join(names)})", f"jmp (M1, 1) {end}"]
-        return [*lines, *(line for n, case in zip(names, cases, strict=True) for line in (f"{n}:", *self.lines(case))), f"{end}:"]
+        lines = [
+            f"mov (M1_NM, 1) INDEX(0,0)<1> {index}:ud",
+            f"switchjmp (M1, 1) INDEX(0,0)<0;1,0> ({', '.join(names)})",
+            f"jmp (M1, 1) {end}",
+        ]
+        return [
+            *lines,
+            *(line for n, case in zip(names, cases, strict=True) for line in (f"{n}:", *self.lines(case))),
+            f"{end}:",
+        ]
 
     def _skip(self, found):
         end = self.label("over")
         return [f"jmp (M1, 1) {end}", *self.lines(found), f"{end}:"]
 
     def _call(self, condition, number):
-        return [*self.condition(condition), f"(P1) call (M1, 16) sub_{number}"] if self.kind != "f" else self._fcall(condition, number)
+        return (
+            [*self.condition(condition), f"(P1) call (M1, 16) sub_{number}"]
+            if self.kind != "f"
+            else self._fcall(condition, number)
+        )
 
     def _called(self, condition, name, indirect):
         address = [f"faddr {name} ADDRESS(0,0)<1>"] if indirect else []

@@ -57,7 +57,16 @@ def ctm_file(data):
     ctm.linker.link([module])
 
 
-TARGETS = {"ctm": ctm_text, "ctmo": ctm_file, "visaasm": text, "isa": isa, "o": object_file, "bin": image, "yaml": ze_info, "json": launch}
+TARGETS = {
+    "ctm": ctm_text,
+    "ctmo": ctm_file,
+    "visaasm": text,
+    "isa": isa,
+    "o": object_file,
+    "bin": image,
+    "yaml": ze_info,
+    "json": launch,
+}
 FILES = sorted((DATA / "fuzzed").iterdir())
 
 

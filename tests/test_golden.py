@@ -69,12 +69,21 @@ def test_the_grammar_and_the_scanner_agree(path):
         ("mov (M1, 8) F(0,0)<1> .5:f", "mov (M1, 8) F(0,0)<1> 0.5:f"),
         ("mov (M1, 8) F(0,0)<1> 1.5e3:f", "mov (M1, 8) F(0,0)<1> 1500.0:f"),
         ("mov (M1, 8) F(0,0)<1> 0x1.8p3:f", "mov (M1, 8) F(0,0)<1> 12.0:f"),
-        ("BFI (M1, 8) V(0,0)<1> 3:d 1:d V(0,0)<1;1,0> V(1,0)<1;1,0>", "bfi (M1, 8) V(0,0)<1> 3:d 1:d V(0,0)<1;1,0> V(1,0)<1;1,0>"),
+        (
+            "BFI (M1, 8) V(0,0)<1> 3:d 1:d V(0,0)<1;1,0> V(1,0)<1;1,0>",
+            "bfi (M1, 8) V(0,0)<1> 3:d 1:d V(0,0)<1;1,0> V(1,0)<1;1,0>",
+        ),
     ],
 )
 def test_the_manuals_spelling(spelling, standard):
     def kernel(line):
-        decls = "\n".join((".decl V v_type=G type=d num_elts=32 align=GRF", ".decl F v_type=G type=f num_elts=32", ".decl A v_type=A num_elts=4"))
+        decls = "\n".join(
+            (
+                ".decl V v_type=G type=d num_elts=32 align=GRF",
+                ".decl F v_type=G type=f num_elts=32",
+                ".decl A v_type=A num_elts=4",
+            )
+        )
         return f'.version 4.1\n.kernel "k"\n{decls}\n{line}\nret (M1, 1)\n'
 
     assert visa.assemble(kernel(spelling)) == visa.assemble(kernel(standard))

@@ -67,7 +67,9 @@ def sampled(image, coordinates, sampler, offsets=(0, 0, 0), reference=None):
             continue
         x = f32(x - 0.5)
         low = math.floor(x)
-        axes.append([(place(low + offset + k, size, sampler.addressing), x - low if k else 1 - (x - low)) for k in (0, 1)])
+        axes.append(
+            [(place(low + offset + k, size, sampler.addressing), x - low if k else 1 - (x - low)) for k in (0, 1)]
+        )
     total = [0.0] * 4
     for picks in itertools.product(*axes):
         weight = math.prod(w for _, w in picks)
@@ -100,7 +102,9 @@ def check(probe, wanted, running, channels=4, tolerance=0.0, name="FOUND"):
         for i in range(LANES):
             got = [float(found[c][i]) for c in range(channels)]
             expected = wanted(i) if running is None or running >> i & 1 else [-7.0] * channels
-            assert np.allclose(got, expected, rtol=tolerance, atol=tolerance), f"{engine}: {probe.lines} lane {i}: {got}, expected {expected}"
+            assert np.allclose(got, expected, rtol=tolerance, atol=tolerance), (
+                f"{engine}: {probe.lines} lane {i}: {got}, expected {expected}"
+            )
 
 
 PARAMETERS = {
@@ -126,21 +130,34 @@ def test_samples(name, data):
     dims = data.draw(st.sampled_from([2, 2, 3])) if not name.endswith("_c") else 2
     normalized = data.draw(st.booleans())
     mode = data.draw(st.sampled_from(MODES if normalized else [m for m in MODES if m not in ("repeat", "mirror")]))
-    sampler = SamplerArgument(normalized, mode, data.draw(st.sampled_from(["nearest", "linear"])), data.draw(st.sampled_from(sorted(RELATIONS))))
+    sampler = SamplerArgument(
+        normalized,
+        mode,
+        data.draw(st.sampled_from(["nearest", "linear"])),
+        data.draw(st.sampled_from(sorted(RELATIONS))),
+    )
     image, running = image_of(random, dims), data.draw(RUNNING) & 255 | 1
     coordinates = coordinates_of(random, image, sampler)
     offset = [data.draw(st.integers(-8, 7)) if data.draw(st.booleans()) else 0 for _ in range(dims)] + [0] * (3 - dims)
     values = dict(zip("uvr", coordinates, strict=False)) | {"ref": [f32(random.uniform(-4, 4)) for _ in range(LANES)]}
     probe = probe_with(image, sampler, running)
-    names = [p for p in PARAMETERS[name].split() if p in values or (p not in "uvr" and not (dims == 2 and p.startswith("dr")))]
+    names = [
+        p
+        for p in PARAMETERS[name].split()
+        if p in values or (p not in "uvr" and not (dims == 2 and p.startswith("dr")))
+    ]
     for p in names:
         probe.variable(p.upper() + "_", "f", values.get(p, [0.0] * LANES))
     probe.variable("FOUND", "f", [-7.0] * LANES * 4)
     packed = (offset[0] & 15) << 8 | (offset[1] & 15) << 4 | offset[2] & 15
-    probe.lines.append(f"{name}.RGBA (M1, {LANES}) {packed:#x}:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in names)}")
+    probe.lines.append(
+        f"{name}.RGBA (M1, {LANES}) {packed:#x}:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in names)}"
+    )
 
     def wanted(i):
-        return sampled(image, [c[i] for c in coordinates], sampler, offset, values["ref"][i] if "ref" in names else None)
+        return sampled(
+            image, [c[i] for c in coordinates], sampler, offset, values["ref"][i] if "ref" in names else None
+        )
 
     check(probe, wanted, running, tolerance=2e-4)
 
@@ -154,7 +171,9 @@ GATHERS = {"sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", 
 def test_gathers_of_four(name, data):
     """One channel of the four texels around a place, counter-clockwise from the lower left."""
     random = Random(data.draw(st.integers(0, 1 << 32)))
-    sampler = SamplerArgument(True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS))))
+    sampler = SamplerArgument(
+        True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS)))
+    )
     image, channel = image_of(random, 2), data.draw(st.integers(0, 3)) if name != "sample4_c" else 0
     (u, v), ref = coordinates_of(random, image, sampler), [f32(random.uniform(-4, 4)) for _ in range(LANES)]
     ou, ov = ([random.randrange(-8, 8) for _ in range(LANES)] if "po" in name else [0] * LANES for _ in range(2))
@@ -163,7 +182,9 @@ def test_gathers_of_four(name, data):
         if p in GATHERS[name].split():
             probe.variable(p.upper() + "_", t, values)
     probe.variable("FOUND", "f", [-7.0] * LANES * 4)
-    probe.lines.append(f"{name}.{'RGBA'[channel]} (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in GATHERS[name].split())}")
+    probe.lines.append(
+        f"{name}.{'RGBA'[channel]} (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 {' '.join(f'{p.upper()}_.0' for p in GATHERS[name].split())}"
+    )
 
     def wanted(i):
         around = []
@@ -172,7 +193,11 @@ def test_gathers_of_four(name, data):
             around.append([place(low + k, size, sampler.addressing) for k in (0, 1)])
             assert axis < 2
         found = [texel(image, [around[0][a], around[1][b]]) for a, b in ((0, 1), (1, 1), (1, 0), (0, 0))]
-        return [float(RELATIONS[sampler.compare](ref[i], t[0])) for t in found] if "ref" in GATHERS[name] else [t[channel] for t in found]
+        return (
+            [float(RELATIONS[sampler.compare](ref[i], t[0])) for t in found]
+            if "ref" in GATHERS[name]
+            else [t[channel] for t in found]
+        )
 
     check(probe, wanted, None)
 
@@ -189,7 +214,9 @@ def test_loads(name, data):
     image, running = image_of(random, 3 if name in ("load_3d", "load_lz") else 2), data.draw(RUNNING) & 255 | 1
     sizes = list(reversed(image.shape[:-1]))
     numbers = {p: [random.randrange(-1, s + 1) for _ in range(LANES)] for p, s in zip("uvr", sizes, strict=False)}
-    numbers |= {p: [random.choice([0, 0, 1]) for _ in range(LANES)] for p in ("lod", "sample")} | {p: [0] * LANES for p in ("mcs", "mcs2")}
+    numbers |= {p: [random.choice([0, 0, 1]) for _ in range(LANES)] for p in ("lod", "sample")} | {
+        p: [0] * LANES for p in ("mcs", "mcs2")
+    }
     names = [p for p in LOADS[name].split() if p != "r" or len(sizes) == 3]
     probe = probe_with(image, None, running)
     for p in names:
@@ -199,7 +226,9 @@ def test_loads(name, data):
 
     def wanted(i):
         where = [numbers[p][i] for p in "uvr"[: len(sizes)]]
-        inside = all(0 <= x < s for x, s in zip(where, sizes, strict=True)) and all(numbers[p][i] == 0 for p in ("lod", "sample") if p in names)
+        inside = all(0 <= x < s for x, s in zip(where, sizes, strict=True)) and all(
+            numbers[p][i] == 0 for p in ("lod", "sample") if p in names
+        )
         return texel(image, where) if inside and name != "load_mcs" else [0.0] * 4
 
     check(probe, wanted, running)
@@ -216,7 +245,10 @@ def test_media_forms(data, pixels):
     x, y = [random.randrange(-1, 8) for _ in range(pixels)], [random.randrange(-1, 6) for _ in range(pixels)]
     probe = probe_with(image, sampler, 1)
     probe.fill(U=("f", u), V=("f", v), X=("d", x), Y=("d", y), SAMPLED=("f", [-7.0] * 64), LOADED=("f", [-7.0] * 64))
-    probe.lines += [f"sample.RGBA ({pixels}) S0 T8 U.0 V.0 %null.0 SAMPLED.0", f"load.RGBA ({pixels}) T8 X.0 Y.0 %null.0 LOADED.0"]
+    probe.lines += [
+        f"sample.RGBA ({pixels}) S0 T8 U.0 V.0 %null.0 SAMPLED.0",
+        f"load.RGBA ({pixels}) T8 X.0 Y.0 %null.0 LOADED.0",
+    ]
     for engine in ENGINES:
         found = probe.run(engine)
         for i in range(pixels):
@@ -251,7 +283,9 @@ def typed_lines(platform, what):
         )
     if what == "write":
         return (
-            f"scatter4_typed.RG (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0" if port else f"lsc_store_quad.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32.xy"
+            f"scatter4_typed.RG (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0"
+            if port
+            else f"lsc_store_quad.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32.xy"
         )
     return f"lsc_store_uncompressed.tgm (M1, {LANES}) bti(0x2)[X,Y]:a32 DATA:d32x2"
 
@@ -269,7 +303,12 @@ def test_typed_reads_and_writes(platform, what, data):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, running, platform=platform)
-        probe.fill(X=("d", [p[0] for p in places]), Y=("d", [p[1] for p in places]), DATA=("f", values[0] + values[1]), FOUND=("f", [-7.0] * LANES * 4))
+        probe.fill(
+            X=("d", [p[0] for p in places]),
+            Y=("d", [p[1] for p in places]),
+            DATA=("f", values[0] + values[1]),
+            FOUND=("f", [-7.0] * LANES * 4),
+        )
         probe.lines += [typed_lines(platform, "read"), typed_lines(platform, what)]
         found = probe.run(engine)["FOUND"].reshape(4, LANES)
         wanted = original.copy()
@@ -285,7 +324,18 @@ def test_typed_reads_and_writes(platform, what, data):
         assert np.array_equal(image[..., :2], wanted[..., :2]), f"{engine}: {probe.lines}"
 
 
-STORED = {"r": "r", "a": "a", "rg": "rg", "ra": "ra", "rgba": "rgba", "bgra": "bgra", "argb": "argb", "intensity": "i", "luminance": "l", "depth": "r"}
+STORED = {
+    "r": "r",
+    "a": "a",
+    "rg": "rg",
+    "ra": "ra",
+    "rgba": "rgba",
+    "bgra": "bgra",
+    "argb": "argb",
+    "intensity": "i",
+    "luminance": "l",
+    "depth": "r",
+}
 LARGEST = {"unorm8": 255, "unorm16": 65535, "snorm8": 127, "snorm16": 32767}
 
 
@@ -296,7 +346,11 @@ def read_channels(stored, order, element):
     known = dict(zip(STORED[order], values, strict=True))
     if order in ("intensity", "luminance"):
         return [values[0]] * 3 + [values[0] if order == "intensity" else 1]
-    return [known.get(c, 1 if c == "a" and order != "a" else 0) for c in "rgba"] if "a" not in known else [known.get(c, 0) for c in "rgba"]
+    return (
+        [known.get(c, 1 if c == "a" and order != "a" else 0) for c in "rgba"]
+        if "a" not in known
+        else [known.get(c, 0) for c in "rgba"]
+    )
 
 
 def stored_channels(values, order, element, dtype):
@@ -324,7 +378,11 @@ def test_formats(format):
     else:
         original = np.frombuffer(random.bytes(5 * 7 * known.size), known.dtype).reshape(5, 7, known.channels)
     real, signed = known.is_real, known.dtype.kind == "i"
-    written = [[f32(x) for x in (-2.5, -0.75, -0.0, 0.1, 0.5, 0.998, 1.0, math.inf)] if real else [0, 1, 100, 127, 200, 40000, 70000, 2**31 - 1]] * 4
+    written = [
+        [f32(x) for x in (-2.5, -0.75, -0.0, 0.1, 0.5, 0.998, 1.0, math.inf)]
+        if real
+        else [0, 1, 100, 127, 200, 40000, 70000, 2**31 - 1]
+    ] * 4
     written = [values[c:] + values[:c] for c, values in enumerate(written)]
     if not real and signed:
         written = [[-v if n % 2 else v for n, v in enumerate(values)] for values in written]
@@ -339,12 +397,21 @@ def test_formats(format):
             FOUND=(kind, [0] * LANES * 4),
             DATA=(kind, [x for values in written for x in values]),
         )
-        probe.lines += [typed_lines("tgllp", "read"), f"scatter4_typed.RGBA (M1, {LANES}) T8 X.0 Z.0 %null.0 %null.0 DATA.0"]
+        probe.lines += [
+            typed_lines("tgllp", "read"),
+            f"scatter4_typed.RGBA (M1, {LANES}) T8 X.0 Z.0 %null.0 %null.0 DATA.0",
+        ]
         found = probe.run(engine)["FOUND"].reshape(4, LANES)
         for x in range(7):
             wanted = read_channels(original[0, x], order, element)
-            assert [float(v) for v in found[:, x]] == [f32(v) if real else scalar.wrap(int(v), "d") for v in wanted], (engine, x)
-            assert np.array_equal(image[2, x], stored_channels([w[x] for w in written], order, element, known.dtype)), (engine, x)
+            assert [float(v) for v in found[:, x]] == [f32(v) if real else scalar.wrap(int(v), "d") for v in wanted], (
+                engine,
+                x,
+            )
+            assert np.array_equal(image[2, x], stored_channels([w[x] for w in written], order, element, known.dtype)), (
+                engine,
+                x,
+            )
         assert np.array_equal(np.delete(image, 2, 0), np.delete(original, 2, 0))
 
 
@@ -358,14 +425,20 @@ def test_layers(normalized):
     probe = probe_with(image, sampler, layered=True)
     probe.fill(U=("f", u), V=("f", v), R=("f", layers), FOUND=("f", [-7.0] * LANES * 4))
     probe.lines.append(f"sample_3d.RGBA (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 U.0 V.0 R.0")
-    check(probe, lambda i: sampled(image[max(0, min(2, round(layers[i])))], (u[i], v[i]), sampler), None, tolerance=2e-4)
+    check(
+        probe, lambda i: sampled(image[max(0, min(2, round(layers[i])))], (u[i], v[i]), sampler), None, tolerance=2e-4
+    )
 
 
 @pytest.mark.parametrize(
     ("array", "format", "message"),
     [
         (np.zeros((4, 4, 4), "f4"), "rgba_f31", "unknown format 'rgba_f31'"),
-        (np.zeros((4, 4, 4), "f4"), "rgba_u8", "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8"),
+        (
+            np.zeros((4, 4, 4), "f4"),
+            "rgba_u8",
+            "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8",
+        ),
         (np.zeros((4, 4, 3), "f4"), "rgba_f32", "3 channels of type float32"),
         (np.zeros((0, 4, 4), "f4"), "rgba_f32", "empty"),
         (np.zeros((4, 8, 4), "f4")[:, ::2], "rgba_f32", "not contiguous"),
@@ -436,7 +509,9 @@ def test_typed_atomics(form, data):
 
     def value():
         return (
-            np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes() if whole else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
+            np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes()
+            if whole
+            else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
         )
 
     original = np.frombuffer(b"".join(value() for _ in range(6)), "f4" if whole else "u4").reshape(2, 3, 1)
@@ -452,7 +527,11 @@ def test_typed_atomics(form, data):
         image = original.copy()
         probe = probe_with(image, None, running, format="r_f32" if whole else "r_u32", platform=platform)
         probe.fill(
-            X=("d", [p[0] for p in places]), Y=("d", [p[1] for p in places]), A=("ud", b"".join(first)), B=("ud", b"".join(second)), OLD=("ud", [7] * LANES)
+            X=("d", [p[0] for p in places]),
+            Y=("d", [p[1] for p in places]),
+            A=("ud", b"".join(first)),
+            B=("ud", b"".join(second)),
+            OLD=("ud", [7] * LANES),
         )
         if platform == "tgllp":
             a, b = ("B", "A") if swap else ("A", "%null")
@@ -489,7 +568,9 @@ def check_block(x, y, size, platform, lines, seed):
     for engine in ENGINES:
         image = original.copy()
         probe = probe_with(image, None, format="r_u8", platform=platform)
-        probe.fill(FOUND=("ub", np.full(pitch * height, 7)), DATA=("ub", payload), X=("d", [x] * LANES), Y=("d", [y] * LANES))
+        probe.fill(
+            FOUND=("ub", np.full(pitch * height, 7)), DATA=("ub", payload), X=("d", [x] * LANES), Y=("d", [y] * LANES)
+        )
         probe.lines += lines
         found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
         assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
@@ -568,7 +649,11 @@ ret (M1, 1)
 
 # -- raw messages ----------------------------------------------------------------------------------------------
 
-UNTYPED_READ, SVM_SCATTER, UNTYPED_ATOMIC = 0x02000000 | 1 << 14 | 2, 0x02000000 | 0x1A << 14 | 1 << 8 | 255, 0x02000000 | 2 << 14 | 7 << 8 | 1 << 13 | 2
+UNTYPED_READ, SVM_SCATTER, UNTYPED_ATOMIC = (
+    0x02000000 | 1 << 14 | 2,
+    0x02000000 | 0x1A << 14 | 1 << 8 | 255,
+    0x02000000 | 2 << 14 | 7 << 8 | 1 << 13 | 2,
+)
 LSC_LOAD, LSC_STORE = 3 << 7 | 2 << 9, 4 | 3 << 7 | 2 << 9
 """LSC descriptors: flat, 64-bit addresses, one dword for each lane."""
 RAW = [

@@ -51,7 +51,9 @@ def test_local_argument():
     assert _value("local:64") == LocalArgument(64)
 
 
-@pytest.mark.parametrize("text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"])
+@pytest.mark.parametrize(
+    "text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"]
+)
 def test_bad_argument(text):
     with pytest.raises((UsageError, LaunchError)):
         _value(text)

@@ -68,7 +68,9 @@ def test_sizes_must_agree():
 
 def test_archives(tmp_path):
     (tmp_path / "f.o").write_bytes(function())
-    (tmp_path / "unused.o").write_bytes(obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"')))
+    (tmp_path / "unused.o").write_bytes(
+        obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))
+    )
     subprocess.run(["ar", "rc", tmp_path / "libf.a", tmp_path / "unused.o", tmp_path / "f.o"], check=True)
     data = (tmp_path / "libf.a").read_bytes()
     assert [f.name for f in link([obj(KERNEL), data]).module.functions] == ["f"]
@@ -82,7 +84,11 @@ def test_garbage_collection_and_the_map():
     from vlink.map_file import map_text, why_live
 
     linker = Linker(LinkOptions(gc_sections=True))
-    for data in (obj(KERNEL), function(), obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))):
+    for data in (
+        obj(KERNEL),
+        function(),
+        obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"')),
+    ):
         linker.add_bytes(data, "x.o")
     linked = linker.run()
     assert [f.name for f in linked.image.module.functions] == ["f"]
@@ -128,9 +134,7 @@ def test_line_map():
 
 # -- the section that says what an object calls ----------------------------------------------------------------
 
-PRIVATE = (
-    '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.global_function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
-)
+PRIVATE = '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.global_function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
 
 
 def without_calls(data):
@@ -143,9 +147,16 @@ def without_calls(data):
 @needs_corpus
 def test_objects_link_the_same_without_their_calls():
     for folder in sorted(SHARED.glob("cases/call_*/tgllp")):
-        objects = [assemble_text(t.read_text(), t.name, "tgllp").object_bytes(debug=True) for t in sorted(folder.glob("*.visaasm")) if ".inline." not in t.name]
+        objects = [
+            assemble_text(t.read_text(), t.name, "tgllp").object_bytes(debug=True)
+            for t in sorted(folder.glob("*.visaasm"))
+            if ".inline." not in t.name
+        ]
         options = LinkOptions(allow_undefined=True)
-        assert link(objects, options=options).to_bytes() == link([without_calls(o) for o in objects], options=options).to_bytes(), folder
+        assert (
+            link(objects, options=options).to_bytes()
+            == link([without_calls(o) for o in objects], options=options).to_bytes()
+        ), folder
 
 
 def test_private_names_are_renamed_in_postponed_bodies():

@@ -44,7 +44,10 @@ def _parts(name):
 
 GATHERS = [
     *(Gather(f"gather_scaled.{n}", f"scatter_scaled.{n}", n, 4, [0], "surface") for n in (1, 2, 4)),
-    *(Gather(f"gather4_scaled.{c}", f"scatter4_scaled.{c}", 4, 4, _parts(c), "surface") for c in ("RGBA", "RG", "GA", "B")),
+    *(
+        Gather(f"gather4_scaled.{c}", f"scatter4_scaled.{c}", 4, 4, _parts(c), "surface")
+        for c in ("RGBA", "RG", "GA", "B")
+    ),
     *(Gather(f"gather.{n}", f"scatter.{n}", n, 4, [0], "surface", unit=n) for n in (1, 2, 4)),
     *(Gather(f"qw_gather.{n}", f"qw_scatter.{n}", 8, 8, [8 * k for k in range(n)], "offsets") for n in (1, 2)),
     *(Gather(f"svm_gather.1.{n}", f"svm_scatter.1.{n}", n, 4, [0], "flat") for n in (1, 2, 4)),
@@ -59,8 +62,24 @@ for _platform in ("dg2", "pvc"):
             for _where in ("lsc flat", "lsc surface") if _count == 1 or _platform == "dg2" else ("lsc flat",):
                 _x = f"{_size}x{_count}" if _count > 1 else _size
                 _n = 16 if _platform == "dg2" or _count > 2 else 32
-                GATHERS.append(Gather(f"lsc_load:{_x}", f"lsc_store:{_x}", _m, _r, [_m * k for k in range(_count)], _where, _platform, _n))
-GATHERS += [Gather(f"lsc_load_quad:d32.{c}", f"lsc_store_quad:d32.{c}", 4, 4, [4 * "xyzw".index(k) for k in c], "lsc flat", "dg2") for c in ("xyzw", "xz", "w")]
+                GATHERS.append(
+                    Gather(
+                        f"lsc_load:{_x}",
+                        f"lsc_store:{_x}",
+                        _m,
+                        _r,
+                        [_m * k for k in range(_count)],
+                        _where,
+                        _platform,
+                        _n,
+                    )
+                )
+GATHERS += [
+    Gather(
+        f"lsc_load_quad:d32.{c}", f"lsc_store_quad:d32.{c}", 4, 4, [4 * "xyzw".index(k) for k in c], "lsc flat", "dg2"
+    )
+    for c in ("xyzw", "xz", "w")
+]
 GATHERS += [Gather("lsc_load:d32", "lsc_store_uncompressed:d32", 4, 4, [0], "lsc flat", "dg2")]
 
 
@@ -144,7 +163,10 @@ def test_local_memory(data):
         space[place] = value
     wanted = [space[p] for p in back]
     messages = {
-        "xehp": ("scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 DATA.0", "gather_scaled.4 (M1, 16) %slm 0:ud BACK.0 FOUND.0"),
+        "xehp": (
+            "scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 DATA.0",
+            "gather_scaled.4 (M1, 16) %slm 0:ud BACK.0 FOUND.0",
+        ),
         "dg2": ("lsc_store.slm (M1, 16) flat[TO]:a32 DATA:d32", "lsc_load.slm (M1, 16) FOUND:d32 flat[BACK]:a32"),
         "pvc": ("lsc_store.slm (M1, 16) flat[TO]:a32 DATA:d32", "lsc_load.slm (M1, 16) FOUND:d32 flat[SHORT]:a16"),
     }
@@ -152,7 +174,11 @@ def test_local_memory(data):
         probe = Probe(platform)
         probe.attributes.append(".kernel_attr SLMSize=1")
         probe.fill(
-            TO=("ud", [4 * x for x in to]), BACK=("ud", [4 * x for x in back]), SHORT=("uw", [4 * x for x in back]), DATA=("ud", values), FOUND=("ud", [7] * 16)
+            TO=("ud", [4 * x for x in to]),
+            BACK=("ud", [4 * x for x in back]),
+            SHORT=("uw", [4 * x for x in back]),
+            DATA=("ud", values),
+            FOUND=("ud", [7] * 16),
         )
         probe.lines += lines
         assert all(probe.run(engine)["FOUND"].tolist() == wanted for engine in ENGINES), platform
@@ -349,7 +375,9 @@ def atomic_values(random, op, size, count):
     """Elements as bytes: small whole numbers, so that sums of floats are exact often, never NaN or a negative zero."""
     code = {2: "<e", 4: "<f", 8: "<d"}[size]
     if op in FLOAT_ATOMICS:
-        return [struct.pack(code, random.choice([1.0, 2.0, 0.5, -3.25, 100.0, random.uniform(-5, 5)])) for _ in range(count)]
+        return [
+            struct.pack(code, random.choice([1.0, 2.0, 0.5, -3.25, 100.0, random.uniform(-5, 5)])) for _ in range(count)
+        ]
     return [random.choice([random.randbytes(size), (3).to_bytes(size, "little"), b"\xff" * size]) for _ in range(count)]
 
 

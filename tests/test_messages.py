@@ -34,14 +34,20 @@ def test_message(path):
 
 
 def test_every_code_has_a_page_and_every_message_of_the_assembler_a_text():
-    used = {c for f in [*ROOT.glob("v*/**/*.py"), *ROOT.glob("ctm/*.py")] for c in re.findall(r'"([VWCLSFT]\d{3})"', f.read_text())}
+    used = {
+        c
+        for f in [*ROOT.glob("v*/**/*.py"), *ROOT.glob("ctm/*.py")]
+        for c in re.findall(r'"([VWCLSFT]\d{3})"', f.read_text())
+    }
     assert used == set(catalog())
     assert {c for c in used if c[0] in "VW"} == {p.stem for p in FILES}
     assert explain("v010").startswith("V010: an undeclared name\n")
 
 
 def vasm(*arguments):
-    return subprocess.run([sys.executable, "-m", "vasm", *map(str, arguments)], capture_output=True, text=True, cwd=ROOT)
+    return subprocess.run(
+        [sys.executable, "-m", "vasm", *map(str, arguments)], capture_output=True, text=True, cwd=ROOT
+    )
 
 
 def test_warnings_are_chosen_by_name(tmp_path):

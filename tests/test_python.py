@@ -60,7 +60,9 @@ def test_shared_memory(engine):
     nodes["next"][3] = 0x1234
     with pytest.raises(SimulationError, match="address 0x123"):
         program.launch("walk", 1, 1, [nodes, out], engine=engine)
-    with pytest.raises(LaunchError, match=r"argument 0 \('first'\) is a pointer: it must be an array, or an address in one"):
+    with pytest.raises(
+        LaunchError, match=r"argument 0 \('first'\) is a pointer: it must be an array, or an address in one"
+    ):
         program.launch("walk", 1, 1, [np.uint64(12), out], engine=engine)
 
 
@@ -113,10 +115,15 @@ def test_the_same_launch_again(program, engine):
 
 def test_images_by_shape(program):
     picture = np.linspace(0, 1, 4 * 8 * 4, dtype="f4").reshape(4, 8, 4)
-    for array, wanted in ((np.zeros((4, 8, 4), "f4"), 1 - picture), (np.zeros((4, 8, 4), "f2"), (1 - picture).astype("f2"))):
+    for array, wanted in (
+        (np.zeros((4, 8, 4), "f4"), 1 - picture),
+        (np.zeros((4, 8, 4), "f2"), (1 - picture).astype("f2")),
+    ):
         program.launch("invert", (8, 4), (8, 1), [picture, array])
         vsim.expect(array, wanted)
-    with pytest.raises(LaunchError, match=r"argument 1 \('to'\) is an image, but no format goes with shape \(4, 8, 3\)"):
+    with pytest.raises(
+        LaunchError, match=r"argument 1 \('to'\) is an image, but no format goes with shape \(4, 8, 3\)"
+    ):
         program.launch("invert", (8, 4), (8, 1), [picture, np.zeros((4, 8, 3), "f4")])
 
 

@@ -13,7 +13,10 @@ EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31
 MESSAGES = {
     "flat": ("svm_gather.4.1 (M1, 16) ADDRESS.0 DATA.0", "svm_scatter.4.1 (M1, 16) ADDRESS.0 DATA.0"),
     "surface": ("gather_scaled.4 (M1, 16) T8 0:ud PLACE.0 DATA.0", "scatter_scaled.4 (M1, 16) T8 0:ud PLACE.0 DATA.0"),
-    "local": ("gather_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0", "scatter_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0"),
+    "local": (
+        "gather_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0",
+        "scatter_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0",
+    ),
 }
 
 

@@ -32,7 +32,9 @@ def test_case(folder):
     on_both_engines(folder, folder.parent / "launch.json", folder.name)
 
 
-@pytest.mark.parametrize(("large", "huge"), [(1 << 30, 1 << 30), (0, 1 << 30), (0, 0)], ids=["instructions combined", "not combined", "none"])
+@pytest.mark.parametrize(
+    ("large", "huge"), [(1 << 30, 1 << 30), (0, 1 << 30), (0, 0)], ids=["instructions combined", "not combined", "none"]
+)
 def test_pipelines(large, huge, monkeypatch):
     """Code is right whatever passes of LLVM a module of its size goes through."""
     monkeypatch.setattr(native, "LARGE_LINES", large)
@@ -105,16 +107,27 @@ class TestEngine:
         with pytest.raises(SimulationError) as caught:
             self.program().launch("copy", 64, 16, [np.zeros(64, "u4"), np.zeros(40, "u4")], engine=engine)
         text = str(caught.value)
-        for part in ("'argument 1', which has 160 bytes, at offset 160", "svm_scatter.4.1", "lane 0", "work-item (40, 0, 0)", "'copy'", "test.visaasm:22"):
+        for part in (
+            "'argument 1', which has 160 bytes, at offset 160",
+            "svm_scatter.4.1",
+            "lane 0",
+            "work-item (40, 0, 0)",
+            "'copy'",
+            "test.visaasm:22",
+        ):
             assert part in text, (part, text)
 
     def test_wild_address(self, engine):
         with pytest.raises(SimulationError, match="where there is no buffer"):
-            self.program("mov (M1, 8) OFFSET(0,0)<1> 0x123456789abc:uq").launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine)
+            self.program("mov (M1, 8) OFFSET(0,0)<1> 0x123456789abc:uq").launch(
+                "copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine
+            )
 
     def test_endless_loop(self, engine):
         with pytest.raises(SimulationError, match="did not end within"):
-            self.program("L:\njmp (M1, 1) L").launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine, max_seconds=0.3)
+            self.program("L:\njmp (M1, 1) L").launch(
+                "copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine=engine, max_seconds=0.3
+            )
 
     def test_ctrl_c(self, engine):
         """An endless kernel in a process of its own, which gets the signal once it runs."""
@@ -128,7 +141,9 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-        with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout.readline() == "begins\n"
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
@@ -141,7 +156,9 @@ except KeyboardInterrupt:
         data = np.arange(4096, dtype="u4")
         for threads in (1, 2, 3):
             out = np.zeros_like(data)
-            self.program("mul (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 3:ud").launch("copy", 4096, 64, [data, out], engine=engine, threads=threads)
+            self.program("mul (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 3:ud").launch(
+                "copy", 4096, 64, [data, out], engine=engine, threads=threads
+            )
             assert (out == 3 * data).all()
 
 

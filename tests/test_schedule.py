@@ -40,7 +40,9 @@ ret (M1, 1)
 
 def tickets(engine, schedule, threads=None):
     counter, out = np.zeros(16, "u4"), np.zeros(256, "u4")
-    Program(build_text(TICKET.replace("DST", "OLD"))).launch("ticket", 256, 32, [counter, out], engine=engine, threads=threads, schedule=schedule)
+    Program(build_text(TICKET.replace("DST", "OLD"))).launch(
+        "ticket", 256, 32, [counter, out], engine=engine, threads=threads, schedule=schedule
+    )
     assert counter[0] == 256 and sorted(out) == list(range(256))
     return out
 
@@ -68,7 +70,9 @@ def test_round_robin_takes_turns():
 
 @ENGINES
 @pytest.mark.parametrize("schedule", ORDERS)
-@pytest.mark.parametrize("folder", sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir()), ids=lambda p: f"{p.parent.name}-{p.name}")
+@pytest.mark.parametrize(
+    "folder", sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir()), ids=lambda p: f"{p.parent.name}-{p.name}"
+)
 def test_cases_do_not_depend_on_the_order(folder, schedule, engine):
     program = Program(build(folder, folder.name))
     launches = parse_launch((folder.parent / "launch.json").read_text(), str(folder.parent), "launch.json")

@@ -37,10 +37,23 @@ def test_every_opcode_of_the_reference_is_described():
 @needs_corpus
 def test_operand_order_is_that_of_the_reference():
     entries = json.loads((SHARED.parent / "spec" / "opcodes.json").read_text())["opcodes"]
-    kinds = {"vec_src": "s", "vec_dst": "d", "raw": "rw", "exec_size": "ec", "predicate": "pr", "label": "L", "state_surface": "T", "state_sampler": "S"}
+    kinds = {
+        "vec_src": "s",
+        "vec_dst": "d",
+        "raw": "rw",
+        "exec_size": "ec",
+        "predicate": "pr",
+        "label": "L",
+        "state_surface": "T",
+        "state_sampler": "S",
+    }
     for entry in entries:
         forms = instruction_set().by_opcode.get(entry["opcode"], ())
-        if len(forms) != 1 or not entry["operands"] or any("[" in o["name"] or "if" in o["name"] for o in entry["operands"]):
+        if (
+            len(forms) != 1
+            or not entry["operands"]
+            or any("[" in o["name"] or "if" in o["name"] for o in entry["operands"])
+        ):
             continue
         wanted = [kinds.get(o["kind"], "") for o in entry["operands"]]
         found = [f.kind for f in forms[0].fields]
@@ -71,13 +84,20 @@ def test_what_an_instruction_does_is_known_or_refused():
 
 
 def test_no_second_list_of_opcodes():
-    for path in [*ROOT.glob("vasm/**/*.py"), *ROOT.glob("vlink/**/*.py"), *ROOT.glob("vsim/**/*.py"), *ROOT.glob("visa/text/*.py")]:
+    for path in [
+        *ROOT.glob("vasm/**/*.py"),
+        *ROOT.glob("vlink/**/*.py"),
+        *ROOT.glob("vsim/**/*.py"),
+        *ROOT.glob("visa/text/*.py"),
+    ]:
         assert not re.search(r"opcode\s*==\s*0x|0x(29|6[cC]|4[eE])\b:", path.read_text()), path
 
 
 def test_semantics_know_no_engine():
     for path in ROOT.glob("vsim/semantics/*.py"):
-        assert not re.search(r"import (numpy|llvmlite)|from (numpy|llvmlite|vsim\.(numpy|llvm)_engine)", path.read_text()), path
+        assert not re.search(
+            r"import (numpy|llvmlite)|from (numpy|llvmlite|vsim\.(numpy|llvm)_engine)", path.read_text()
+        ), path
 
 
 def test_the_reference_pages_are_those_of_the_table():

@@ -22,8 +22,32 @@ CHECKED = settings(
     report_multiple_bugs=False,
 )  # fmt: skip
 ENGINES = ("llvm", "numpy")
-REGIONS = {"<1;1,0>": lambda i: i, "<0;1,0>": lambda i: 0, "<2;1,0>": lambda i: 2 * i, "<8;4,2>": lambda i: i // 4 * 8 + i % 4 * 2, "<4;4,1>": lambda i: i}
-SPECIAL_FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, float("inf"), float("-inf"), float("nan"), 65504.0, 65520.0, 1e-7, 6e-8, 3.4e38, 1e-40, 2147483647.0]
+REGIONS = {
+    "<1;1,0>": lambda i: i,
+    "<0;1,0>": lambda i: 0,
+    "<2;1,0>": lambda i: 2 * i,
+    "<8;4,2>": lambda i: i // 4 * 8 + i % 4 * 2,
+    "<4;4,1>": lambda i: i,
+}
+SPECIAL_FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1.5,
+    2.5,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    65504.0,
+    65520.0,
+    1e-7,
+    6e-8,
+    3.4e38,
+    1e-40,
+    2147483647.0,
+]
 SPECIAL_FLOATS += [-2147483648.5, 255.5, -0.25, 1e300, 4e-324, 1e-310]
 SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
 APPROXIMATE = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "pow": 1}
@@ -49,7 +73,13 @@ def number(random, t):
         return scalar.narrow(x, t)
     bits, signed = INTEGERS[t]
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    return random.choice([0, 1, low, high, high - 1, high // 2]) if kind == 0 else random.randint(max(low, -9), 40) if kind == 1 else random.randint(low, high)
+    return (
+        random.choice([0, 1, low, high, high - 1, high // 2])
+        if kind == 0
+        else random.randint(max(low, -9), 40)
+        if kind == 1
+        else random.randint(low, high)
+    )
 
 
 @st.composite
@@ -83,7 +113,11 @@ class Source:
 @st.composite
 def sources(draw, name, types, size, modifiers=("",), immediates=True):
     t = draw(st.sampled_from(sorted(types)))
-    modifier = draw(st.sampled_from(modifiers)) if t not in ("ub", "uw", "ud", "uq", "bf") or modifiers == BITWISE_MODIFIERS else ""
+    modifier = (
+        draw(st.sampled_from(modifiers))
+        if t not in ("ub", "uw", "ud", "uq", "bf") or modifiers == BITWISE_MODIFIERS
+        else ""
+    )
     if immediates and t not in ("ub", "b", "bf") and draw(st.integers(0, 5)) == 0:
         (x,) = draw(numbers(t, 1))
         bits = int.from_bytes(scalar.encode(x, t), "little")
@@ -156,7 +190,11 @@ def surroundings(draw, name, number, dst, operands, size, saturate=False):
     masks = {16: ["M1"], 8: ["M1", "M3"], 4: ["M1", "M2", "M3", "M4"]}.get(size, ["M1"])
     mask = draw(st.sampled_from(masks)) + draw(st.sampled_from(["", "", "_NM"]))
     predicated = instruction_set().by_mnemonic[name.partition(".")[0]][0].has_predicate and draw(st.booleans())
-    predicate = (draw(st.booleans()), draw(st.sampled_from(["", "", ".any", ".all"])), draw(st.integers(0, 65535))) if predicated else ()
+    predicate = (
+        (draw(st.booleans()), draw(st.sampled_from(["", "", ".any", ".all"])), draw(st.integers(0, 65535)))
+        if predicated
+        else ()
+    )
     stride = draw(st.sampled_from([1, 1, 2])) if size > 1 else 1
     return Case(name, number, size, dst, stride, mask, operands, predicate, saturate, draw(numbers(dst, 32)))
 
@@ -171,7 +209,11 @@ def lanewise(draw, name, number):
     floats = sorted(types & set(FLOATS))
     integers = sorted(types & set(INTEGERS))
     if floats and (not integers or draw(st.booleans())):
-        family = {draw(st.sampled_from(floats))} if name not in ("add", "mul") else set(draw(st.sampled_from([("f",), ("hf",), ("df",), ("f", "hf")])))
+        family = (
+            {draw(st.sampled_from(floats))}
+            if name not in ("add", "mul")
+            else set(draw(st.sampled_from([("f",), ("hf",), ("df",), ("f", "hf")])))
+        )
         results = sorted(set(floats) & {"f", "hf"} if family <= {"f", "hf"} else family)
     elif name in SAME_SIGN or name in SIGNED_ONLY:
         signed = name in SIGNED_ONLY or draw(st.booleans())
@@ -234,7 +276,9 @@ def check(cases, running, expected=result):
                 ulps = (PRECISE if case.dst == "df" else APPROXIMATE).get(case.name, 0)
                 lane = at // case.stride
                 inputs = [s.lane(lane) for s in case.sources] if lane < case.size else []
-                assert scalar.agree(a, b, case.dst, ulps), f"{engine}: {case.text}: element {at} is {a!r}, expected {b!r} of {inputs}, running {running:#x}"
+                assert scalar.agree(a, b, case.dst, ulps), (
+                    f"{engine}: {case.text}: element {at} is {a!r}, expected {b!r} of {inputs}, running {running:#x}"
+                )
 
 
 NAMES = [*LANEWISE, *SHIFTS, "cbit", "lzd", "bfn"]
@@ -272,11 +316,17 @@ def move(draw, name, number):
         bits, (t, pick) = draw(st.integers(0, (1 << 32) - 1)), PACKED[kind]
         operands = [Source(t, f"{bits:#x}:{kind}", [pick(bits, i) for i in range(16)], lambda i: i, "", False)]
     elif name == "sel":
-        family = draw(st.sampled_from([("d", "w", "b"), ("ud", "uw", "ub"), ("f",), ("hf",), ("df",), ("q", "d"), ("uq",), ("bf",)]))
+        family = draw(
+            st.sampled_from(
+                [("d", "w", "b"), ("ud", "uw", "ub"), ("f",), ("hf",), ("df",), ("q", "d"), ("uq",), ("bf",)]
+            )
+        )
         operands = [draw(sources(f"S{number}_{k}", family, size)) for k in range(2)]
     else:
         operands = [draw(sources(f"S{number}_0", ANY, size, modifiers))]
-    dst = draw(st.sampled_from(ANY if name == "mov" else [t for t in ANY if (t in FLOATS) == (operands[0].type in FLOATS)]))
+    dst = draw(
+        st.sampled_from(ANY if name == "mov" else [t for t in ANY if (t in FLOATS) == (operands[0].type in FLOATS)])
+    )
     saturate = name == "mov" and "bf" not in (dst, operands[0].type) and draw(st.integers(0, 3)) == 0
     case = draw(surroundings(name, number, dst, operands, size, saturate))
     if name == "sel" and not case.predicate:
@@ -287,7 +337,11 @@ def move(draw, name, number):
 def moved(case, i):
     if case.name == "sel":
         chosen = case.sources[0 if case.chosen(i) else 1]
-        t = chosen.type if case.sources[0].type == case.sources[1].type else scalar.execution_type([s.type for s in case.sources], case.dst)
+        t = (
+            chosen.type
+            if case.sources[0].type == case.sources[1].type
+            else scalar.execution_type([s.type for s in case.sources], case.dst)
+        )
         return scalar.convert(scalar.convert(chosen.lane(i), chosen.type, t), t, case.dst)
     (s,) = case.sources
     return scalar.convert(s.lane(i), s.type, case.dst, case.saturate)
@@ -323,13 +377,20 @@ def test_rounding_modes(mode, data):
             probe.variable(f"X{k}_{t}", t, values)
         for op, count in (("add", 2), ("mul", 2), ("mad", 3), ("div", 2), ("inv", 1), ("sqrt", 1)):
             probe.variable(f"{op}_{t}", t, bytes(16 * SIZES[t]))
-            probe.lines.append(f"{op} (M1, 16) {op}_{t}(0,0)<1> {' '.join(f'X{k}_{t}(0,0)<1;1,0>' for k in range(count))}")
+            probe.lines.append(
+                f"{op} (M1, 16) {op}_{t}(0,0)<1> {' '.join(f'X{k}_{t}(0,0)<1;1,0>' for k in range(count))}"
+            )
             wanted[f"{op}_{t}"] = t, [directed(op, v[:count], t, mode) for v in zip(*operands, strict=True)]
     expect(probe, wanted)
 
 
 def directed(op, values, t, mode):
-    if not all(map(math.isfinite, values)) or (op == "div" and not values[1]) or (op == "inv" and not values[0]) or (op == "sqrt" and values[0] < 0):
+    if (
+        not all(map(math.isfinite, values))
+        or (op == "div" and not values[1])
+        or (op == "inv" and not values[0])
+        or (op == "sqrt" and values[0] < 0)
+    ):
         return LANEWISE[op](t, *values)
     x, y, z = (*map(Fraction, values), Fraction(0), Fraction(0))[:3]
     if op == "sqrt":
@@ -337,7 +398,13 @@ def directed(op, values, t, mode):
         root = math.isqrt(x.numerator * x.denominator << 2800)
         exact = Fraction(2 * root + (root**2 != x.numerator * x.denominator << 2800), x.denominator << 1401)
     else:
-        exact = {"add": lambda: x + y, "mul": lambda: x * y, "mad": lambda: x * y + z, "div": lambda: x / y, "inv": lambda: 1 / x}[op]()
+        exact = {
+            "add": lambda: x + y,
+            "mul": lambda: x * y,
+            "mad": lambda: x * y + z,
+            "div": lambda: x / y,
+            "inv": lambda: 1 / x,
+        }[op]()
     # A sum that is exactly zero is -0 when rounding down, unless both addends are +0.
     return scalar.round_to(exact, t, exact, mode) if exact else None
 
@@ -352,11 +419,19 @@ def test_cmp(data):
     """Into predicates, and into registers as all ones or zeros."""
     cases, running = [], data.draw(RUNNING)
     for n in range(10):
-        family = data.draw(st.sampled_from([("d", "w", "b", "ud", "uw", "ub", "q"), ("uq", "ud"), ("f",), ("hf",), ("df",)]))
+        family = data.draw(
+            st.sampled_from([("d", "w", "b", "ud", "uw", "ub", "q"), ("uq", "ud"), ("f",), ("hf",), ("df",)])
+        )
         size = data.draw(st.sampled_from([4, 8, 16]))
         operands = [data.draw(sources(f"S{n}_{k}", family, size, ARITHMETIC_MODIFIERS)) for k in range(2)]
         case = data.draw(
-            surroundings(f"cmp.{data.draw(st.sampled_from(sorted(RELATIONS)))}", n, data.draw(st.sampled_from(["uw", "ud", "uq"])), operands, size)
+            surroundings(
+                f"cmp.{data.draw(st.sampled_from(sorted(RELATIONS)))}",
+                n,
+                data.draw(st.sampled_from(["uw", "ud", "uq"])),
+                operands,
+                size,
+            )
         )
         case.stride, case.extra = 1, data.draw(st.none() | st.integers(0, 65535))
         cases.append(case)
@@ -376,7 +451,9 @@ def test_cmp(data):
                     answer, at = RELATIONS[case.name[4:]](x, y), case.offset + i
                     elements[i] = (1 << 8 * SIZES[case.dst]) - 1 if answer else 0
                     bits = None if bits is None else bits & ~(1 << at) | answer << at
-            got = found[f"F{case.number}"] if bits is not None else scalar.decode(found[f"D{case.number}"], case.dst)[:32]
+            got = (
+                found[f"F{case.number}"] if bits is not None else scalar.decode(found[f"D{case.number}"], case.dst)[:32]
+            )
             assert got == (elements if bits is None else bits), f"{engine}: {case.text}"
 
 
@@ -424,7 +501,9 @@ def expect(probe, wanted, ulps=0):
             got = scalar.decode(found[name], t)
             for at, (a, b) in enumerate(zip(got, values, strict=False)):
                 if b is not None:
-                    assert scalar.agree(a, b, t, ulps), f"{engine}: {name} ({len(probe.lines)} lines): element {at} of {name} is {a!r}, expected {b!r}"
+                    assert scalar.agree(a, b, t, ulps), (
+                        f"{engine}: {name} ({len(probe.lines)} lines): element {at} of {name} is {a!r}, expected {b!r}"
+                    )
 
 
 @CHECKED
@@ -501,7 +580,10 @@ def test_sums_of_absolute_differences(data, t):
     z = data.draw(numbers("w" if INTEGERS[t][1] else "uw", 16))
     dst = "w" if INTEGERS[t][1] else "uw"
     probe = probe_of(None, X=(t, x), Y=(t, y), Z=(dst, z), R=(dst, [7] * 16), A=(dst, [7] * 16))
-    probe.lines += ["sad2 (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>", "sad2add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>"]
+    probe.lines += [
+        "sad2 (M1, 16) R(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+        "sad2add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>",
+    ]
     sums = [abs(x[i & ~1] - y[i & ~1]) + abs(x[i | 1] - y[i | 1]) for i in range(16)]
     even = range(0, 16, 2)
     for engine in ENGINES:
@@ -556,9 +638,15 @@ def test_line_and_plane(data):
     coefficients, u, v = data.draw(numbers("f", 4)), data.draw(numbers("f", 16)), data.draw(numbers("f", 16))
     p, q, _, r = coefficients
     probe = probe_of(None, C=("f", coefficients), U=("f", u[:8] + v[:8]), L=("f", [0.0] * 8), R=("f", [0.0] * 8))
-    probe.lines += ["line (M1, 8) L(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>", "plane (M1, 8) R(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>"]
+    probe.lines += [
+        "line (M1, 8) L(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>",
+        "plane (M1, 8) R(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>",
+    ]
     lines = [scalar.add(scalar.mul(p, a, "f"), r, "f") for a in u[:8]]
-    planes = [scalar.add(scalar.add(scalar.mul(p, a, "f"), scalar.mul(q, b, "f"), "f"), r, "f") for a, b in zip(u[:8], v[:8], strict=True)]
+    planes = [
+        scalar.add(scalar.add(scalar.mul(p, a, "f"), scalar.mul(q, b, "f"), "f"), r, "f")
+        for a, b in zip(u[:8], v[:8], strict=True)
+    ]
     expect(probe, {"L": ("f", lines), "R": ("f", planes)})
 
 
@@ -569,11 +657,16 @@ def test_fcvt(data):
     half, single, byte = data.draw(numbers("hf", 16)), data.draw(numbers("f", 16)), data.draw(numbers("ub", 16))
     probe = probe_of(None, "pvc", H=("hf", half), F=("f", single), U=("ub", byte), S=("b", [scalar.wrap(x, "b") for x in byte]),
                      BF8=("ub", [7] * 16), HF8=("b", [7] * 16), TF32=("ud", [7] * 16), FROM_BF8=("hf", [7.0] * 16), FROM_HF8=("hf", [7.0] * 16))  # fmt: skip
-    probe.lines += [f"fcvt (M1, 16) {d}(0,0)<1> {s}(0,0)<1;1,0>" for d, s in (("BF8", "H"), ("HF8", "H"), ("TF32", "F"), ("FROM_BF8", "U"), ("FROM_HF8", "S"))]
+    probe.lines += [
+        f"fcvt (M1, 16) {d}(0,0)<1> {s}(0,0)<1;1,0>"
+        for d, s in (("BF8", "H"), ("HF8", "H"), ("TF32", "F"), ("FROM_BF8", "U"), ("FROM_HF8", "S"))
+    ]
 
     def tf32(x):
         bits = np.array([x], np.float32).view(np.uint32)[0]
-        return int(np.array([scalar.narrow(x, "tf32")], np.float32).view(np.uint32)[0]) if math.isfinite(x) else int(bits)
+        return (
+            int(np.array([scalar.narrow(x, "tf32")], np.float32).view(np.uint32)[0]) if math.isfinite(x) else int(bits)
+        )
 
     def bf8(x):
         bits = np.array([scalar.narrow(x, "e5m2")], np.float16).view(np.uint16)[0]
@@ -604,7 +697,9 @@ def test_fcvt(data):
             else:
                 assert found["BF8"][i] & 0x7C == 0x7C and found["BF8"][i] & 3 and found["HF8"][i] & 0x7F == 0x7F
             assert found["TF32"][i] == tf32(single[i]) or single[i] != single[i], (engine, single[i])
-            assert scalar.agree(float(found["FROM_BF8"][i]), float(np.array([byte[i] << 8], np.uint16).view(np.float16)[0]), "hf")
+            assert scalar.agree(
+                float(found["FROM_BF8"][i]), float(np.array([byte[i] << 8], np.uint16).view(np.float16)[0]), "hf"
+            )
             assert scalar.agree(float(found["FROM_HF8"][i]), from_hf8(byte[i]), "hf"), (engine, byte[i])
 
 
@@ -628,7 +723,14 @@ def test_register_addresses(data):
     """addr_add, addresses in moves, single- and multi-address operands."""
     x = data.draw(numbers("d", 64))
     first, places = data.draw(st.integers(0, 40)), data.draw(st.lists(st.integers(0, 63), min_size=8, max_size=8))
-    probe = probe_of(None, X=("d", x), PLACES=("uw", [4 * p for p in places]), ONE=("d", [7] * 8), MANY=("d", [7] * 8), W=("d", [0] * 64))
+    probe = probe_of(
+        None,
+        X=("d", x),
+        PLACES=("uw", [4 * p for p in places]),
+        ONE=("d", [7] * 8),
+        MANY=("d", [7] * 8),
+        W=("d", [0] * 64),
+    )
     probe.declarations += [".decl A1 v_type=A num_elts=1", ".decl A8 v_type=A num_elts=8"]
     probe.lines += [f"addr_add (M1, 1) A1(0)<1> &X {4 * first}:uw", "mov (M1, 8) ONE(0,0)<1> r[A1(0),0]<1;1,0>:d",
                     "addr_add (M1, 8) A8(0)<1> &X PLACES(0,0)<1;1,0>", "mov (M1, 8) MANY(0,0)<1> r[A8(0),0]<1,0>:d",
@@ -639,7 +741,14 @@ def test_register_addresses(data):
 
 # -- systolic --------------------------------------------------------------------------------------------------
 
-INTEGER_PRECISIONS = {"s8": (8, True), "u8": (8, False), "s4": (4, True), "u4": (4, False), "s2": (2, True), "u2": (2, False)}
+INTEGER_PRECISIONS = {
+    "s8": (8, True),
+    "u8": (8, False),
+    "s4": (4, True),
+    "u4": (4, False),
+    "s2": (2, True),
+    "u2": (2, False),
+}
 
 
 def unpack(words, bits, signed):
@@ -653,7 +762,12 @@ def unpack(words, bits, signed):
 
 
 @CHECKED
-@given(st.data(), st.sampled_from(sorted(INTEGER_PRECISIONS)), st.sampled_from(sorted(INTEGER_PRECISIONS)), st.sampled_from([1, 2, 8]))
+@given(
+    st.data(),
+    st.sampled_from(sorted(INTEGER_PRECISIONS)),
+    st.sampled_from(sorted(INTEGER_PRECISIONS)),
+    st.sampled_from([1, 2, 8]),
+)
 def test_dpas_of_integers(data, weight, activation, rows):
     """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and elements of a dword."""
     (wb, ws), (ab, as_) = INTEGER_PRECISIONS[weight], INTEGER_PRECISIONS[activation]
@@ -663,7 +777,9 @@ def test_dpas_of_integers(data, weight, activation, rows):
     acc = seed.integers(-(1 << 31), 1 << 31, rows * lanes).astype("i4")
     first = seed.integers(0, 1 << 32, depth * lanes, dtype="u4")
     second = seed.integers(0, 1 << 32, rows * depth, dtype="u4")
-    probe = probe_of(None, A=("d", acc.tobytes()), W=("ud", first.tobytes()), X=("ud", second.tobytes()), R=("d", [7] * rows * lanes))
+    probe = probe_of(
+        None, A=("d", acc.tobytes()), W=("ud", first.tobytes()), X=("ud", second.tobytes()), R=("d", [7] * rows * lanes)
+    )
     mnemonic = data.draw(st.sampled_from(["dpas", "dpasw"])) if rows == 8 else "dpas"
     probe.lines.append(f"{mnemonic}.{weight}.{activation}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
     # A row of weights has as many bits for each lane as its elements need, one of activations as many for each step of the depth.

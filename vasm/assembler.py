@@ -28,15 +28,24 @@ class Assembly:
 
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
-        container = Container(False, {VISA: self.isa, CALLS: write_calls(self.module, self.isa)}, symbols(self.module, self.isa), self.platform or "")
+        container = Container(
+            False,
+            {VISA: self.isa, CALLS: write_calls(self.module, self.isa)},
+            symbols(self.module, self.isa),
+            self.platform or "",
+        )
         if self.platform and (platform := find(self.platform)):
             container.grf_size = platform.grf_size
         if debug:
-            container.sections[LINES] = write_lines({b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.all_functions})
+            container.sections[LINES] = write_lines(
+                {b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.all_functions}
+            )
         return container.write()
 
 
-def assemble_text(text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20, silent: frozenset[str] = QUIET) -> Assembly:
+def assemble_text(
+    text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20, silent: frozenset[str] = QUIET
+) -> Assembly:
     """Assemble one text; ``silent`` are the codes of warnings that are not reported.
 
     Raises:
@@ -52,7 +61,11 @@ def assemble_text(text: str, file: str = "<text>", platform: str | None = None, 
 
 def call_targets(function: Function) -> list[tuple[str, str, int]]:
     """Mnemonic, name and instruction number of every fcall and faddr of a function."""
-    return [(i.desc.mnemonic, function.strings[i.args["name"]], n) for n, i in enumerate(function.instructions) if i.desc.mnemonic in ("fcall", "faddr")]
+    return [
+        (i.desc.mnemonic, function.strings[i.args["name"]], n)
+        for n, i in enumerate(function.instructions)
+        if i.desc.mnemonic in ("fcall", "faddr")
+    ]
 
 
 def symbols(module: Module, isa: bytes) -> list[Symbol]:
@@ -60,9 +73,19 @@ def symbols(module: Module, isa: bytes) -> list[Symbol]:
     found: list[Symbol] = []
     places = _places(isa, len(module.kernels), len(module.functions))
     for function, (offset, size) in zip(module.all_functions, places, strict=True):
-        found.append(Symbol(function.name, offset, size, binding=STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL, section=VISA))
+        found.append(
+            Symbol(
+                function.name,
+                offset,
+                size,
+                binding=STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL,
+                section=VISA,
+            )
+        )
     defined = {b.name for b in module.all_functions}
-    wanted = {name: None for function in module.all_functions for _, name, _ in call_targets(function) if name not in defined}
+    wanted = {
+        name: None for function in module.all_functions for _, name, _ in call_targets(function) if name not in defined
+    }
     return found + [Symbol(name, kind=STT_NOTYPE) for name in wanted]
 
 

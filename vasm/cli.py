@@ -18,15 +18,28 @@ def options() -> argparse.ArgumentParser:
     p.add_argument("files", nargs="*", metavar="FILE", help="vISA texts, - for standard input")
     p.add_argument("-o", dest="output", metavar="FILE", help="output file, - for standard output")
     p.add_argument("--out-dir", metavar="DIR", help="directory for the outputs of several inputs")
-    p.add_argument("--emit", choices=("obj", "isa"), default="obj", help="an ELF object or bare CISA bytes (default: obj)")
+    p.add_argument(
+        "--emit", choices=("obj", "isa"), default="obj", help="an ELF object or bare CISA bytes (default: obj)"
+    )
     p.add_argument("--platform", type=platform_name, metavar="NAME", help="check against this platform")
     p.add_argument("-g", dest="debug", action="store_true", help="keep source lines in the object")
     p.add_argument("-MD", dest="dependencies", action="store_true", help="write a make rule beside the output")
     p.add_argument("-MF", dest="dependency_file", metavar="FILE", help="name of the file with the make rule")
     p.add_argument("--listing", metavar="FILE", help="write offsets, bytes and source lines")
-    p.add_argument("--max-errors", type=positive, default=20, metavar="N", help="stop after this many errors in a file (default: 20)")
     p.add_argument(
-        "-W", dest="warnings", action="append", default=[], metavar="NAME", help="no-NAME silences a warning, NAME shows it, error=NAME makes it an error"
+        "--max-errors",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="stop after this many errors in a file (default: 20)",
+    )
+    p.add_argument(
+        "-W",
+        dest="warnings",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="no-NAME silences a warning, NAME shows it, error=NAME makes it an error",
     )
     p.add_argument("--explain", metavar="CODE", help="print what a message means and exit")
     p.add_argument("--fatal-warnings", action="store_true", help="warnings are errors")
@@ -99,7 +112,9 @@ def _explain(code: str) -> int:
     try:
         print(explain(code), end="")
     except KeyError:
-        raise UsageError(f"there is no message '{code}'; {did_you_mean(code.upper(), catalog()) or 'see docs/errors.md'}") from None
+        raise UsageError(
+            f"there is no message '{code}'; {did_you_mean(code.upper(), catalog()) or 'see docs/errors.md'}"
+        ) from None
     return 0
 
 
@@ -123,7 +138,9 @@ def _warnings(options: list[str], all_fatal: bool) -> tuple[frozenset[str], froz
     for option in options:
         name = option.removeprefix("no-").removeprefix("error=")
         if name not in codes:
-            raise UsageError(f"-W {option}: there is no warning '{name}'; {did_you_mean(name, codes) or 'they are ' + ', '.join(n for n in codes if '-' in n)}")
+            raise UsageError(
+                f"-W {option}: there is no warning '{name}'; {did_you_mean(name, codes) or 'they are ' + ', '.join(n for n in codes if '-' in n)}"
+            )
         (silent.add if option.startswith("no-") else silent.discard)(codes[name])
         if option.startswith("error="):
             fatal.add(codes[name])

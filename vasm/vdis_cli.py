@@ -14,7 +14,9 @@ def options() -> argparse.ArgumentParser:
     """The command line."""
     p = parser("vdis", "Disassemble to text that assembles to the same bytes.")
     p.add_argument("file", help="an object, an image or a bare .isa; - for standard input")
-    p.add_argument("-o", dest="output", metavar="FILE", default="-", help="output file, - for standard output (default: -)")
+    p.add_argument(
+        "-o", dest="output", metavar="FILE", default="-", help="output file, - for standard output (default: -)"
+    )
     p.add_argument("--keep-going", action="store_true", help="print what can be read of a damaged file")
     return p
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from visa.diagnostics import AssemblyError, Diagnostic, FormatError, LaunchError, LinkError, SimulationError, Span, VisaError
+from visa.diagnostics import (
+    AssemblyError,
+    Diagnostic,
+    FormatError,
+    LaunchError,
+    LinkError,
+    SimulationError,
+    Span,
+    VisaError,
+)
 from visa.program import Function, Instruction, Module
 
 __version__ = "0.1.0"

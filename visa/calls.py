@@ -71,5 +71,7 @@ def whole(found: Iterable[tuple[int, list[Call]]], module: Module) -> bool:
     """Whether what was read fits the functions of a module."""
     functions, rows = module.all_functions, list(found)
     return len(rows) == len(functions) and all(
-        c.kind < len(_KINDS) and c.string < len(b.strings) and c.number < count for (count, calls), b in zip(rows, functions, strict=True) for c in calls
+        c.kind < len(_KINDS) and c.string < len(b.strings) and c.number < count
+        for (count, calls), b in zip(rows, functions, strict=True)
+        for c in calls
     )

@@ -21,7 +21,9 @@ from visa.platforms import PLATFORMS, find
 def parser(tool: str, description: str) -> argparse.ArgumentParser:
     """An argument parser with the options that all commands have."""
     found = argparse.ArgumentParser(prog=tool, description=description, allow_abbrev=False)
-    found.add_argument("--version", action="version", version=f"{tool} (visakit) {visa.__version__}", help="show the version and exit")
+    found.add_argument(
+        "--version", action="version", version=f"{tool} (visakit) {visa.__version__}", help="show the version and exit"
+    )
     found.add_argument("--error-format", choices=STYLES, default="human", help="style of diagnostics (default: human)")
     return found
 

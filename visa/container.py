@@ -10,7 +10,14 @@ from visa.elf import EM_INTELGT, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, S
 
 NOTE_OWNER, NOTE_PLATFORM = b"visakit\0", 1
 
-VISA, LINES, CALLS, ZE_INFO, LAUNCH, NOTE = ".visa", ".visa.lines", ".visa.calls", ".ze_info", ".visa.launch", ".note.visakit"
+VISA, LINES, CALLS, ZE_INFO, LAUNCH, NOTE = (
+    ".visa",
+    ".visa.lines",
+    ".visa.calls",
+    ".ze_info",
+    ".visa.launch",
+    ".note.visakit",
+)
 DATA_PREFIX = ".visa.data."
 
 
@@ -49,7 +56,11 @@ def read_container(data: bytes, name: str) -> Container:
     """
     elf = read_elf(data, name)
     if elf.machine != EM_INTELGT or elf.section(VISA) is None:
-        hint = "a zebin holds native code; its vISA comes from the compiler's text dumps" if any(s.name.startswith(".text.") for s in elf.sections) else ""
+        hint = (
+            "a zebin holds native code; its vISA comes from the compiler's text dumps"
+            if any(s.name.startswith(".text.") for s in elf.sections)
+            else ""
+        )
         raise _bad(name, "this ELF file holds no vISA module (no section .visa)", hint)
     container = Container(elf.type == ET_EXEC, {}, elf.symbols)
     for section in elf.sections:

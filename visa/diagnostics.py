@@ -181,7 +181,10 @@ def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
         }
         for d in items
     ]
-    run = {"tool": {"driver": {"name": tool, "rules": [{"id": c} for c in sorted({d.code for d in items})]}}, "results": results}
+    run = {
+        "tool": {"driver": {"name": tool, "rules": [{"id": c} for c in sorted({d.code for d in items})]}},
+        "results": results,
+    }
     log = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
     return json.dumps(log, indent=1)
 

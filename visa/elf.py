@@ -83,7 +83,9 @@ class Elf:
     sections: list[Section] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     relocations: list[Relocation] = field(default_factory=list)
-    segments: list[tuple[int, int, str]] = field(default_factory=list)  # type, flags and the section that it is; written, not read
+    segments: list[tuple[int, int, str]] = field(
+        default_factory=list
+    )  # type, flags and the section that it is; written, not read
 
     def section(self, name: str) -> Section | None:
         """The first section of a name."""
@@ -106,27 +108,55 @@ class Elf:
         at_symbols = 1 + len(self.sections) + len(changed)
         sections = list(self.sections)
         for name, number in changed.items():
-            rows = (_RELA[bits].pack(r.offset, _info(bits, places[r.symbol], r.kind), r.addend) for r in self.relocations if r.section == name)
-            sections.append(Section(f".rela{name}", SHT_RELA, b"".join(rows), word, at_symbols, number, _RELA[bits].size))
+            rows = (
+                _RELA[bits].pack(r.offset, _info(bits, places[r.symbol], r.kind), r.addend)
+                for r in self.relocations
+                if r.section == name
+            )
+            sections.append(
+                Section(f".rela{name}", SHT_RELA, b"".join(rows), word, at_symbols, number, _RELA[bits].size)
+            )
         first_global = 1 + sum(s.binding == STB_LOCAL for s in ordered)
-        sections.append(Section(".symtab", SHT_SYMTAB, bytes(table), word, at_symbols + 1, first_global, _SYMBOL[bits].size))
+        sections.append(
+            Section(".symtab", SHT_SYMTAB, bytes(table), word, at_symbols + 1, first_global, _SYMBOL[bits].size)
+        )
         sections.append(Section(".strtab", SHT_STRTAB, bytes(strings.data)))
         offsets = [names.add(s.name) for s in sections]
         offsets.append(names.add(".shstrtab"))
         sections.append(Section(".shstrtab", SHT_STRTAB, bytes(names.data)))
         header_size = _IDENT + _HEADER[bits].size
-        function, headers = bytearray(header_size + _SEGMENT[bits].size * len(self.segments)), [bytes(_SECTION[bits].size)]
+        function, headers = (
+            bytearray(header_size + _SEGMENT[bits].size * len(self.segments)),
+            [bytes(_SECTION[bits].size)],
+        )
         offsets_of: dict[str, int] = {}
         for part, at in zip(sections, offsets, strict=True):
             function.extend(bytes(-len(function) % part.align))
             offsets_of[part.name] = len(function)
-            headers.append(_SECTION[bits].pack(at, part.type, part.flags, 0, len(function), len(part.data), part.link, part.info, part.align, part.entry_size))
+            headers.append(
+                _SECTION[bits].pack(
+                    at,
+                    part.type,
+                    part.flags,
+                    0,
+                    len(function),
+                    len(part.data),
+                    part.link,
+                    part.info,
+                    part.align,
+                    part.entry_size,
+                )
+            )
             function.extend(part.data)
         function.extend(bytes(-len(function) % 8))
         by_name = {s.name: s for s in self.sections}
         for n, (kind, flags, name) in enumerate(self.segments):
             size, align, start = len(by_name[name].data), by_name[name].align, offsets_of[name]
-            row = (kind, start, 0, 0, size, size, flags, align) if bits == 32 else (kind, flags, start, 0, 0, size, size, align)
+            row = (
+                (kind, start, 0, 0, size, size, flags, align)
+                if bits == 32
+                else (kind, flags, start, 0, 0, size, size, align)
+            )
             _SEGMENT[bits].pack_into(function, header_size + n * _SEGMENT[bits].size, *row)
         segments = (header_size, _SEGMENT[bits].size, len(self.segments)) if self.segments else (0, 0, 0)
         ident = b"\x7fELF" + bytes([bits // 32, 1, 1, self.os_abi, self.abi_version]) + bytes(7)
@@ -164,7 +194,11 @@ class _Strings:
 
 def _symbol_entry(bits: int, name: int, s: Symbol, where: int) -> bytes:
     info = s.binding << 4 | s.kind
-    return _SYMBOL[64].pack(name, info, 0, where, s.value, s.size) if bits == 64 else _SYMBOL[32].pack(name, s.value, s.size, info, 0, where)
+    return (
+        _SYMBOL[64].pack(name, info, 0, where, s.value, s.size)
+        if bits == 64
+        else _SYMBOL[32].pack(name, s.value, s.size, info, 0, where)
+    )
 
 
 def _info(bits: int, symbol: int, kind: int) -> int:
@@ -202,7 +236,9 @@ class _Reader:
 
     def elf(self) -> Elf:
         bits = self.bits
-        kind, machine, _, entry, _, table, flags, _, _, _, entry_size, count, strings = _HEADER[bits].unpack_from(self.data, _IDENT)
+        kind, machine, _, entry, _, table, flags, _, _, _, entry_size, count, strings = _HEADER[bits].unpack_from(
+            self.data, _IDENT
+        )
         if table + count * entry_size > len(self.data) or (count and entry_size < _SECTION[bits].size):
             raise ValueError("the section headers lie outside the file")
         rows = [_SECTION[bits].unpack_from(self.data, table + i * entry_size) for i in range(count)]
@@ -212,7 +248,9 @@ class _Reader:
         names = self.contents(rows[strings]) if rows else b""
         for row in rows:
             name, section_type, section_flags, _, _, _, link, info, align, size = row
-            found.sections.append(Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags))
+            found.sections.append(
+                Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags)
+            )
         for s in found.sections:
             if s.type == SHT_SYMTAB:
                 found.symbols += [symbol for symbol in self.symbols(s, found.sections) if symbol.name]
@@ -237,13 +275,22 @@ class _Reader:
     def symbols(self, table: Section, sections: list[Section]) -> Iterator[Symbol]:
         strings = _linked(table, sections).data
         for row in _rows(_SYMBOL[self.bits], table.data):
-            name, info, _, where, value, size = row if self.bits == 64 else (row[0], row[3], row[4], row[5], row[1], row[2])
+            name, info, _, where, value, size = (
+                row if self.bits == 64 else (row[0], row[3], row[4], row[5], row[1], row[2])
+            )
             if SHN_LORESERVE > where >= len(sections):
                 raise ValueError(f"a symbol lies in section {where}, but there are {len(sections)}")
             section = "" if where == SHN_UNDEF else "*" if where >= SHN_LORESERVE else sections[where].name
             kind = info & 15
             binding = STB_LOCAL if info >> 4 == STB_LOCAL else STB_GLOBAL
-            yield Symbol(_text(strings, name), value, size, kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE, binding, section)
+            yield Symbol(
+                _text(strings, name),
+                value,
+                size,
+                kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE,
+                binding,
+                section,
+            )
 
     def relocations(self, table: Section, sections: list[Section]) -> Iterator[Relocation]:
         symbols = list(self.symbols(_linked(table, sections), sections))
@@ -254,7 +301,13 @@ class _Reader:
             index = row[1] >> shift
             if index >= len(symbols):
                 raise ValueError(f"a relocation names symbol {index}, but there are {len(symbols)}")
-            yield Relocation(sections[table.info].name, row[0], row[1] & ((1 << shift) - 1), symbols[index].name, row[2] if len(row) > 2 else 0)
+            yield Relocation(
+                sections[table.info].name,
+                row[0],
+                row[1] & ((1 << shift) - 1),
+                symbols[index].name,
+                row[2] if len(row) > 2 else 0,
+            )
 
 
 def _rows(layout: struct.Struct, data: bytes) -> Iterator[tuple[int, ...]]:

@@ -29,7 +29,11 @@ def read_bytes(path: str) -> bytes:
         if path == "-":
             return sys.stdin.buffer.read()
         if os.path.isfile(path) and os.path.getsize(path) > MAXIMUM_INPUT:
-            raise VisaError(Diagnostic("F002", f"the file has {os.path.getsize(path)} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
+            raise VisaError(
+                Diagnostic(
+                    "F002", f"the file has {os.path.getsize(path)} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)
+                )
+            )
         with open(path, "rb") as f:
             return f.read()
     except OSError as error:
@@ -50,7 +54,9 @@ def read_text(path: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise VisaError(Diagnostic("F004", f"byte {data[error.start]:#04x} is not UTF-8 text", Span(path, line, 1))) from None
+        raise VisaError(
+            Diagnostic("F004", f"byte {data[error.start]:#04x} is not UTF-8 text", Span(path, line, 1))
+        ) from None
 
 
 def write_bytes(path: str, data: bytes) -> None:

@@ -80,7 +80,11 @@ class LinkedImage:
     def symbol_address(self, function: Function, name: int) -> int | None:
         """The address that faddr in a function means by a string: of a function, or of data; None if it is undefined."""
         index = dict(function.function_relocations).get(name)
-        return self.address_of(function.strings[name]) if index is None else self.function_address(len(self.module.kernels) + index)
+        return (
+            self.address_of(function.strings[name])
+            if index is None
+            else self.function_address(len(self.module.kernels) + index)
+        )
 
     def functions_of(self, kernel: Function) -> list[Function]:
         """A kernel and the functions that it may call."""
@@ -128,7 +132,9 @@ def _yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         span = Span(name, mark.line + 1 if mark else 0, mark.column + 1 if mark else 1)
-        raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {getattr(error, 'problem', None) or error}", span)) from None
+        raise FormatError(
+            Diagnostic("C020", f"ze_info is not YAML: {getattr(error, 'problem', None) or error}", span)
+        ) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {error}", Span(name, 0))) from None
 
@@ -140,11 +146,23 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
         FormatError: it is not an image (an object must be linked first), or it is damaged.
     """
     if data[:4] == b"CISA":
-        raise FormatError(Diagnostic("C030", "this is a bare CISA module, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
+        raise FormatError(
+            Diagnostic(
+                "C030", "this is a bare CISA module, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"
+            )
+        )
     container = read_container(data, name)
     if not container.executable:
-        raise FormatError(Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"))
-    image = LinkedImage(read_module(container.sections[VISA], name), container.symbols, platform=container.platform, grf_size=container.grf_size or 32, file=name)
+        raise FormatError(
+            Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin")
+        )
+    image = LinkedImage(
+        read_module(container.sections[VISA], name),
+        container.symbols,
+        platform=container.platform,
+        grf_size=container.grf_size or 32,
+        file=name,
+    )
     try:
         image.lines = read_lines(container.sections.get(LINES, b""), name)
         image.ze_info = container.sections.get(ZE_INFO, b"").decode()

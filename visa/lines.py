@@ -13,7 +13,8 @@ Lines = dict[str, tuple[str, list[int]]]
 def write_lines(lines: Lines) -> bytes:
     """Contents of the section."""
     return b"".join(
-        f"{name}\0{file}\0".encode("utf-8", "surrogateescape") + struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers)
+        f"{name}\0{file}\0".encode("utf-8", "surrogateescape")
+        + struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers)
         for name, (file, numbers) in lines.items()
     )
 
@@ -32,9 +33,14 @@ def read_lines(data: bytes, name: str) -> Lines:
             file_end = data.index(b"\0", name_end + 1)
             (count,) = struct.unpack_from("<I", data, file_end + 1)
             numbers = list(struct.unpack_from(f"<{count}I", data, file_end + 5))
-            function, file = (data[a:b].decode("utf-8", "surrogateescape") for a, b in ((position, name_end), (name_end + 1, file_end)))
+            function, file = (
+                data[a:b].decode("utf-8", "surrogateescape")
+                for a, b in ((position, name_end), (name_end + 1, file_end))
+            )
             found[function] = (file, numbers)
             position = file_end + 5 + 4 * count
     except (ValueError, struct.error):
-        raise FormatError(Diagnostic("C022", f"the line map is damaged at offset {position:#x}", Span(name, 0))) from None
+        raise FormatError(
+            Diagnostic("C022", f"the line map is damaged at offset {position:#x}", Span(name, 0))
+        ) from None
     return found

@@ -71,5 +71,9 @@ BY_CODE = {t.code: t for t in ALL}
 ALIGNMENTS = ("byte", "word", "dword", "qword", "oword", "GRF", "2GRF", "hword", "32word", "64word")
 """Alignment names in the order of their binary codes."""
 
-ALIGNMENT_CODES: dict[str, int] = {name: code for code, name in enumerate(ALIGNMENTS)} | {"GRFx2": 6, "wordx32": 8, "wordx64": 9}
+ALIGNMENT_CODES: dict[str, int] = {name: code for code, name in enumerate(ALIGNMENTS)} | {
+    "GRFx2": 6,
+    "wordx32": 8,
+    "wordx64": 9,
+}
 ALIGNMENT_OF_BYTES = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4, 32: 7, 64: 8, 128: 9}

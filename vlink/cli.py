@@ -18,16 +18,31 @@ from visa.files import UsageError, read_bytes, read_text, write_bytes
 def options() -> argparse.ArgumentParser:
     """The command line."""
     p = parser("vlink", "Link objects into an image.")
-    p.add_argument("files", nargs="*", metavar="FILE", help="objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE")
-    p.add_argument("-o", dest="output", metavar="FILE", default="image.bin", help="output file, - for standard output (default: image.bin)")
+    p.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE",
+    )
+    p.add_argument(
+        "-o",
+        dest="output",
+        metavar="FILE",
+        default="image.bin",
+        help="output file, - for standard output (default: image.bin)",
+    )
     p.add_argument("-r", dest="relocatable", action="store_true", help="write an object that can be linked again")
     p.add_argument("--entry", action="append", default=[], metavar="KERNEL", help="keep only what these kernels reach")
-    p.add_argument("--ze-info", action="append", default=[], metavar="FILE", help="the compiler's ze_info text or zebin")
+    p.add_argument(
+        "--ze-info", action="append", default=[], metavar="FILE", help="the compiler's ze_info text or zebin"
+    )
     p.add_argument("--launch", metavar="FILE", help="launch file to put into the image")
     p.add_argument("--platform", type=platform_name, metavar="NAME", help="platform of the image")
     p.add_argument("--map", dest="map_file", metavar="FILE", help="write a map, - for standard output")
     p.add_argument("--gc-sections", action="store_true", help="leave out functions that nothing reaches")
-    p.add_argument("-L", dest="library_dirs", action="append", default=[], metavar="DIR", help="where to look for libraries")
+    p.add_argument(
+        "-L", dest="library_dirs", action="append", default=[], metavar="DIR", help="where to look for libraries"
+    )
     p.add_argument("-l", dest="libraries", action="append", default=[], metavar="NAME", help="link libNAME.a")
     p.add_argument("--whole-archive", action="store_true", help="take all members of archives")
     p.add_argument("--why-live", metavar="SYMBOL", help="show why a symbol is kept")
@@ -57,7 +72,9 @@ def _link(given: argparse.Namespace) -> int:
     from vlink.map_file import map_text
     from vlink.map_file import why_live as chain
 
-    options = LinkOptions(given.entry, given.relocatable, given.allow_undefined, given.gc_sections, given.whole_archive, given.platform)
+    options = LinkOptions(
+        given.entry, given.relocatable, given.allow_undefined, given.gc_sections, given.whole_archive, given.platform
+    )
     for item in given.data:
         name, equals, path = item.partition("=")
         if not equals or not name:
@@ -78,7 +95,9 @@ def _link(given: argparse.Namespace) -> int:
         print(chain(linked, given.why_live))
     if given.print_symbols:
         for s in linked.image.symbols:
-            print(f"{s.value:#18x} {s.size:8} {'U' if not s.section else 'D' if s.kind == 1 else 'T' if s.binding else 't'} {s.name}")
+            print(
+                f"{s.value:#18x} {s.size:8} {'U' if not s.section else 'D' if s.kind == 1 else 'T' if s.binding else 't'} {s.name}"
+            )
     if given.dependencies:
         sources = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
         write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(sources)}\n".encode())
@@ -98,7 +117,11 @@ def _library(name: str, directories: list[str]) -> str:
         path = os.path.join(directory, f"lib{name}.a")
         if os.path.exists(path):
             return path
-    raise LinkError(Diagnostic("L022", f"lib{name}.a is in none of {', '.join([*directories, '.'])}", None, "add its directory with -L"))
+    raise LinkError(
+        Diagnostic(
+            "L022", f"lib{name}.a is in none of {', '.join([*directories, '.'])}", None, "add its directory with -L"
+        )
+    )
 
 
 def _launch(path: str, output: str) -> str:

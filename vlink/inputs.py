@@ -56,7 +56,9 @@ def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
         size = int(size_text)
         contents = data[position + 60 : position + 60 + size]
         if len(contents) < size:
-            raise FormatError(Diagnostic("L001", f"the archive ends inside the member at offset {position:#x}", Span(name, 0)))
+            raise FormatError(
+                Diagnostic("L001", f"the archive ends inside the member at offset {position:#x}", Span(name, 0))
+            )
         position += 60 + size + (size & 1)
         member = header[:16].rstrip()
         if member in (b"/", b"/SYM64/", b"__.SYMDEF"):
@@ -86,7 +88,9 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         return ObjectFile(name, read_module(data, name, keep_bytes=True))
     if data[:4] != b"\x7fELF":
         hint = "assemble texts with vasm first" if b".version" in data[:4096] else ""
-        raise FormatError(Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint))
+        raise FormatError(
+            Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint)
+        )
     container = read_container(data, name)
     if container.executable:
         raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0)))

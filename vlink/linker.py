@@ -94,7 +94,9 @@ class Linker:
     def add_bytes(self, data: bytes, name: str) -> None:
         try:
             if is_archive(data):
-                members = [read_object(contents, f"{name}({member})") for member, contents in archive_members(data, name)]
+                members = [
+                    read_object(contents, f"{name}({member})") for member, contents in archive_members(data, name)
+                ]
                 if self.options.whole_archive:
                     self.objects += members
                 else:
@@ -108,7 +110,9 @@ class Linker:
         """ze_info text or a zebin."""
         self.infos.append(read_program_info(data, name))
 
-    def error(self, code: str, message: str, place: Span | None, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
+    def error(
+        self, code: str, message: str, place: Span | None, hint: str = "", labels: tuple[Label, ...] = ()
+    ) -> None:
         self.errors.append(Diagnostic(code, message, place, hint, labels))
 
     def stop_on_errors(self) -> None:
@@ -184,7 +188,9 @@ class Linker:
             d.declares = tuple(map(integers.get, _DECLARED))
         for d in self.definitions:
             strings = d.function.strings
-            found = self.references[d] = [Reference(d, call, strings[call.string]) for call in d.object.described(d.function)[1]]
+            found = self.references[d] = [
+                Reference(d, call, strings[call.string]) for call in d.object.described(d.function)[1]
+            ]
             for reference in found:
                 reference.target = self.find(reference)
                 if reference.target is not None:
@@ -197,10 +203,15 @@ class Linker:
         address = reference.call.mnemonic == "faddr"
         if address and reference.name in self.data_symbols:
             return
-        hint = did_you_mean(reference.name, [*(d.function.name for d in self.definitions if not d.function.is_kernel), *self.data_symbols])
+        hint = did_you_mean(
+            reference.name,
+            [*(d.function.name for d in self.definitions if not d.function.is_kernel), *self.data_symbols],
+        )
         if not hint and address:
             hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
-        self.error("L013", f"'{reference.name}' is not defined; it is used by {reference.where}", reference.source.place, hint)
+        self.error(
+            "L013", f"'{reference.name}' is not defined; it is used by {reference.where}", reference.source.place, hint
+        )
 
     def check_call(self, reference: Reference, target: Definition) -> None:
         """Sizes of an fcall must be those of its callee, and both sides must have the same SIMD size."""
@@ -208,14 +219,21 @@ class Linker:
         if call.mnemonic != "fcall":
             return
         caller, callee = reference.source.declares[2], target.declares[2]
-        for what, given, attribute, declared in zip(("argument", "return value"), call[3:5], _DECLARED, target.declares, strict=False):
+        for what, given, attribute, declared in zip(
+            ("argument", "return value"), call[3:5], _DECLARED, target.declares, strict=False
+        ):
             if declared is not None and declared != given:
                 note = Label(target.place, f"'{function.name}' declares {attribute}={declared}")
                 self.error("L014", f"{reference.where} passes {given} GRFs as {what} size, '{function.name}' has {declared}", reference.source.place,
                            "caller and callee must agree", (note,))  # fmt: skip
         if caller is not None and callee is not None and caller != callee:
             note = Label(target.place, f"'{function.name}' has SIMD size {callee}")
-            self.error("L015", f"{reference.where} is SIMD{caller}, '{function.name}' is SIMD{callee}", reference.source.place, labels=(note,))
+            self.error(
+                "L015",
+                f"{reference.where} is SIMD{caller}, '{function.name}' is SIMD{callee}",
+                reference.source.place,
+                labels=(note,),
+            )
 
     def check_platforms(self) -> tuple[str, int]:
         """The platform of the image and its register size."""
@@ -227,20 +245,31 @@ class Linker:
             other = PLATFORMS.get(name)
             if other and platform and other.grf_size != size:
                 self.error(
-                    "L016", f"the object is for {name} ({other.grf_size}-byte registers), the image for {chosen} ({size}-byte registers)", Span(o.name, 0)
+                    "L016",
+                    f"the object is for {name} ({other.grf_size}-byte registers), the image for {chosen} ({size}-byte registers)",
+                    Span(o.name, 0),
                 )
         versions = {o.module.version: o for o in self.objects}
         if len(versions) > 1:
             (_, a), (_, b) = list(versions.items())[:2]
             note = Label(Span(a.name, 0), f"version {a.module.version[0]}.{a.module.version[1]}")
-            self.error("L017", f"version {b.module.version[0]}.{b.module.version[1]} cannot be linked with another version", Span(b.name, 0), labels=(note,))
+            self.error(
+                "L017",
+                f"version {b.module.version[0]}.{b.module.version[1]} cannot be linked with another version",
+                Span(b.name, 0),
+                labels=(note,),
+            )
         return chosen, size
 
     # -- liveness ------------------------------------------------------------------------------------------
 
     def reachable(self) -> dict[Definition, Definition | None]:
         """What the entries reach, each with the definition that made it live."""
-        roots = [d for d in self.definitions if d.function.is_kernel and (not self.options.entries or d.function.name in self.options.entries)]
+        roots = [
+            d
+            for d in self.definitions
+            if d.function.is_kernel and (not self.options.entries or d.function.name in self.options.entries)
+        ]
         if not roots or self.options.relocatable:
             roots = list(self.definitions)
         live: dict[Definition, Definition | None] = {d: None for d in roots}
@@ -272,7 +301,11 @@ class Linker:
             self.data_symbols[name] = (f"user.{name}", 0, len(contents))
         self.addresses = {name: DATA_BASE + i * SLOT + SLOT_OFFSET for i, name in enumerate(self.sections)}
         wanted = {r.symbol for info in self.infos for r in info.relocations}
-        self.taken = [d for d in self.definitions if not d.function.is_kernel and d.function.name in wanted] if hasattr(self, "definitions") else []
+        self.taken = (
+            [d for d in self.definitions if not d.function.is_kernel and d.function.name in wanted]
+            if hasattr(self, "definitions")
+            else []
+        )
 
     def patch_data(self, image: LinkedImage) -> None:
         for index, info in enumerate(self.infos):
@@ -285,9 +318,17 @@ class Linker:
                     address = image.address_of(r.symbol)
                 if address is None:
                     if not self.options.allow_undefined:
-                        self.error("L013", f"'{r.symbol}' is not defined; data in {r.section} at {r.offset:#x} refers to it", Span(info.name, 0))
+                        self.error(
+                            "L013",
+                            f"'{r.symbol}' is not defined; data in {r.section} at {r.offset:#x} refers to it",
+                            Span(info.name, 0),
+                        )
                 elif not patch(self.sections[r.section.lstrip(".") + suffix], r, address):
-                    self.error("L018", f"relocation of kind {r.kind} at {r.section}+{r.offset:#x} cannot be applied", Span(info.name, 0))
+                    self.error(
+                        "L018",
+                        f"relocation of kind {r.kind} at {r.section}+{r.offset:#x} cannot be applied",
+                        Span(info.name, 0),
+                    )
 
     # -- merge ---------------------------------------------------------------------------------------------
 
@@ -309,15 +350,28 @@ class Linker:
             if entry not in kernels:
                 self.error("L019", f"there is no kernel '{entry}'", None, did_you_mean(entry, kernels))
         if not self.definitions:
-            self.error("L020", "there is nothing to link: the inputs hold no kernel and no function", Span(self.objects[0].name, 0) if self.objects else None)
+            self.error(
+                "L020",
+                "there is nothing to link: the inputs hold no kernel and no function",
+                Span(self.objects[0].name, 0) if self.objects else None,
+            )
         self.stop_on_errors()
         live = self.reachable()
         keep_all = not (self.options.gc_sections or self.options.entries)
         kept = [d for d in self.definitions if keep_all or d in live]
         discarded = [] if keep_all else [(d, "not reached from any entry") for d in self.definitions if d not in live]
-        discarded += [(Definition(o, k), "the compiler's placeholder kernel") for o in self.objects for k in o.module.kernels if k.name == VOID_PROGRAM]
+        discarded += [
+            (Definition(o, k), "the compiler's placeholder kernel")
+            for o in self.objects
+            for k in o.module.kernels
+            if k.name == VOID_PROGRAM
+        ]
         kept.sort(key=lambda d: not d.function.is_kernel)
-        module = Module(self.objects[0].module.version, [d.function for d in kept if d.function.is_kernel], [d.function for d in kept if not d.function.is_kernel])
+        module = Module(
+            self.objects[0].module.version,
+            [d.function for d in kept if d.function.is_kernel],
+            [d.function for d in kept if not d.function.is_kernel],
+        )
         self.make_names_unique(kept)
         image = LinkedImage(module, platform=platform, grf_size=grf_size, launch=self.options.launch)
         self.merge_info(image)
@@ -353,7 +407,9 @@ class Linker:
         for d, i in numbers.items():
             size = d.object.described(d.function)[0]
             binding = STB_GLOBAL if d.function.is_kernel or d.function.is_exported else STB_LOCAL
-            image.symbols.append(Symbol(d.function.name, image.function_address(i), size, binding=binding, section=".visa"))
+            image.symbols.append(
+                Symbol(d.function.name, image.function_address(i), size, binding=binding, section=".visa")
+            )
         for name, (section, offset, size) in self.data_symbols.items():
             image.symbols.append(Symbol(name, self.addresses[section] + offset, size, STT_OBJECT, STB_GLOBAL, "*"))
         data_numbers = {name: i for i, name in enumerate(self.data_symbols)}
@@ -382,19 +438,35 @@ class Linker:
         if self.infos:
             tree = dict(self.infos[0].tree)
             for key in ("kernels", "functions", "kernels_misc_info"):
-                entries = [e for info in self.infos for e in info.tree.get(key) or [] if len(self.infos) == 1 or e.get("name") != VOID_PROGRAM]
+                entries = [
+                    e
+                    for info in self.infos
+                    for e in info.tree.get(key) or []
+                    if len(self.infos) == 1 or e.get("name") != VOID_PROGRAM
+                ]
                 if entries:
                     tree[key] = entries
             image.ze_info = json.dumps(tree, indent=1, default=str)
         names = {k.name for k in image.module.kernels}
-        described = {e.get("name") for info in self.infos for e in info.tree.get("kernels") or [] if isinstance(e, dict)}
+        described = {
+            e.get("name") for info in self.infos for e in info.tree.get("kernels") or [] if isinstance(e, dict)
+        }
         for info in self.infos[:1]:
             if names and described and not names & described:
                 hint = f"it describes {', '.join(sorted(map(str, described)))}"
-                self.error("L021", f"ze_info describes none of the kernels {', '.join(sorted(names))}", Span(info.name, 0), hint)
+                self.error(
+                    "L021",
+                    f"ze_info describes none of the kernels {', '.join(sorted(names))}",
+                    Span(info.name, 0),
+                    hint,
+                )
 
 
-def link(objects: Sequence[str | os.PathLike[str] | bytes], ze_info: str | os.PathLike[str] | bytes | None = None, options: LinkOptions | None = None) -> LinkedImage:
+def link(
+    objects: Sequence[str | os.PathLike[str] | bytes],
+    ze_info: str | os.PathLike[str] | bytes | None = None,
+    options: LinkOptions | None = None,
+) -> LinkedImage:
     """Link objects, bare modules and archives, given as paths or bytes.
 
     Raises:
@@ -409,5 +481,11 @@ def link(objects: Sequence[str | os.PathLike[str] | bytes], ze_info: str | os.Pa
             else:
                 linker.add_file(os.fspath(item))
         if ze_info is not None:
-            linker.add_info(*((ze_info, "<ze_info>") if isinstance(ze_info, bytes) else (read_bytes(os.fspath(ze_info)), os.fspath(ze_info))))
+            linker.add_info(
+                *(
+                    (ze_info, "<ze_info>")
+                    if isinstance(ze_info, bytes)
+                    else (read_bytes(os.fspath(ze_info)), os.fspath(ze_info))
+                )
+            )
         return linker.run().image

@@ -7,22 +7,40 @@ from vlink.linker import Definition, Linked
 
 def map_text(linked: Linked) -> str:
     """The map as text."""
-    image, out = linked.image, ["Bodies", f"  {'address':>10} {'insts':>6} {'kind':<8} {'arg':>3} {'ret':>3} {'simd':>4}  name (object)"]
+    image, out = (
+        linked.image,
+        ["Bodies", f"  {'address':>10} {'insts':>6} {'kind':<8} {'arg':>3} {'ret':>3} {'simd':>4}  name (object)"],
+    )
     for i, d in enumerate(linked.definitions):
         kind = "kernel" if d.function.is_kernel else "global" if d.function.is_exported else "static"
-        sizes = (d.function.integer_attribute("ArgSize"), d.function.integer_attribute("RetValSize"), d.function.simd_size)
+        sizes = (
+            d.function.integer_attribute("ArgSize"),
+            d.function.integer_attribute("RetValSize"),
+            d.function.simd_size,
+        )
         out.append(
             f"  {image.function_address(i):#10x} {d.object.described(d.function)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.function.name} ({d.object.name})"
         )
     if image.data:
         out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
         bases = {s.name: s.address for s in image.data}
-        out += [f"  {bases[section] + offset:#18x} {size:8}   {name}" for name, (section, offset, size) in linked.data_symbols.items()]
+        out += [
+            f"  {bases[section] + offset:#18x} {size:8}   {name}"
+            for name, (section, offset, size) in linked.data_symbols.items()
+        ]
     out += ["", "References"]
     for d in linked.definitions:
         for reference in linked.references[d]:
-            place = reference.target.function.name if reference.target else "data" if reference.name in linked.data_symbols else "undefined"
-            out.append(f"  {d.function.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})")
+            place = (
+                reference.target.function.name
+                if reference.target
+                else "data"
+                if reference.name in linked.data_symbols
+                else "undefined"
+            )
+            out.append(
+                f"  {d.function.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})"
+            )
     out += ["", "Deepest call chain of each kernel"]
     chains = _Chains(linked)
     for d in linked.definitions:
@@ -56,7 +74,11 @@ class _Chains:
                 below = [(t, self.best[t]) for t in self._targets(d) if t in self.best]
                 if d not in self.best:
                     known = [(depth[0] + 1, t) for t, depth in below if depth is not None]
-                    self.best[d] = None if any(depth is None for _, depth in below) else max(known, key=lambda k: k[0], default=(0, None))
+                    self.best[d] = (
+                        None
+                        if any(depth is None for _, depth in below)
+                        else max(known, key=lambda k: k[0], default=(0, None))
+                    )
             elif target in open_now:
                 for open_one, _ in path[next(n for n, (p, _) in enumerate(path) if p is target) :]:
                     self.best[open_one] = None
@@ -97,4 +119,6 @@ def why_live(linked: Linked, name: str) -> str:
     chain = [found]
     while chain[-1] in users:
         chain.append(users[chain[-1]])
-    return " <- ".join(d.function.name for d in chain) + (" (entry)" if chain[-1].function.is_kernel else " (kept without --gc-sections)")
+    return " <- ".join(d.function.name for d in chain) + (
+        " (entry)" if chain[-1].function.is_kernel else " (kept without --gc-sections)"
+    )

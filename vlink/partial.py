@@ -16,7 +16,9 @@ def object_bytes(image: LinkedImage) -> bytes:
         function.function_relocations, function.variable_relocations = [], []
     symbols = [Symbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     data = write_module(image.module)
-    container = Container(False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size)
+    container = Container(
+        False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size
+    )
     if image.lines:
         container.sections[LINES] = write_lines(image.lines)
     return container.write()

@@ -10,7 +10,13 @@ from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.elf import STT_FUNC, Relocation, read_elf
 from visa.image import parse_ze_info
 
-DATA_SECTIONS = {".data.const": False, ".data.const.string": False, ".data.global": True, ".bss.const": False, ".bss.global": True}
+DATA_SECTIONS = {
+    ".data.const": False,
+    ".data.const.string": False,
+    ".data.global": True,
+    ".bss.const": False,
+    ".bss.global": True,
+}
 """Data sections of a zebin and whether kernels may write them."""
 
 R_ADDRESS, R_LOW, R_HIGH = 1, 2, 3
@@ -38,7 +44,9 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise FormatError(Diagnostic("L004", "this is neither a zebin nor the YAML text of ze_info", Span(name, 0))) from None
+            raise FormatError(
+                Diagnostic("L004", "this is neither a zebin nor the YAML text of ze_info", Span(name, 0))
+            ) from None
         return ProgramInfo(name, parse_ze_info(text, name), text)
     elf = read_elf(data, name)
     description = elf.section(".ze_info")
@@ -47,7 +55,9 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
     text = description.data.decode("utf-8", "replace")
     info = ProgramInfo(name, parse_ze_info(text, name), text)
     info.sections = {s.name: s.data for s in elf.sections if s.name in DATA_SECTIONS}
-    info.symbols = {s.name: (s.section, s.value, s.size) for s in elf.symbols if s.section in DATA_SECTIONS and s.kind != STT_FUNC}
+    info.symbols = {
+        s.name: (s.section, s.value, s.size) for s in elf.symbols if s.section in DATA_SECTIONS and s.kind != STT_FUNC
+    }
     info.relocations = [r for r in elf.relocations if r.section in info.sections]
     return info
 

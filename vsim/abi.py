@@ -16,7 +16,16 @@ from visa.image import LinkedImage
 from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import depends_on_order
 from vsim.images import ImageFormat, SurfaceImage, surface_image
-from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument, dimensions
+from vsim.launch import (
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    Launch,
+    LocalArgument,
+    SamplerArgument,
+    ScalarArgument,
+    dimensions,
+)
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
@@ -105,7 +114,9 @@ class Dispatch:
     @cached_property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        return depends_on_order((i for function in self.image.functions_of(self.kernel) for i in function.instructions), self.grf_size)
+        return depends_on_order(
+            (i for function in self.image.functions_of(self.kernel) for i in function.instructions), self.grf_size
+        )
 
     @cached_property
     def float_modes(self) -> FloatModes:
@@ -122,17 +133,26 @@ class Dispatch:
 
     def profile(self) -> None:
         """Ask the engine to note which instructions execute."""
-        self.coverage = {n: np.zeros(len(function.instructions), bool) for n, function in enumerate(self.image.module.all_functions)}
+        self.coverage = {
+            n: np.zeros(len(function.instructions), bool) for n, function in enumerate(self.image.module.all_functions)
+        }
 
     @property
     def executed(self) -> list[tuple[Function, int, Instruction]]:
         """Instructions that executed, with function and number; needs :meth:`profile` before the run."""
         marks = self.coverage or {}
-        return [(function, int(n), function.instructions[n]) for i, function in enumerate(self.image.module.all_functions) if i in marks for n in np.flatnonzero(marks[i])]
+        return [
+            (function, int(n), function.instructions[n])
+            for i, function in enumerate(self.image.module.all_functions)
+            if i in marks
+            for n in np.flatnonzero(marks[i])
+        ]
 
     def timeout(self, seconds: float) -> SimulationError:
         """The error of a launch that took longer than it may."""
-        return SimulationError(Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"))
+        return SimulationError(
+            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds")
+        )
 
     def threads_of(self, group: Group) -> int:
         return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)
@@ -175,13 +195,20 @@ class KernelSignature:
     def __init__(self, image: LinkedImage, tree: dict[str, Any], wanted: str) -> None:
         self.image = image
         self.kernel = kernel = _find_kernel(image, wanted)
-        if any(may_be_refused(desc) for desc in {i.desc for function in image.functions_of(kernel) for i in function.instructions}):
+        if any(
+            may_be_refused(desc)
+            for desc in {i.desc for function in image.functions_of(kernel) for i in function.instructions}
+        ):
             from vsim.reachability import check
 
             check(image, kernel)
         self.name = name = kernel.name
-        self.info: dict[str, Any] | None = next((k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == name), None)
-        misc = next((k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == name), {})
+        self.info: dict[str, Any] | None = next(
+            (k for k in tree.get("kernels") or [] if isinstance(k, dict) and k.get("name") == name), None
+        )
+        misc = next(
+            (k for k in tree.get("kernels_misc_info") or [] if isinstance(k, dict) and k.get("name") == name), {}
+        )
         described = {int(a["index"]): a for a in misc.get("args_info") or [] if a.get("index") is not None}
         self.argument_names = {index: str(a.get("name")) for index, a in described.items()}
         self.argument_types = {index: str(a.get("type_name")) for index, a in described.items()}
@@ -225,7 +252,11 @@ class KernelSignature:
         end = max([end] + [i.offset + i.size for i in self.kernel.inputs])
         self.payload_size = -(-end // 64) * 64 + 64
         self.argument_count = max([e.index for e in self.entries] + list(self.argument_names), default=-1) + 1
-        self.pointers = frozenset(e.at for e in self.entries if e.kind == "buffer_address" or e.tree.get("addrspace") in ("global", "constant"))
+        self.pointers = frozenset(
+            e.at
+            for e in self.entries
+            if e.kind == "buffer_address" or e.tree.get("addrspace") in ("global", "constant")
+        )
         self.surfaces = [(int(b["bti_value"]), int(b["arg_index"])) for b in info.get("binding_table_indices") or []]
 
     def describe(self, index: int) -> str:
@@ -235,7 +266,9 @@ class KernelSignature:
 
     def sampler_of(self, index: int) -> int | None:
         """The sampler that an argument is."""
-        return next((int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None)
+        return next(
+            (int(e.tree["sampler_index"]) for e in self.entries if e.index == index and "sampler_index" in e.tree), None
+        )
 
 
 def _find_kernel(image: LinkedImage, wanted: str) -> Function:
@@ -261,7 +294,9 @@ class Binder:
         self.bound_buffers: dict[int, Buffer] = {}
 
     def fail(self, message: str, hint: str = "", code: str = "S010") -> LaunchError:
-        return LaunchError(Diagnostic(code, f"kernel '{self.signature.name}': {message}", Span(self.image.file, 0), hint))
+        return LaunchError(
+            Diagnostic(code, f"kernel '{self.signature.name}': {message}", Span(self.image.file, 0), hint)
+        )
 
     # -- ND-range ------------------------------------------------------------------------------------------
 
@@ -294,7 +329,12 @@ class Binder:
     def _default_local(self, global_size: tuple[int, int, int], simd: int) -> tuple[int, ...]:
         """The smallest divisor of the first dimension that fills a hardware thread, else all of it up to 256."""
         first = global_size[0]
-        return (next((d for d in range(simd, min(first, 256) + 1) if first % d == 0), next(d for d in range(min(first, 256), 0, -1) if first % d == 0)),)
+        return (
+            next(
+                (d for d in range(simd, min(first, 256) + 1) if first % d == 0),
+                next(d for d in range(min(first, 256), 0, -1) if first % d == 0),
+            ),
+        )
 
     # -- with ze_info --------------------------------------------------------------------------------------
 
@@ -302,7 +342,10 @@ class Binder:
         signature = self.signature
         expected = signature.argument_count
         if len(self.launch.args) != expected:
-            raise self.fail(f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {len(self.launch.args)}", self._signature(expected))
+            raise self.fail(
+                f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {len(self.launch.args)}",
+                self._signature(expected),
+            )
         self._samplers(dispatch, info)
         self._locals(dispatch)
         for e in signature.entries:
@@ -317,9 +360,17 @@ class Binder:
     def _argument(self, index: int, *kinds: type) -> Argument:
         argument = self.launch.args[index]
         if not isinstance(argument, kinds):
-            names = {BufferArgument: "a buffer", ScalarArgument: "a scalar", LocalArgument: "local memory", ImageArgument: "an image", SamplerArgument: "a sampler"}
+            names = {
+                BufferArgument: "a buffer",
+                ScalarArgument: "a scalar",
+                LocalArgument: "local memory",
+                ImageArgument: "an image",
+                SamplerArgument: "a sampler",
+            }
             wanted = " or ".join(names[k] for k in kinds)
-            raise self.fail(f"{self.signature.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}")
+            raise self.fail(
+                f"{self.signature.describe(index)} must be {wanted}, the launch gives {names[type(argument)]}"
+            )
         return argument
 
     def _buffer(self, index: int) -> Buffer:
@@ -334,7 +385,9 @@ class Binder:
         if isinstance(argument, ScalarArgument):
             found = self.memory.behind(int.from_bytes(argument.data, "little")) if len(argument.data) == 8 else None
             if found is None:
-                raise self.fail(f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one")
+                raise self.fail(
+                    f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one"
+                )
             return found
         assert isinstance(argument, BufferArgument)
         return self.memory.map(argument.array, self.signature.argument_names.get(index) or f"argument {index}")
@@ -344,24 +397,40 @@ class Binder:
         assert isinstance(argument, ImageArgument)
         handle = IMAGE_HANDLE_STEP * (index + 1)
         if handle not in dispatch.images:
-            declared = next((str(e.tree["image_type"]) for e in self.signature.entries if e.index == index and "image_type" in e.tree), "")
+            declared = next(
+                (
+                    str(e.tree["image_type"])
+                    for e in self.signature.entries
+                    if e.index == index and "image_type" in e.tree
+                ),
+                "",
+            )
             name = self.signature.argument_names.get(index) or f"argument {index}"
             found = surface_image(name, argument.array, argument.format, declared, argument.layered, handle)
             if isinstance(found, str):
-                raise self.fail(f"{self.signature.describe(index)} {found}", did_you_mean(argument.format, ImageFormat.names()))
+                raise self.fail(
+                    f"{self.signature.describe(index)} {found}", did_you_mean(argument.format, ImageFormat.names())
+                )
             dispatch.images[handle] = found
         return dispatch.images[handle]
 
     def _surface(self, dispatch: Dispatch, index: int) -> Buffer | SurfaceImage:
-        return self._image(dispatch, index) if isinstance(self.launch.args[index], ImageArgument) else self._buffer(index)
+        return (
+            self._image(dispatch, index) if isinstance(self.launch.args[index], ImageArgument) else self._buffer(index)
+        )
 
     def _samplers(self, dispatch: Dispatch, info: dict[str, Any]) -> None:
         for s in info.get("inline_samplers") or []:
-            addressing = {"repeat": "repeat", "mirror": "mirror", "clamp_edge": "clamp_edge", "clamp_border": "clamp_border"}.get(
-                str(s.get("addrmode")), "none"
-            )
+            addressing = {
+                "repeat": "repeat",
+                "mirror": "mirror",
+                "clamp_edge": "clamp_edge",
+                "clamp_border": "clamp_border",
+            }.get(str(s.get("addrmode")), "none")
             normalized = bool(s.get("normalized"))
-            dispatch.samplers[int(s["sampler_index"])] = SamplerState(normalized, addressing, str(s.get("filtermode", "nearest")))
+            dispatch.samplers[int(s["sampler_index"])] = SamplerState(
+                normalized, addressing, str(s.get("filtermode", "nearest"))
+            )
         for e in self.signature.entries:
             if "sampler_index" in e.tree and e.index >= 0:
                 argument = self._argument(e.index, SamplerArgument)
@@ -414,7 +483,11 @@ class Binder:
         elif kind.startswith("sampler_"):
             state = dispatch.samplers.get(self.signature.sampler_of(index) or 0)
             snap = state is not None and state.filter == "nearest" and state.addressing == "clamp_border"
-            values = {"sampler_snap_wa": 0xFFFFFFFF if snap else 0, "sampler_normalized": int(bool(state and state.normalized)), "sampler_address": 0}
+            values = {
+                "sampler_snap_wa": 0xFFFFFFFF if snap else 0,
+                "sampler_normalized": int(bool(state and state.normalized)),
+                "sampler_address": 0,
+            }
             self._put(dispatch, at, values.get(kind, 0), size)
         elif kind not in ("packed_local_ids", "local_id"):
             raise self.fail(f"the payload entry '{kind}' is not known")
@@ -442,8 +515,12 @@ class Binder:
         data = argument.data[start : start + size]
         pieces = [o for o in self.signature.entries if o.index == e.index]
         end = max(int(o.tree.get("source_offset", 0)) + o.size for o in pieces)
-        if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(argument.data) + 8 < end:
-            raise self.fail(f"{self.signature.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}")
+        if (len(pieces) == 1 and not -(-len(argument.data) // 4) * 4 == -(-size // 4) * 4) or len(
+            argument.data
+        ) + 8 < end:
+            raise self.fail(
+                f"{self.signature.describe(e.index)} has {size if len(pieces) == 1 else end} bytes, the launch gives {len(argument.data)}"
+            )
         dispatch.payload[e.at : e.at + len(data)] = data
 
     def _base(self, dispatch: Dispatch, kind: str, at: int, size: int) -> None:
@@ -468,7 +545,11 @@ class Binder:
         The buffer that the launch names ``%urb`` is what URB writes go to.
         """
         kernel = dispatch.kernel
-        inputs = {kernel.variables[i.index - FIRST_VARIABLE].name: i for i in kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE}
+        inputs = {
+            kernel.variables[i.index - FIRST_VARIABLE].name: i
+            for i in kernel.inputs
+            if i.operand_class == 0 and i.index >= FIRST_VARIABLE
+        }
         states = [i for i in kernel.inputs if i.operand_class != 0]
         unused = list(inputs)
         surface = 0
@@ -485,7 +566,12 @@ class Binder:
                 continue
             if name is not None and name not in inputs:
                 raise self.fail(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
-            if isinstance(argument, BufferArgument) and name is None and states and not any(self._input_size(inputs[n]) == 8 for n in unused):
+            if (
+                isinstance(argument, BufferArgument)
+                and name is None
+                and states
+                and not any(self._input_size(inputs[n]) == 8 for n in unused)
+            ):
                 dispatch.surfaces[surface] = self._buffer(index)
                 i = states.pop(0)
                 dispatch.payload[i.offset : i.offset + min(i.size, 4)] = surface.to_bytes(4, "little")[: min(i.size, 4)]
@@ -497,7 +583,10 @@ class Binder:
                         dispatch.surfaces[surface] = self._buffer(index)
                         surface += 1
                         continue
-                    raise self.fail(f"argument {index} has no .input to go to: the kernel has {len(inputs)}", f"inputs are {', '.join(inputs)}")
+                    raise self.fail(
+                        f"argument {index} has no .input to go to: the kernel has {len(inputs)}",
+                        f"inputs are {', '.join(inputs)}",
+                    )
                 name = unused[0]
             if name in unused:
                 unused.remove(name)

@@ -11,9 +11,30 @@ import numpy as np
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from vsim.abi import KernelSignature
 from vsim.images import ImageFormat
-from vsim.launch import SCALAR_TYPES, Argument, BufferArgument, ImageArgument, LocalArgument, SamplerArgument, ScalarArgument, scalar_bytes
+from vsim.launch import (
+    SCALAR_TYPES,
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    LocalArgument,
+    SamplerArgument,
+    ScalarArgument,
+    scalar_bytes,
+)
 
-_CODES = {"i1": "<b", "u1": "<B", "i2": "<h", "u2": "<H", "i4": "<i", "u4": "<I", "i8": "<q", "u8": "<Q", "f2": "<e", "f4": "<f", "f8": "<d"}
+_CODES = {
+    "i1": "<b",
+    "u1": "<B",
+    "i2": "<h",
+    "u2": "<H",
+    "i4": "<i",
+    "u4": "<I",
+    "i8": "<q",
+    "u8": "<Q",
+    "f2": "<e",
+    "f4": "<f",
+    "f8": "<d",
+}
 
 
 class _Rule(NamedTuple):
@@ -37,7 +58,14 @@ class Arguments:
         self.rules: dict[int, _Rule] = {}
 
     def fail(self, index: int, message: str, hint: str = "") -> LaunchError:
-        return LaunchError(Diagnostic("S003", f"kernel '{self.signature.name}': {self.signature.describe(index)} {message}", Span("<launch>", 0), hint))
+        return LaunchError(
+            Diagnostic(
+                "S003",
+                f"kernel '{self.signature.name}': {self.signature.describe(index)} {message}",
+                Span("<launch>", 0),
+                hint,
+            )
+        )
 
     def argument(self, index: int, value: Any) -> Argument:
         """The argument that a value is."""
@@ -53,7 +81,9 @@ class Arguments:
         if isinstance(value, (int, float, bool, list, tuple)):
             return ScalarArgument(self._scalar(index, value, rule))
         raise self.fail(
-            index, f"cannot be a {type(value).__name__}", "pass a numpy array, a number, a numpy scalar (also of a structured dtype), Image or Sampler"
+            index,
+            f"cannot be a {type(value).__name__}",
+            "pass a numpy array, a number, a numpy scalar (also of a structured dtype), Image or Sampler",
         )
 
     def _array(self, index: int, array: Any) -> Argument:
@@ -64,14 +94,19 @@ class Arguments:
         format = ImageFormat.of(array)
         if format is None:
             hint = "the last axis is 1, 2 or 4 channels; name the format with Image(array, format)"
-            raise self.fail(index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint)
+            raise self.fail(
+                index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint
+            )
         return ImageArgument(array, str(format))
 
     def _rule(self, index: int) -> _Rule:
         """What an argument by value is: as the kernel declares it, else as many bytes as the payload has for it (4 where nothing is said)."""
         rule = self.rules.get(index)
         if rule is None:
-            entry = next((e for e in self.signature.entries if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer")), None)
+            entry = next(
+                (e for e in self.signature.entries if e.index == index and e.kind in ("arg_byvalue", "arg_bypointer")),
+                None,
+            )
             size, is_local = (entry.size or 4, entry.tree.get("addrmode") == "slm") if entry else (4, False)
             declared = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.signature.argument_types.get(index, ""))
             if declared and declared[1] in SCALAR_TYPES:
@@ -91,11 +126,15 @@ class Arguments:
         numbers = list(value) if isinstance(value, (list, tuple)) else [value]
         name = rule.type
         if rule.elements and len(numbers) != rule.elements:
-            raise self.fail(index, f"is {self._shown(index, name)}, which has {rule.elements} elements, found {len(numbers)}")
+            raise self.fail(
+                index, f"is {self._shown(index, name)}, which has {rule.elements} elements, found {len(numbers)}"
+            )
         if not name:
             each = rule.size // max(1, len(numbers))
             real = any(isinstance(n, float) for n in numbers)
-            name = {(2, True): "f16", (8, True): "f64", (1, False): "i8", (2, False): "i16", (8, False): "i64"}.get((each, real), "f32" if real else "i32")
+            name = {(2, True): "f16", (8, True): "f64", (1, False): "i8", (2, False): "i16", (8, False): "i64"}.get(
+                (each, real), "f32" if real else "i32"
+            )
         dtype = np.dtype(SCALAR_TYPES[name])
         if dtype.kind == "i":
             # An unsigned number may be given for a signed argument of its width, as in C.

@@ -47,4 +47,8 @@ def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool
 def _operation(atomic: Instruction) -> str:
     """What it does, by the data port's word for it."""
     name = atomic.desc.mnemonic
-    return LSC_ATOMICS[name.removeprefix(_LSC_PREFIX)] if name.startswith(_LSC_PREFIX) else _OP_NAMES.get(atomic.args["op"], "")
+    return (
+        LSC_ATOMICS[name.removeprefix(_LSC_PREFIX)]
+        if name.startswith(_LSC_PREFIX)
+        else _OP_NAMES.get(atomic.args["op"], "")
+    )

@@ -25,16 +25,32 @@ def options() -> argparse.ArgumentParser:
     p.add_argument("--kernel", default="", metavar="NAME", help="kernel to run")
     p.add_argument("--global-size", metavar="X[,Y[,Z]]", help="work-items")
     p.add_argument("--local-size", metavar="X[,Y[,Z]]", help="work-items in a group")
-    p.add_argument("--arg", action="append", default=[], metavar="NAME_OR_INDEX=VALUE", help="a number (5, 2.5f, 7:u64), FILE.npy, zeros:N:TYPE, local:BYTES")
+    p.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME_OR_INDEX=VALUE",
+        help="a number (5, 2.5f, 7:u64), FILE.npy, zeros:N:TYPE, local:BYTES",
+    )
     p.add_argument("--engine", choices=("llvm", "numpy"), default="llvm", help="what executes (default: llvm)")
     p.add_argument("--threads", type=positive, metavar="N", help="worker threads (default: one for each CPU)")
     p.add_argument("--workers", metavar="dask://HOST:PORT", help="spread the work-groups over a Dask cluster")
-    p.add_argument("--schedule", metavar="ORDER", help="order of groups and threads: round-robin, random:SEED or reverse (default: ascending)")
+    p.add_argument(
+        "--schedule",
+        metavar="ORDER",
+        help="order of groups and threads: round-robin, random:SEED or reverse (default: ascending)",
+    )
     p.add_argument("--out-dir", metavar="DIR", help="where outputs go")
     p.add_argument("--max-seconds", type=float, metavar="SECONDS", help="give up a launch that takes longer")
     p.add_argument("--group", type=positive, default=16, metavar="N", help="CTM: processors in a group (default: 16)")
     p.add_argument("--trace", action="store_true", help="CTM: show every step of every group")
-    p.add_argument("--ctm", action="append", default=[], metavar="NAME=VALUE", help="CTM: choose one of the open points of docs/ctm.md")
+    p.add_argument(
+        "--ctm",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="CTM: choose one of the open points of docs/ctm.md",
+    )
     p.add_argument("--json", action="store_true", help="report as JSON")
     return p
 
@@ -61,7 +77,10 @@ def vsim(given: argparse.Namespace) -> int:
         cluster = Cluster(program, data, given.workers, **options)
     session = Session(program, given.out_dir, cluster, **options, profile=given.json)
     if given.global_size or given.arg:
-        session.run_one(_command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg), "the command line")
+        session.run_one(
+            _command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg),
+            "the command line",
+        )
     else:
         session.run_file(given.image, given.launch, given.kernel)
     session.report(given.json)
@@ -80,7 +99,9 @@ def _ctm(given: argparse.Namespace) -> int:
     else:
         for row in rows:
             bad = [c for c in row["checks"] if not c["ok"]]
-            print(f"{row['kernel']}: {'FAILED' if bad else 'ok' if row['checks'] else 'done'} ({len(row['checks'])} checked)")
+            print(
+                f"{row['kernel']}: {'FAILED' if bad else 'ok' if row['checks'] else 'done'} ({len(row['checks'])} checked)"
+            )
     return int(failed)
 
 
@@ -91,7 +112,9 @@ def _sizes(text: str, option: str) -> tuple[int, ...]:
     return tuple(int(p) for p in parts)
 
 
-def _command_line_launch(program: Program, kernel: str, global_size: str | None, local_size: str | None, args: list[str]) -> Launch:
+def _command_line_launch(
+    program: Program, kernel: str, global_size: str | None, local_size: str | None, args: list[str]
+) -> Launch:
     from vsim.launch import Launch
 
     values: dict[str, Any] = {}
@@ -100,13 +123,17 @@ def _command_line_launch(program: Program, kernel: str, global_size: str | None,
         if not equals:
             raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
         values[name] = _value(value)
-    found = Launch(kernel, _sizes(global_size or "1", "--global-size"), _sizes(local_size, "--local-size") if local_size else None)
+    found = Launch(
+        kernel, _sizes(global_size or "1", "--global-size"), _sizes(local_size, "--local-size") if local_size else None
+    )
     names = {name: index for index, name in program.signature(kernel).argument_names.items()}
     count = len(values)
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in values.items()}
     if all(isinstance(k, int) for k in by_index):
         if sorted(by_index) != list(range(count)):
-            raise UsageError(f"--arg gives arguments from 0 on without a gap; argument {next(i for i in range(count) if i not in by_index)} is missing")
+            raise UsageError(
+                f"--arg gives arguments from 0 on without a gap; argument {next(i for i in range(count) if i not in by_index)} is missing"
+            )
         found.args = [by_index[i] for i in range(count)]
     else:
         found.args = list(values.values())
@@ -132,15 +159,21 @@ def _value(text: str) -> Any:
         from visa.diagnostics import Diagnostic, LaunchError, Span
 
         try:
-            return BufferArgument(np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8))
+            return BufferArgument(
+                np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8)
+            )
         except (OSError, ValueError) as error:
             raise LaunchError(Diagnostic("S001", f"'{text}' cannot be read: {error}", Span(text, 0))) from None
-    m = re.fullmatch(r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text)
+    m = re.fullmatch(
+        r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text
+    )
     if not m:
         raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
     number, integer, type_name, suffix = m.groups()
     type_name = type_name or ("i32" if integer and not suffix else "f32")
-    return ScalarArgument(scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg"))
+    return ScalarArgument(
+        scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg")
+    )
 
 
 def main() -> None:

@@ -49,13 +49,17 @@ def _memories(program: Program, launch: Launch) -> list[Bytes]:
     return arrays + [b.data for slot, b in sorted(program.memory.slots.items()) if b.address in own]
 
 
-def run_part(data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: dict[str, Any]) -> Part:
+def run_part(
+    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: dict[str, Any]
+) -> Part:
     """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
     digest = hashlib.sha256(data).digest()
     program = _PROGRAMS.get(digest)
     if program is None:
         program = _PROGRAMS[digest] = Program(read_image(data, name))
-    copies = [replace(a, array=a.array.copy()) if isinstance(a, (BufferArgument, ImageArgument)) else a for a in launch.args]
+    copies = [
+        replace(a, array=a.array.copy()) if isinstance(a, (BufferArgument, ImageArgument)) else a for a in launch.args
+    ]
     names = {n: copies[i] for n, given in launch.names.items() for i, a in enumerate(launch.args) if a is given}
     mine = Launch(launch.kernel, launch.global_size, launch.local_size, launch.global_offset, copies, names)
     memories = _memories(program, mine)
@@ -83,9 +87,7 @@ def check_independent(image: LinkedImage, kernel: Any) -> None:
     """
     for function, n, i in reachable(image, kernel):
         if global_atomic(i, image.grf_size):
-            message = (
-                f"kernel '{kernel.name}' has a global atomic, {i.desc.mnemonic} (instruction {n} of '{function.name}'): its groups cannot run on several machines"
-            )
+            message = f"kernel '{kernel.name}' has a global atomic, {i.desc.mnemonic} (instruction {n} of '{function.name}'): its groups cannot run on several machines"
             raise LaunchError(Diagnostic("S050", message, image.span(function, i.line), "run it without --workers"))
 
 
@@ -96,7 +98,11 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
         LaunchError: S051, two parts changed the same byte; nothing is written.
     """
     memories = _memories(program, launch)
-    titles = [program.signature(launch.kernel).describe(n) for n, a in enumerate(launch.args) if isinstance(a, (BufferArgument, ImageArgument))]
+    titles = [
+        program.signature(launch.kernel).describe(n)
+        for n, a in enumerate(launch.args)
+        if isinstance(a, (BufferArgument, ImageArgument))
+    ]
     titles += ["the program's data"] * (len(memories) - len(titles))
     for number, title in enumerate(titles):
         places = np.concatenate([p.changes[number][0] for p in parts])
@@ -122,13 +128,21 @@ class Cluster:
     """
 
     def __init__(self, program: Program, data: bytes, address: str, **options: Any) -> None:
-        self.program, self.data, self.options = program, data, {"threads": 1} | {k: v for k, v in options.items() if v is not None}
+        self.program, self.data, self.options = (
+            program,
+            data,
+            {"threads": 1} | {k: v for k, v in options.items() if v is not None},
+        )
         if not address.startswith(PREFIX):
-            raise LaunchError(Diagnostic("S052", f"'{address}' is not a cluster", None, f"--workers takes {PREFIX}HOST:PORT"))
+            raise LaunchError(
+                Diagnostic("S052", f"'{address}' is not a cluster", None, f"--workers takes {PREFIX}HOST:PORT")
+            )
         try:
             from distributed import Client
         except ImportError:
-            raise LaunchError(Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")) from None
+            raise LaunchError(
+                Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")
+            ) from None
         scheduler = f"tcp://{address.removeprefix(PREFIX)}"
         try:
             self.client = Client(scheduler, timeout=10, set_as_default=False)
@@ -136,7 +150,14 @@ class Cluster:
             raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {error}")) from None
         self.threads = sum(self.client.nthreads().values())
         if not self.threads:
-            raise LaunchError(Diagnostic("S052", f"the Dask scheduler at '{address}' has no workers", None, f"start some: dask worker {scheduler}"))
+            raise LaunchError(
+                Diagnostic(
+                    "S052",
+                    f"the Dask scheduler at '{address}' has no workers",
+                    None,
+                    f"start some: dask worker {scheduler}",
+                )
+            )
 
     def close(self) -> None:
         """Leave the cluster; its workers go on."""
@@ -147,7 +168,12 @@ class Cluster:
         arrays = sum(1 for a in launch.args if isinstance(a, (BufferArgument, ImageArgument)))
         own = [m.copy() for m in memories[arrays:]]
         shared = self.client.scatter([self.data, launch, own], broadcast=len(ranges) > 1, hash=False)
-        return [self.client.submit(run_part, shared[0], self.program.image.file, shared[1], shared[2], r, self.options, pure=False) for r in ranges]
+        return [
+            self.client.submit(
+                run_part, shared[0], self.program.image.file, shared[1], shared[2], r, self.options, pure=False
+            )
+            for r in ranges
+        ]
 
     def run(self, launch: Launch) -> Outcome:
         """Run one launch, its groups spread over the workers.
@@ -179,5 +205,7 @@ class Cluster:
 
     def can_run_side_by_side(self, launches: Sequence[Launch]) -> bool:
         """Whether launches share nothing: no array belongs to two of them, and the program has no data of its own that they could change."""
-        arrays = [id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))]
+        arrays = [
+            id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))
+        ]
         return len(arrays) == len(set(arrays)) and not any(s.writable for s in self.program.image.data)

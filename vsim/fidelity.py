@@ -37,7 +37,11 @@ class Report:
 
     def tree(self) -> dict[str, Any]:
         """For a report as JSON."""
-        return {"exact": self.exact, "within_freedom": self.within, "inexact_reached": {"address": self.address, "branch": self.branch}}
+        return {
+            "exact": self.exact,
+            "within_freedom": self.within,
+            "inexact_reached": {"address": self.address, "branch": self.branch},
+        }
 
 
 Cell = tuple[Any, ...]
@@ -148,7 +152,12 @@ def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int)
         effects.append(effect)
         (within if effect.inexact else exact).add(instruction.desc.mnemonic)
     inexact = set(_spread(effects))
-    return Report(sorted(exact), sorted(within), any(inexact.intersection(e.address) for e in effects), any(inexact.intersection(e.branch) for e in effects))
+    return Report(
+        sorted(exact),
+        sorted(within),
+        any(inexact.intersection(e.address) for e in effects),
+        any(inexact.intersection(e.branch) for e in effects),
+    )
 
 
 def _spread(effects: list[_Effect]) -> Iterator[Cell]:

@@ -33,7 +33,9 @@ class ImageFormat:
     def of(cls, array: npt.NDArray[Any]) -> ImageFormat | None:
         """The format of plain elements that goes with the type and the last axis of an array; None if there is none."""
         order = {1: "r", 2: "rg", 4: "rgba"}.get(array.shape[-1] if array.ndim > 1 else 1)
-        element = next((name for name, stored in ELEMENTS.items() if array.dtype == stored and "norm" not in name), None)
+        element = next(
+            (name for name, stored in ELEMENTS.items() if array.dtype == stored and "norm" not in name), None
+        )
         return cls(order, element) if order and element else None
 
     def __str__(self) -> str:
@@ -95,11 +97,21 @@ class SurfaceImage:
         return self.array.reshape(-1).view(np.uint8)
 
 
-_AXES = {"image_1d": 1, "image_1d_buffer": 1, "image_buffer": 1, "image_1d_array": 2, "image_2d_array": 3, "image_2d_array_depth": 3, "image_3d": 3}
+_AXES = {
+    "image_1d": 1,
+    "image_1d_buffer": 1,
+    "image_buffer": 1,
+    "image_1d_array": 2,
+    "image_2d_array": 3,
+    "image_2d_array_depth": 3,
+    "image_3d": 3,
+}
 """Axes of the image types of ze_info; the others have two."""
 
 
-def surface_image(name: str, array: npt.NDArray[Any], format: str, declared: str, layered: bool, handle: int) -> SurfaceImage | str:
+def surface_image(
+    name: str, array: npt.NDArray[Any], format: str, declared: str, layered: bool, handle: int
+) -> SurfaceImage | str:
     """An image argument, or why the array cannot be one.
 
     Args:
@@ -122,4 +134,6 @@ def surface_image(name: str, array: npt.NDArray[Any], format: str, declared: str
         return f"is an image of shape {array.shape}, but {wanted} were expected"
     if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
         return f"is an image of {stored} channels of type {array.dtype}, but the format '{format}' has {known.channels} of type {known.dtype}"
-    return SurfaceImage(name, array, ImageKind(known, axes, layered or "_array" in declared), [int(n) for n in reversed(shape)], handle)
+    return SurfaceImage(
+        name, array, ImageKind(known, axes, layered or "_array" in declared), [int(n) for n in reversed(shape)], handle
+    )

@@ -145,7 +145,11 @@ class LaunchFile:
         if value is None:
             return None
         value = [value] if isinstance(value, int) else value
-        if not isinstance(value, list) or not 1 <= len(value) <= 3 or not all(isinstance(v, int) and v >= 0 for v in value):
+        if (
+            not isinstance(value, list)
+            or not 1 <= len(value) <= 3
+            or not all(isinstance(v, int) and v >= 0 for v in value)
+        ):
             raise _fail(f"{key} is a list of one to three numbers, found {value!r}", where)
         return tuple(value)
 
@@ -186,8 +190,13 @@ class LaunchFile:
             return LocalArgument(item["local"])
         if "sampler" in item:
             s = item["sampler"] if isinstance(item["sampler"], dict) else {}
-            return SamplerArgument(bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArgument)[1:]))
-        raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}", where)
+            return SamplerArgument(
+                bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArgument)[1:])
+            )
+        raise _fail(
+            f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}",
+            where,
+        )
 
 
 def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
@@ -222,7 +231,9 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     shown = ", ".join(f"[{i}] is {got[i]!s}, expected {expected[i]!s}" for i in places[:4])
     with np.errstate(all="ignore"):
         largest = np.nanmax(np.abs(got[places].astype(np.float64) - expected[places].astype(np.float64)))
-    return f"{places.size} of {got.size} elements differ (by up to {largest:g}): {shown}" + (", ..." if places.size > 4 else "")
+    return f"{places.size} of {got.size} elements differ (by up to {largest:g}): {shown}" + (
+        ", ..." if places.size > 4 else ""
+    )
 
 
 def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float = 0.0, name: str = "the result") -> None:
@@ -233,7 +244,9 @@ def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float =
     """
     __tracebackhide__ = True
     wanted = np.asarray(expected)
-    wanted = np.broadcast_to(wanted.astype(got.dtype) if wanted.shape == () else wanted, got.shape if wanted.size == 1 else wanted.shape)
+    wanted = np.broadcast_to(
+        wanted.astype(got.dtype) if wanted.shape == () else wanted, got.shape if wanted.size == 1 else wanted.shape
+    )
     difference = compare(got, wanted, rtol, atol)
     if difference:
         raise AssertionError(f"{name}: {difference}")

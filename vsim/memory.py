@@ -91,7 +91,11 @@ class AddressSpace:
         """What lies in a buffer from an address on."""
         whole = self.slots.get(address // SLOT)
         offset = address - whole.address if whole is not None else -1
-        return Buffer(whole.name, address, whole.data[offset:], whole.writable) if whole is not None and 0 <= offset < whole.size else None
+        return (
+            Buffer(whole.name, address, whole.data[offset:], whole.writable)
+            if whole is not None and 0 <= offset < whole.size
+            else None
+        )
 
     def block(self, name: str, size: int) -> Buffer:
         """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""

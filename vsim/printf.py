@@ -7,7 +7,22 @@ import struct
 
 from vsim.memory import AddressSpace, Buffer
 
-_CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d", 9: "", 10: "", 11: "", 12: "", 13: "", 14: ""}
+_CODES = {
+    1: "<bxxx",
+    2: "<hxx",
+    3: "<i",
+    4: "<f",
+    5: "<Q",
+    6: "<q",
+    7: "<Q",
+    8: "<d",
+    9: "",
+    10: "",
+    11: "",
+    12: "",
+    13: "",
+    14: "",
+}
 _STRING = 5
 _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)(?P<kind>[diouxXfFeEgGaAcsp%])"

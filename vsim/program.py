@@ -45,7 +45,9 @@ class LastLaunch:
 
     def is_like(self, shape: tuple[Any, ...], arguments: Sequence[Any]) -> bool:
         """Whether another launch is the same."""
-        return shape == self.shape and len(arguments) == len(self.arguments) and all(map(_same, arguments, self.arguments))
+        return (
+            shape == self.shape and len(arguments) == len(self.arguments) and all(map(_same, arguments, self.arguments))
+        )
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -77,7 +79,9 @@ class Program:
         self.last_launches: dict[str, LastLaunch] = {}
         self.running = threading.Lock()
         for section in image.data:
-            self.memory.allocate(section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address)
+            self.memory.allocate(
+                section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
+            )
 
     @property
     def kernels(self) -> list[str]:
@@ -120,7 +124,9 @@ class Program:
             except Unsupported:
                 pass
         elif engine not in ENGINES:
-            raise LaunchError(Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}"))
+            raise LaunchError(
+                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
+            )
         from vsim.numpy_engine.engine import run as run_numpy
 
         run_numpy(dispatch, max_seconds)

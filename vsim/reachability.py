@@ -31,7 +31,9 @@ class Reached:
 def _takes_all(function: Function, instruction: Instruction) -> bool:
     """Whether a jump or return takes every active lane."""
     execution = instruction.args.get("exec")
-    return instruction.args.get("pred") is None and (execution is None or execution.size == 1 or execution.size >= (function.simd_size or 32))
+    return instruction.args.get("pred") is None and (
+        execution is None or execution.size == 1 or execution.size >= (function.simd_size or 32)
+    )
 
 
 def _targets(function: Function, labels: dict[int, int], n: int) -> list[int]:
@@ -50,7 +52,9 @@ def _targets(function: Function, labels: dict[int, int], n: int) -> list[int]:
 
 
 def _walk(function: Function) -> list[int]:
-    labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.mnemonic in (".label", ".function")}
+    labels = {
+        i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.mnemonic in (".label", ".function")
+    }
     seen, todo = set[int](), [0]
     while todo:
         n = todo.pop()

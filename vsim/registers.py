@@ -48,7 +48,9 @@ def is_address_of(function: Function, mnemonic: str, op: object, dst: object) ->
     """Whether a source means the address of a register: the encoding writes ``&V`` as a scalar region of V."""
     if not isinstance(op, General) or not isinstance(dst, Address):
         return False
-    return mnemonic == "addr_add" or (mnemonic == "mov" and op.region == SCALAR and function.variable_type(op.var).size != 2)
+    return mnemonic == "addr_add" or (
+        mnemonic == "mov" and op.region == SCALAR and function.variable_type(op.var).size != 2
+    )
 
 
 def layout_of(function: Function) -> Layout:
@@ -62,7 +64,13 @@ def layout_of(function: Function) -> Layout:
         var, offset, seen = FIRST_VARIABLE + number, 0, set()
         while var >= FIRST_VARIABLE and function.variables[var - FIRST_VARIABLE].alias is not None:
             if var in seen or var - FIRST_VARIABLE >= len(function.variables):
-                raise SimulationError(Diagnostic("S021", f"the alias of '{variable.name}' in '{function.name}' goes in a circle", Span(function.file, 0)))
+                raise SimulationError(
+                    Diagnostic(
+                        "S021",
+                        f"the alias of '{variable.name}' in '{function.name}' goes in a circle",
+                        Span(function.file, 0),
+                    )
+                )
             seen.add(var)
             alias = function.variables[var - FIRST_VARIABLE].alias
             assert alias
@@ -107,7 +115,9 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
                 kept |= sets & ~clears if straight else 0
                 set_somewhere, cleared = set_somewhere | sets, cleared | clears
         straight = False
-    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if set_somewhere | cleared else {}
+    flushed = (
+        {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if set_somewhere | cleared else {}
+    )
     return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
 
 
@@ -119,7 +129,9 @@ def _control_change(instruction: Instruction) -> tuple[int, int]:
         return _ALL_BITS, _ALL_BITS
     (bits,) = constants
     rest = bits ^ _ALL_BITS
-    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(instruction.desc.mnemonic, (_ALL_BITS, _ALL_BITS))
+    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(
+        instruction.desc.mnemonic, (_ALL_BITS, _ALL_BITS)
+    )
 
 
 def _is_control(function: Function, var: int) -> bool:

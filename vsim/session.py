@@ -40,8 +40,20 @@ class Session:
             return
         else:
             names = ", ".join(self.program.kernels) or "(none)"
-            raise LaunchError(Diagnostic("S012", "the image has several kernels and no launch", Span(image, 0), f"name one with --kernel: {names}"))
-        launches = ((index, launch) for index in range(len(file)) for launch in [file.launch(index)] if kernel in ("", launch.kernel))
+            raise LaunchError(
+                Diagnostic(
+                    "S012",
+                    "the image has several kernels and no launch",
+                    Span(image, 0),
+                    f"name one with --kernel: {names}",
+                )
+            )
+        launches = (
+            (index, launch)
+            for index in range(len(file))
+            for launch in [file.launch(index)]
+            if kernel in ("", launch.kernel)
+        )
         if self.cluster:
             self._run_on_cluster(self.cluster, list(launches))
             return
@@ -64,7 +76,9 @@ class Session:
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        outcome = self.cluster.run(launch) if self.cluster else self.program.outcome(self.program.run(launch, **self.options))
+        outcome = (
+            self.cluster.run(launch) if self.cluster else self.program.outcome(self.program.run(launch, **self.options))
+        )
         self._finish(launch, outcome, where, index, time.perf_counter() - started)
 
     def _finish(self, launch: Launch, outcome: Outcome, where: str, index: int, seconds: float) -> None:
@@ -96,7 +110,12 @@ class Session:
         if as_json:
             print(
                 json.dumps(
-                    {"image": self.program.image.file, "platform": self.program.image.platform, "engine": self.options["engine"], "launches": self.rows},
+                    {
+                        "image": self.program.image.file,
+                        "platform": self.program.image.platform,
+                        "engine": self.options["engine"],
+                        "launches": self.rows,
+                    },
                     indent=1,
                 )
             )

@@ -31,7 +31,11 @@ def local_ids(dispatch: Dispatch, group: Group, thread: int) -> list[Array]:
     linear = np.arange(thread * dispatch.simd, (thread + 1) * dispatch.simd)
     linear = np.minimum(linear, group.size[0] * group.size[1] * group.size[2] - 1)
     x, y, z = group.size
-    return [(linear % x).astype(np.uint16), (linear // x % y).astype(np.uint16), (linear // (x * y) % max(z, 1)).astype(np.uint16)]
+    return [
+        (linear % x).astype(np.uint16),
+        (linear // x % y).astype(np.uint16),
+        (linear // (x * y) % max(z, 1)).astype(np.uint16),
+    ]
 
 
 def id_row_bytes(dispatch: Dispatch) -> int:
@@ -62,7 +66,11 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
 
 def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     """Variable index, payload offset and size of the general inputs."""
-    return [(i.index, i.offset, i.size) for i in dispatch.kernel.inputs if i.operand_class == 0 and i.index >= FIRST_VARIABLE]
+    return [
+        (i.index, i.offset, i.size)
+        for i in dispatch.kernel.inputs
+        if i.operand_class == 0 and i.index >= FIRST_VARIABLE
+    ]
 
 
 def state_defaults(dispatch: Dispatch) -> list[tuple[int, int, int]]:

@@ -11,7 +11,19 @@ from visa import types
 from visa.isa import InstructionDesc, InstructionSet
 from visa.isa.enums import TARGET_OUTPUTS
 from visa.isa.record import Field, width_of
-from visa.operands import Address, Execution, General, Immediate, Indirect, Predicate, PredicateControl, Raw, Region, State, VectorOperand
+from visa.operands import (
+    Address,
+    Execution,
+    General,
+    Immediate,
+    Indirect,
+    Predicate,
+    PredicateControl,
+    Raw,
+    Region,
+    State,
+    VectorOperand,
+)
 from visa.program import Instruction
 
 _STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
@@ -65,7 +77,9 @@ def encode_exec(execution: Execution) -> int:
 @functools.cache
 def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None:
     """Names of the operands of a form that is nothing but mask, predicate and operands, each with whether it is a message operand; else None."""
-    plain = [f.kind for f in desc.fields[:2]] == ["ec", "pr"] and not any(f.condition or f.copy_of or f.constant is not None for f in desc.fields)
+    plain = [f.kind for f in desc.fields[:2]] == ["ec", "pr"] and not any(
+        f.condition or f.copy_of or f.constant is not None for f in desc.fields
+    )
     if not plain or any(f.kind not in ("d", "s", "r", "w") for f in desc.fields[2:]):
         return None
     return tuple((f.name, f.kind in ("r", "w")) for f in desc.fields[2:])
@@ -94,7 +108,9 @@ class Encoder:
         key = (desc, args["exec"], args["pred"])
         head = self._heads.get(key)
         if head is None:
-            head = self._heads[key] = struct.pack("<BBH", desc.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"]))
+            head = self._heads[key] = struct.pack(
+                "<BBH", desc.opcode, encode_exec(args["exec"]), encode_predicate(args["pred"])
+            )
         seen = self._seen
         parts = [head]
         for name, _ in plain:
@@ -168,7 +184,9 @@ def _size_of(fmt: str) -> int:
 class Decoder:
     """Decodes instructions out of a byte string; ``operands`` are those that other functions of the module had already."""
 
-    def __init__(self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]) -> None:
+    def __init__(
+        self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]
+    ) -> None:
         self._table, self._data, self.position, self._end = table, data, position, end
         self._vectors = operands
 

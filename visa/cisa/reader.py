@@ -34,7 +34,9 @@ class _Reader:
 
     def fail(self, message: str, offset: int | None = None, code: str = "C001", hint: str = "") -> FormatError:
         at = self.position if offset is None else offset
-        return FormatError(Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint))
+        return FormatError(
+            Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint)
+        )
 
     def take(self, fmt: str) -> Any:
         size, single, unpack = _layout(fmt)
@@ -64,7 +66,14 @@ class _Reader:
         return number
 
 
-def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnostic] | None = None, keep_bytes: bool = False, lazy: bool = False) -> Module:
+def read_module(
+    data: bytes,
+    name: str = "<bytes>",
+    *,
+    keep_going: list[Diagnostic] | None = None,
+    keep_bytes: bool = False,
+    lazy: bool = False,
+) -> Module:
     """Parse a CISA module.
 
     With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing; with ``lazy``
@@ -79,7 +88,9 @@ def read_module(data: bytes, name: str = "<bytes>", *, keep_going: list[Diagnost
     r.position = 4
     version = (r.take("<B"), r.take("<B"))
     if version not in _VERSIONS:
-        raise r.fail(f"version {version[0]}.{version[1]} of the format is not known", 4, hint="this tool reads 4.0, 4.1 and 4.2")
+        raise r.fail(
+            f"version {version[0]}.{version[1]} of the format is not known", 4, hint="this tool reads 4.0, 4.1 and 4.2"
+        )
     module = Module((4, 2) if version == (4, 2) else (4, 1))
     places: list[tuple[Function, int, int]] = []
     r.what = "kernel table"
@@ -195,7 +206,17 @@ class _Bodies:
             if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
                 raise r.fail(f"type {code} with alignment {align} does not exist", at)
             alias = (index, byte) if index or byte else None
-            function.variables.append(Variable(string, self.string(function, string), types.BY_CODE[code], elements, align, alias, self.attributes(function, attributes)))
+            function.variables.append(
+                Variable(
+                    string,
+                    self.string(function, string),
+                    types.BY_CODE[code],
+                    elements,
+                    align,
+                    alias,
+                    self.attributes(function, attributes),
+                )
+            )
         if r.data.startswith(_NONE_DECLARED, r.position, r.end):
             r.position += len(_NONE_DECLARED)
         else:
@@ -250,7 +271,9 @@ class _Bodies:
             hint = ""
             if (function.instructions and not any(self.r.data[end - 8 : end])) or len(function.instructions) < 4:
                 hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
-            raise self.r.fail(f"{error.message} in instruction {len(function.instructions)}", error.offset, "C002", hint) from None
+            raise self.r.fail(
+                f"{error.message} in instruction {len(function.instructions)}", error.offset, "C002", hint
+            ) from None
 
     def string(self, function: Function, index: int) -> str:
         if index >= len(function.strings):
@@ -260,7 +283,9 @@ class _Bodies:
     def declared(self, function: Function, items: list[Declared], fmt: str, what: str) -> None:
         for _ in range(self.r.count(fmt, 7, what)):
             string, elements, attributes = self.r.take("<IHB")
-            items.append(Declared(string, self.string(function, string), elements, self.attributes(function, attributes)))
+            items.append(
+                Declared(string, self.string(function, string), elements, self.attributes(function, attributes))
+            )
 
     def attributes(self, function: Function, count: int) -> list[Attribute]:
         if not count:

@@ -6,7 +6,15 @@ import functools
 
 from visa.isa import InstructionDesc
 from visa.operands import SURFACE, Address, General, Indirect, Predicate, State
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, Function, Instruction
+from visa.program import (
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    NAMED_SAMPLER,
+    PREDEFINED_VARIABLES,
+    Function,
+    Instruction,
+)
 
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 

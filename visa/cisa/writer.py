@@ -37,7 +37,12 @@ def _write(module: Module) -> bytes:
             gen = struct.pack("<BBII", 1, 0, offset + size, 0)
             out.append(struct.pack("<H", len(name)) + name + place + relocations_table + gen)
         else:
-            out.append(struct.pack("<BH", function.linkage, len(name)) + name + struct.pack("<II", offset, size) + relocations_table)
+            out.append(
+                struct.pack("<BH", function.linkage, len(name))
+                + name
+                + struct.pack("<II", offset, size)
+                + relocations_table
+            )
         offset += size
     if not module.functions:
         out.append(struct.pack("<HH", 0, 0))
@@ -55,7 +60,9 @@ def _attributes(items: list[Attribute]) -> bytes:
 
 
 def _declared(items: list[Declared]) -> bytes:
-    return b"".join(struct.pack("<IHB", d.string, d.elements & 0xFFFF, len(d.attributes)) + _attributes(d.attributes) for d in items)
+    return b"".join(
+        struct.pack("<IHB", d.string, d.elements & 0xFFFF, len(d.attributes)) + _attributes(d.attributes) for d in items
+    )
 
 
 class _Body:
@@ -72,11 +79,18 @@ class _Body:
         for v in function.variables:
             index, byte = v.alias or (0, 0)
             props = struct.pack("<BB", v.type.code, v.align) if new else bytes([v.type.code | v.align << 4])
-            record = struct.pack("<I", v.string) + props + struct.pack("<HIHBB", v.elements & 0xFFFF, index, byte, 0, len(v.attributes))
+            record = (
+                struct.pack("<I", v.string)
+                + props
+                + struct.pack("<HIHBB", v.elements & 0xFFFF, index, byte, 0, len(v.attributes))
+            )
             out.append(record + _attributes(v.attributes))
         out.append(struct.pack("<H", len(function.addresses)) + _declared(function.addresses))
         out.append(struct.pack("<H", len(function.predicates)) + _declared(function.predicates))
-        out.append(struct.pack("<H", len(function.labels)) + b"".join(struct.pack("<IBB", n.string, n.kind, 0) for n in function.labels))
+        out.append(
+            struct.pack("<H", len(function.labels))
+            + b"".join(struct.pack("<IBB", n.string, n.kind, 0) for n in function.labels)
+        )
         out.append(struct.pack("<B", len(function.samplers)) + _declared(function.samplers))
         out.append(struct.pack("<B", len(function.surfaces)) + _declared(function.surfaces))
         out.append(b"\0")
@@ -86,7 +100,11 @@ class _Body:
             out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in function.inputs]
         code = b"".join([encoder.encode(i) for i in function.instructions])
         attributes = struct.pack("<H", len(function.attributes)) + _attributes(function.attributes)
-        trailer = attributes if function.is_kernel else struct.pack("<BB", function.input_size, function.return_size) + attributes
+        trailer = (
+            attributes
+            if function.is_kernel
+            else struct.pack("<BB", function.input_size, function.return_size) + attributes
+        )
         entry = sum(map(len, out)) + 8 + len(trailer)
         out.append(struct.pack("<II", len(code), entry))
         self.data = b"".join([*out, trailer, code])

@@ -33,7 +33,11 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
     "right_unsigned": lambda a, b: (a & (1 << 64) - 1) >> (b & 63), "plus": lambda a, b: a + b, "minus": lambda a, b: a - b, "times": lambda a, b: a * b,
     "divide": _divide, "modulo": lambda a, b: a - b * _divide(a, b),
 }  # fmt: skip
-_UNARY: dict[str, Callable[[int], int]] = {"negate": lambda a: -a, "complement": lambda a: ~a, "invert": lambda a: int(not a)}
+_UNARY: dict[str, Callable[[int], int]] = {
+    "negate": lambda a: -a,
+    "complement": lambda a: ~a,
+    "invert": lambda a: int(not a),
+}
 
 
 def evaluate(text: str, size_of: Callable[[str], int | None], dispatch_simd: Callable[[], int]) -> int:

@@ -28,7 +28,16 @@ from visa.operands import (
     State,
     VectorOperand,
 )  # fmt: skip
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_SURFACES, PREDEFINED_VARIABLES, Function, predefined_names
+from visa.program import (
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    NAMED_SAMPLER,
+    PREDEFINED_SURFACES,
+    PREDEFINED_VARIABLES,
+    Function,
+    predefined_names,
+)
 from visa.text.expressions import ExpressionError, evaluate
 from visa.text.scanner import Token
 
@@ -40,7 +49,13 @@ _INDIRECT = re.compile(
 _ADDRESS_OF = re.compile(r"&(?P<name>%?\w+)(?:\[(?P<offset>.*)\]|\+(?P<plus>.*))?$")
 _RAW = re.compile(r"(?P<name>%?\w+)(?:\.(?P<offset>.+))?$")
 _REGION = re.compile(r"\s*(?:(?:(?P<v>\d*)\s*;)?\s*(?P<w>\d+)\s*,)?\s*(?P<h>\d+)\s*$")
-_KIND_NAMES = {"V": "a general variable", "A": "an address variable", "P": "a predicate variable", "S": "a sampler variable", "T": "a surface variable"}
+_KIND_NAMES = {
+    "V": "a general variable",
+    "A": "an address variable",
+    "P": "a predicate variable",
+    "S": "a sampler variable",
+    "T": "a surface variable",
+}
 
 
 class Problem(Exception):
@@ -212,7 +227,9 @@ class OperandReader:
             if symbol.kind == "P":
                 return Predicate(symbol.index)
             if symbol.kind == "V":
-                raise Problem("V014", f"'{text}' needs a region", f"write {text}(0,0)<{'1' if destination else '1;1,0'}>")
+                raise Problem(
+                    "V014", f"'{text}' needs a region", f"write {text}(0,0)<{'1' if destination else '1;1,0'}>"
+                )
             return State(SURFACE if symbol.kind == "T" else SAMPLER, symbol.index, 0)
         if kind == "ADDRESS_OF" and not destination:
             m = _ADDRESS_OF.match(text)
@@ -220,7 +237,11 @@ class OperandReader:
             return self.scalar_at(m["name"], self.integer(m["offset"] or m["plus"] or "0", 0, 0xFFFF, "byte offset"))
         if kind == "RAW":
             name = text.split(".")[0]
-            raise Problem("V014", f"'{text}' is a message operand, this instruction takes a region", f"write {name}(0,0)<{'1' if destination else '1;1,0'}>")
+            raise Problem(
+                "V014",
+                f"'{text}' is a message operand, this instruction takes a region",
+                f"write {name}(0,0)<{'1' if destination else '1;1,0'}>",
+            )
         raise Problem("V012", f"'{text}' is not an operand that can stand here")
 
     def scalar_at(self, name: str, offset: int) -> General:
@@ -246,14 +267,18 @@ class OperandReader:
         if w is None:
             if multi_address:
                 return None, None, stride
-            raise Problem("V017", f"a source needs the whole region, <{text}> has only a stride", f"write <{stride};1,0>")
+            raise Problem(
+                "V017", f"a source needs the whole region, <{text}> has only a stride", f"write <{stride};1,0>"
+            )
         width = int(w)
         if width not in (1, 2, 4, 8, 16):
             raise Problem("V016", f"region width {width} does not exist", "it is 1, 2, 4, 8 or 16")
         if not v:
             if multi_address:
                 return None, width, stride
-            raise Problem("V017", f"the region <{text}> has no vertical stride", f"write <{width * stride};{width},{stride}>")
+            raise Problem(
+                "V017", f"the region <{text}> has no vertical stride", f"write <{width * stride};{width},{stride}>"
+            )
         vertical = int(v)
         if vertical not in (0, 1, 2, 4, 8, 16, 32):
             raise Problem("V016", f"vertical stride {vertical} does not exist", "it is 0, 1, 2, 4, 8, 16 or 32")
@@ -280,7 +305,9 @@ class OperandReader:
         if symbol.kind == "A":
             width = self.integer(region or "1", 1, 32, "width")
             if width not in (1, 2, 4, 8, 16, 32):
-                raise Problem("V016", f"width {width} of an address operand does not exist", "it is 1, 2, 4, 8, 16 or 32")
+                raise Problem(
+                    "V016", f"width {width} of an address operand does not exist", "it is 1, 2, 4, 8, 16 or 32"
+                )
             return Address(symbol.index, offset, width, modifier)
         if symbol.kind == "P":
             raise Problem("V019", f"'{m['name']}' is a predicate and takes neither index nor region")
@@ -326,7 +353,11 @@ class OperandReader:
     def data_type(self, name: str) -> types.DataType:
         found = types.BY_NAME.get(name.lower())
         if found is None:
-            raise Problem("V022", f"'{name}' is not a data type", did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME))
+            raise Problem(
+                "V022",
+                f"'{name}' is not a data type",
+                did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME),
+            )
         return found
 
     # -- immediates ----------------------------------------------------------------------------------------
@@ -347,7 +378,11 @@ class OperandReader:
             # The compiler prints narrow immediates sign-extended to 32 bits, in hex.
             extended = stored == 32 and bits < 32 and (1 << 32) - (1 << (bits - 1)) <= value < 1 << 32
             if not (-(1 << (bits - 1)) <= value < 1 << bits or extended):
-                raise Problem("V021", f"{text} does not fit into type {data_type}", f"{data_type} holds {data_type.minimum} to {data_type.maximum}")
+                raise Problem(
+                    "V021",
+                    f"{text} does not fit into type {data_type}",
+                    f"{data_type} holds {data_type.minimum} to {data_type.maximum}",
+                )
         elif not -(1 << 31) <= value < 1 << 32:
             raise Problem("V021", f"{text} does not fit into the 32 bits of type {data_type}")
         return value & (1 << stored) - 1

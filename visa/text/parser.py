@@ -78,7 +78,9 @@ class FunctionParser:
 class ModuleParser:
     """Reads the statements of a text into a module and collects what is wrong with them; ``fast``: instructions of known shape go the short way."""
 
-    def __init__(self, text: str, file: str, platform: Platform | None, collector: Collector, fast: bool = True) -> None:
+    def __init__(
+        self, text: str, file: str, platform: Platform | None, collector: Collector, fast: bool = True
+    ) -> None:
         self.file, self.platform, self.collector, self.fast = file, platform, collector, fast
         self.lines = text.split("\n")
         self.module = Module()
@@ -118,7 +120,11 @@ class ModuleParser:
             return self.module
         for number, raw in enumerate(text.split("\n"), 1):
             line = scanner.strip_line_comment(raw) if "//" in raw else raw
-            if self.fast and self.current is not None and (known := self.current.shapes.instruction(line, number)) is not None:
+            if (
+                self.fast
+                and self.current is not None
+                and (known := self.current.shapes.instruction(line, number)) is not None
+            ):
                 self.current.function.instructions.append(known)
                 continue
             statement = scanner.scan_line(line, number)
@@ -126,7 +132,11 @@ class ModuleParser:
                 continue
             self.line_text = line
             if isinstance(statement, int):
-                self.report(Problem("V001", "this cannot be read", scanner.expected_at(line)), number, ("", line[statement : statement + 1], statement))
+                self.report(
+                    Problem("V001", "this cannot be read", scanner.expected_at(line)),
+                    number,
+                    ("", line[statement : statement + 1], statement),
+                )
             else:
                 self.statement(statement)
             if self.collector.full:
@@ -134,9 +144,21 @@ class ModuleParser:
         self.finish_body()
         self.check_calls()
         if not self.version_seen:
-            self.report(Problem("V005", "the text is empty" if not text.strip() else "there is no .version", "begin with '.version 4.1'"), 1, None)
+            self.report(
+                Problem(
+                    "V005",
+                    "the text is empty" if not text.strip() else "there is no .version",
+                    "begin with '.version 4.1'",
+                ),
+                1,
+                None,
+            )
         elif not self.module.all_functions:
-            self.report(Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"'), len(self.lines), None)
+            self.report(
+                Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"'),
+                len(self.lines),
+                None,
+            )
         return self.module
 
     def statement(self, s: Statement) -> None:
@@ -160,7 +182,11 @@ class ModuleParser:
 
     def current_function(self, s: Statement) -> FunctionParser:
         if self.current is None:
-            raise Problem("V006", f"'{s.head[1]}' stands before any .kernel or .global_function", "begin with '.version 4.1' and '.kernel \"name\"'")
+            raise Problem(
+                "V006",
+                f"'{s.head[1]}' stands before any .kernel or .global_function",
+                "begin with '.version 4.1' and '.kernel \"name\"'",
+            )
         self.current.line = s.line
         return self.current
 
@@ -198,7 +224,9 @@ class ModuleParser:
         if tokens and tokens[-1][0] == "ATTRIBUTE":
             word = tokens[-1][1].strip("{} \t")
             if word.lower() != "nomask":
-                raise Problem("V045", f"'{word}' is not an instruction attribute", "the only one is {NoMask}", tokens[-1])
+                raise Problem(
+                    "V045", f"'{word}' is not an instruction attribute", "the only one is {NoMask}", tokens[-1]
+                )
             no_mask, tokens = True, tokens[:-1]
         self.read_operands(parser, desc, tokens, args, s)
         if no_mask and desc.has_exec:
@@ -206,7 +234,10 @@ class ModuleParser:
         if s.predication is not None:
             if not desc.has_predicate:
                 raise Problem(
-                    "V046", f"{desc.mnemonic} cannot be predicated: its encoding has no place for a predicate", f"its form is: {desc.syntax}", s.predication
+                    "V046",
+                    f"{desc.mnemonic} cannot be predicated: its encoding has no place for a predicate",
+                    f"its form is: {desc.syntax}",
+                    s.predication,
                 )
             args["pred"] = self.predicate(parser, s.predication)
         elif desc.has_predicate:
@@ -221,7 +252,9 @@ class ModuleParser:
             desc, _, _ = resolve(instruction_set(self.module.version), s.head[1])
             if self.platform.name not in desc.platforms:
                 having = ", ".join(n for n in PLATFORMS if n in desc.platforms)
-                raise Problem("V060", f"{desc.mnemonic} does not exist on {self.platform.name}", f"it exists on {having}")
+                raise Problem(
+                    "V060", f"{desc.mnemonic} does not exist on {self.platform.name}", f"it exists on {having}"
+                )
 
     def predicate(self, parser: FunctionParser, token: Token) -> PredicateControl:
         m = _PREDICATION.match(token[1])
@@ -233,7 +266,9 @@ class ModuleParser:
             raise
         return PredicateControl(index, bool(m["inverse"]), m["mode"] or "")
 
-    def read_operands(self, parser: FunctionParser, desc: InstructionDesc, tokens: list[Token], args: dict[str, Any], s: Statement) -> None:
+    def read_operands(
+        self, parser: FunctionParser, desc: InstructionDesc, tokens: list[Token], args: dict[str, Any], s: Statement
+    ) -> None:
         position = 0
         for slot in slots(desc):
             if slot.many:
@@ -241,12 +276,21 @@ class ModuleParser:
             while True:
                 token = tokens[position] if position < len(tokens) else None
                 if type(slot) is ExecSlot and (token is None or token[0] not in ("GROUP", "PREDICATION")):
-                    if not desc.mnemonic.startswith("lsc_") or ("block2d" not in desc.mnemonic and "read_state" not in desc.mnemonic):
-                        raise Problem("V047", f"{desc.mnemonic} needs a mask and an execution size", f"its form is: {desc.syntax}", token)
+                    if not desc.mnemonic.startswith("lsc_") or (
+                        "block2d" not in desc.mnemonic and "read_state" not in desc.mnemonic
+                    ):
+                        raise Problem(
+                            "V047",
+                            f"{desc.mnemonic} needs a mask and an execution size",
+                            f"its form is: {desc.syntax}",
+                            token,
+                        )
                     args["exec"] = _EMPTY_EXEC
                     break
                 condition = getattr(slot, "condition", None)
-                if slot.optional and (token is None or not slot.accepts(token) or (condition and not args[condition[0]] & condition[1])):
+                if slot.optional and (
+                    token is None or not slot.accepts(token) or (condition and not args[condition[0]] & condition[1])
+                ):
                     break
                 if slot.many and token is None:
                     break
@@ -264,7 +308,12 @@ class ModuleParser:
                 if not slot.many:
                     break
         if position < len(tokens):
-            raise Problem("V049", f"'{tokens[position][1]}' is one operand too many for {desc.mnemonic}", f"its form is: {desc.syntax}", tokens[position])
+            raise Problem(
+                "V049",
+                f"'{tokens[position][1]}' is one operand too many for {desc.mnemonic}",
+                f"its form is: {desc.syntax}",
+                tokens[position],
+            )
 
     def complete(self, desc: InstructionDesc, args: dict[str, Any], saturate: bool, s: Statement) -> None:
         """Fill in what the text leaves out, as the encoding has it."""
@@ -291,7 +340,11 @@ class ModuleParser:
         elif desc.mnemonic == "rt_write_3d":
             wanted = 4 + sum(1 for bit in (8, 16, 32, 64) if args["mode"] & bit)
             if len(args["outputs"]) != wanted:
-                raise Problem("V048", f"this render-target write has {wanted} outputs, found {len(args['outputs'])}", f"its form is: {desc.syntax}")
+                raise Problem(
+                    "V048",
+                    f"this render-target write has {wanted} outputs, found {len(args['outputs'])}",
+                    f"its form is: {desc.syntax}",
+                )
 
     # -- directives ----------------------------------------------------------------------------------------
 
@@ -302,7 +355,9 @@ class ModuleParser:
             return
         if not self.version_seen:
             self.version_seen = True
-            self.report(Problem("V005", "the first statement must be .version", "begin with '.version 4.1'"), s.line, s.head)
+            self.report(
+                Problem("V005", "the first statement must be .version", "begin with '.version 4.1'"), s.line, s.head
+            )
         if word in (".kernel", ".global_function"):
             self.open_function(s)
         elif word in (".loc", ".file"):
@@ -313,7 +368,9 @@ class ModuleParser:
             _DIRECTIVES[word](self, s, self.current_function(s))
         else:
             raise Problem(
-                "V003", f"'{word}' is not a directive", did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"])
+                "V003",
+                f"'{word}' is not a directive",
+                did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"]),
             )
 
     def version(self, s: Statement) -> None:
@@ -323,7 +380,12 @@ class ModuleParser:
             major, minor = (int(n) for n in s.tokens[0][1].split("."))
             self.module.version = (4, 2) if (major, minor) >= (4, 2) else (4, 1)
             if (major, minor) not in ((4, 0), (4, 1), (4, 2)):
-                self.warn("W001", f"version {major}.{minor} is not known, the text is read as 4.{self.module.version[1]}", s.line, s.tokens[0])
+                self.warn(
+                    "W001",
+                    f"version {major}.{minor} is not known, the text is read as 4.{self.module.version[1]}",
+                    s.line,
+                    s.tokens[0],
+                )
         self.version_seen = True
 
     def name_argument(self, s: Statement, what: str) -> str:
@@ -356,9 +418,19 @@ class ModuleParser:
             if index not in parser.label_lines:
                 name = parser.function.labels[index].name
                 known = [parser.function.labels[i].name for i in parser.label_lines]
-                self.report(Problem("V026", f"label '{name}' is not defined in '{parser.function.name}'", did_you_mean(name, known)), line, token)
+                self.report(
+                    Problem(
+                        "V026", f"label '{name}' is not defined in '{parser.function.name}'", did_you_mean(name, known)
+                    ),
+                    line,
+                    token,
+                )
         if parser.operands.names.depth > 1:
-            self.report(Problem("V007", f"a scope of '{parser.function.name}' is not closed", "close it with }"), parser.line, None)
+            self.report(
+                Problem("V007", f"a scope of '{parser.function.name}' is not closed", "close it with }"),
+                parser.line,
+                None,
+            )
         if parser.function.attribute("Target") is None:
             parser.function.attributes.append(Attribute(parser.function.add_string("Target"), "Target", b"\1"))
 
@@ -382,7 +454,11 @@ class ModuleParser:
         elif function.instructions[-1].desc.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(
             i.desc.mnemonic.endswith("_eot") for i in function.instructions[-1:]
         ):
-            self.warn("W003", f"'{function.name}' does not end with {'ret' if function.is_kernel else 'fret'}", function.instructions[-1].line)
+            self.warn(
+                "W003",
+                f"'{function.name}' does not end with {'ret' if function.is_kernel else 'fret'}",
+                function.instructions[-1].line,
+            )
         self.check_inputs(function)
 
     def operand_token(self, i: Instruction, field: str) -> Token | None:
@@ -399,10 +475,24 @@ class ModuleParser:
         placed = sorted((i for i in function.inputs if i.size), key=lambda i: i.offset)
         for before, i in pairwise(placed):
             if i.offset < before.offset + before.size:
-                self.warn("W008", f"this input begins at byte {i.offset}, inside the one before it", i.line, None, f"that one is in line {before.line}")
+                self.warn(
+                    "W008",
+                    f"this input begins at byte {i.offset}, inside the one before it",
+                    i.line,
+                    None,
+                    f"that one is in line {before.line}",
+                )
         for i in placed:
-            if i.operand_class == 0 and i.index >= FIRST_VARIABLE and i.size != (size := function.variables[i.index - FIRST_VARIABLE].size):
-                self.warn("W009", f"this input has {i.size} bytes, its variable '{function.variable_name(i.index)}' has {size}", i.line)
+            if (
+                i.operand_class == 0
+                and i.index >= FIRST_VARIABLE
+                and i.size != (size := function.variables[i.index - FIRST_VARIABLE].size)
+            ):
+                self.warn(
+                    "W009",
+                    f"this input has {i.size} bytes, its variable '{function.variable_name(i.index)}' has {size}",
+                    i.line,
+                )
 
     def check_calls(self) -> None:
         """Argument and return sizes of calls against the functions of this text."""
@@ -415,7 +505,10 @@ class ModuleParser:
                 for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
                     declared = target.attribute(attribute)
                     if declared is not None and declared.integer != i.args[field]:
-                        problem = Problem("V028", f"the call passes {i.args[field]} registers, '{target.name}' declares {attribute}={declared.integer}")
+                        problem = Problem(
+                            "V028",
+                            f"the call passes {i.args[field]} registers, '{target.name}' declares {attribute}={declared.integer}",
+                        )
                         note = Label(self.name_span(target.line, target.name), "the function is here")
                         self.report(problem, i.line, self.operand_token(i, field), (note,))
 
@@ -431,21 +524,40 @@ class ModuleParser:
 
     def decl(self, s: Statement, parser: FunctionParser) -> None:
         if not s.tokens or s.tokens[0][0] != "NAME":
-            raise Problem("V008", ".decl needs a name", "write .decl V32 v_type=G type=d num_elts=8", s.tokens[0] if s.tokens else None)
+            raise Problem(
+                "V008",
+                ".decl needs a name",
+                "write .decl V32 v_type=G type=d num_elts=8",
+                s.tokens[0] if s.tokens else None,
+            )
         name, token = s.tokens[0][1], s.tokens[0]
         names, function = parser.operands.names, parser.function
         before = names.declared_here(name)
         if before is not None:
             note = (Label(self.name_span(before, name), "it was declared here"),) if before else ()
-            self.report(Problem("V025", f"'{name}' is {'declared twice' if before else 'predefined'}"), s.line, token, note)
+            self.report(
+                Problem("V025", f"'{name}' is {'declared twice' if before else 'predefined'}"), s.line, token, note
+            )
             return
         settings = self.settings(s)
-        unknown = next((t for k, (_, t) in settings.items() if k not in ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")), None)
+        unknown = next(
+            (
+                t
+                for k, (_, t) in settings.items()
+                if k not in ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
+            ),
+            None,
+        )
         if unknown is not None:
             raise Problem("V009", f"'{unknown[1].split('=')[0].strip()}' is not a setting of .decl", token=unknown)
         kind, kind_token = settings.get("v_type", ("", token))
         if kind not in ("G", "A", "P", "S", "T"):
-            raise Problem("V009", f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type=", "kinds are G, A, P, S and T", kind_token)
+            raise Problem(
+                "V009",
+                f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type=",
+                "kinds are G, A, P, S and T",
+                kind_token,
+            )
         elements = self.setting_integer(parser, settings, "num_elts", s, 1, 0xFFFF if kind != "P" else 32)
         string = function.add_string(name)
         attributes = self.variable_attributes(parser, settings)
@@ -455,16 +567,27 @@ class ModuleParser:
             variable.attributes = attributes
             function.variables.append(variable)
         else:
-            items, first = {"A": (function.addresses, 0), "P": (function.predicates, FIRST_PREDICATE), "S": (function.samplers, 0), "T": (function.surfaces, FIRST_SURFACE)}[
-                kind
-            ]
+            items, first = {
+                "A": (function.addresses, 0),
+                "P": (function.predicates, FIRST_PREDICATE),
+                "S": (function.samplers, 0),
+                "T": (function.surfaces, FIRST_SURFACE),
+            }[kind]
             index = first + len(items)
             items.append(Declared(string, name, elements, attributes, s.line))
         names.define(name, Symbol("V" if kind == "G" else kind, index), s.line)
         if names.depth > 1:
             parser.forget()
 
-    def setting_integer(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]], name: str, s: Statement, low: int, high: int) -> int:
+    def setting_integer(
+        self,
+        parser: FunctionParser,
+        settings: dict[str, tuple[str, Token]],
+        name: str,
+        s: Statement,
+        low: int,
+        high: int,
+    ) -> int:
         if name not in settings:
             raise Problem("V009", f"{s.head[1]} needs {name}=")
         text, token = settings[name]
@@ -474,20 +597,38 @@ class ModuleParser:
             problem.token = token
             raise
 
-    def general(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]], s: Statement, string: int, name: str, elements: int) -> Variable:
+    def general(
+        self,
+        parser: FunctionParser,
+        settings: dict[str, tuple[str, Token]],
+        s: Statement,
+        string: int,
+        name: str,
+        elements: int,
+    ) -> Variable:
         if "type" not in settings:
             raise Problem("V009", ".decl of a general variable needs type=", "write type=d")
         type_name, token = settings["type"]
         data_type = types.BY_NAME.get(type_name.lower())
         if data_type is None or data_type.kind in (types.VECTOR, types.BOOL):
-            raise Problem("V022", f"'{type_name}' is not a type of a variable", did_you_mean(type_name.lower(), types.BY_NAME), token)
+            raise Problem(
+                "V022",
+                f"'{type_name}' is not a type of a variable",
+                did_you_mean(type_name.lower(), types.BY_NAME),
+                token,
+            )
         align = 0
         if "align" in settings:
             text, token = settings["align"]
             if text in types.ALIGNMENT_CODES:
                 align = types.ALIGNMENT_CODES[text]
             elif re.fullmatch(r"[A-Za-z]\w*", text):
-                raise Problem("V009", f"'{text}' is not an alignment", did_you_mean(text, types.ALIGNMENT_CODES) or "write GRF or a number of bytes", token)
+                raise Problem(
+                    "V009",
+                    f"'{text}' is not an alignment",
+                    did_you_mean(text, types.ALIGNMENT_CODES) or "write GRF or a number of bytes",
+                    token,
+                )
             else:
                 value = parser.operands.integer(text)
                 if value not in types.ALIGNMENT_OF_BYTES:
@@ -508,7 +649,11 @@ class ModuleParser:
             alias = (index, offset)
             size = parser.operands.size_of(m[1]) or 0
             if index >= FIRST_VARIABLE and offset + elements * data_type.size > size:
-                raise Problem("V031", f"'{name}' reaches to byte {offset + elements * data_type.size} of '{m[1]}', which has {size} bytes", token=token)
+                raise Problem(
+                    "V031",
+                    f"'{name}' reaches to byte {offset + elements * data_type.size} of '{m[1]}', which has {size} bytes",
+                    token=token,
+                )
         return Variable(string, name, data_type, elements, align, alias, [], s.line)
 
     def variable_attributes(self, parser: FunctionParser, settings: dict[str, tuple[str, Token]]) -> list[Attribute]:
@@ -519,7 +664,12 @@ class ModuleParser:
         for part in split_list(text.strip("{} \t")):
             name, _, value = (p.strip() for p in part.partition("="))
             if name not in _BOOLEAN_ATTRIBUTES and name not in _INTEGER_ATTRIBUTES:
-                raise Problem("V027", f"'{name}' is not an attribute of a variable", did_you_mean(name, _BOOLEAN_ATTRIBUTES + _INTEGER_ATTRIBUTES), token)
+                raise Problem(
+                    "V027",
+                    f"'{name}' is not an attribute of a variable",
+                    did_you_mean(name, _BOOLEAN_ATTRIBUTES + _INTEGER_ATTRIBUTES),
+                    token,
+                )
             data = self.attribute_value(parser, value)
             found.append(Attribute(parser.function.add_string(name), name, data))
         return found
@@ -536,7 +686,13 @@ class ModuleParser:
             raise Problem("V008", ".kernel_attr needs a name", "write .kernel_attr SimdSize=16")
         name, _, value = (p.strip() for p in s.tokens[0][1].partition("="))
         if name not in KERNEL_ATTRIBUTES:
-            self.warn("W002", f"'{name}' is not a known attribute of a kernel", s.line, s.tokens[0], did_you_mean(name, KERNEL_ATTRIBUTES))
+            self.warn(
+                "W002",
+                f"'{name}' is not a known attribute of a kernel",
+                s.line,
+                s.tokens[0],
+                did_you_mean(name, KERNEL_ATTRIBUTES),
+            )
         data = self.attribute_value(parser, value)
         if name == "Target":
             targets = {b"cm": b"\0", b"3d": b"\1"}
@@ -560,7 +716,11 @@ class ModuleParser:
             raise
         settings = self.settings(s)
         offset = 0 if s.head[1] == ".parameter" else self.setting_integer(parser, settings, "offset", s, 0, 0x7FFF)
-        size = self.setting_integer(parser, settings, "size", s, 0, 0xFFFF) if "size" in settings else parser.operands.size_of(token[1]) or 4
+        size = (
+            self.setting_integer(parser, settings, "size", s, 0, 0xFFFF)
+            if "size" in settings
+            else parser.operands.size_of(token[1]) or 4
+        )
         kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
         if s.head[1].startswith(".implicit_") and "size" in settings:
             m = re.fullmatch(r"\.implicit_UNDEFINED_(\d+)", s.head[1])
@@ -585,7 +745,9 @@ _DIRECTIVES = {
 }  # fmt: skip
 
 
-def parse_module(text: str, file: str = "<text>", platform: str | None = None, collector: Collector | None = None) -> Module:
+def parse_module(
+    text: str, file: str = "<text>", platform: str | None = None, collector: Collector | None = None
+) -> Module:
     """Parse the text of a module.
 
     Args:

@@ -7,8 +7,33 @@ import struct
 
 from visa import types
 from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
-from visa.operands import MODIFIER_TEXT, SAMPLER, SCALAR, SURFACE, Address, General, Immediate, Indirect, Predicate, PredicateControl, Raw, State, VectorOperand
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Declared, Function, Instruction, Module, Variable, predefined_strings
+from visa.operands import (
+    MODIFIER_TEXT,
+    SAMPLER,
+    SCALAR,
+    SURFACE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Predicate,
+    PredicateControl,
+    Raw,
+    State,
+    VectorOperand,
+)
+from visa.program import (
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    Attribute,
+    Declared,
+    Function,
+    Instruction,
+    Module,
+    Variable,
+    predefined_strings,
+)
 from visa.text.slots import slots
 from visa.text.suffixes import suffix_text
 
@@ -19,7 +44,10 @@ _INPUT_CLASSES = ("V", "S", "T")
 def quote(text: str) -> str:
     """A string literal."""
     out = "".join(
-        c if c.isprintable() and c not in '"\\' else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}" for c in text
+        c
+        if c.isprintable() and c not in '"\\'
+        else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}"
+        for c in text
     )
     return f'"{out}"'
 
@@ -28,7 +56,9 @@ def immediate(op: Immediate) -> str:
     """An immediate; floats in decimal where that is exact and short, else their bits."""
     t, bits = op.type, op.bits
     if t is types.F or t is types.DF:
-        value = struct.unpack(*(("<f", struct.pack("<I", bits & 0xFFFFFFFF)) if t is types.F else ("<d", struct.pack("<Q", bits))))[0]
+        value = struct.unpack(
+            *(("<f", struct.pack("<I", bits & 0xFFFFFFFF)) if t is types.F else ("<d", struct.pack("<Q", bits)))
+        )[0]
         text = repr(value)
         if len(text) <= 12 and re.fullmatch(r"-?\d+\.\d+", text):
             return f"{text}:{t}"
@@ -50,7 +80,10 @@ class FunctionPrinter:
         key = (id(op), destination)
         known = self._shown.get(key)
         if known is None:
-            known = self._shown[key] = (op, self._vector(op, destination))  # the operand is kept, so that its id stays its own
+            known = self._shown[key] = (
+                op,
+                self._vector(op, destination),
+            )  # the operand is kept, so that its id stays its own
         return known[1]
 
     def _vector(self, op: VectorOperand, destination: bool) -> str:
@@ -115,7 +148,11 @@ class FunctionPrinter:
         if desc.mnemonic == ".function":
             return f".function {quote(self.function.labels[args['label']].name)}"
         if desc.mnemonic in (".file", ".loc"):
-            return f".file {quote(self.function.strings[args['name']])}" if desc.mnemonic == ".file" else f".loc {args['line']}"
+            return (
+                f".file {quote(self.function.strings[args['name']])}"
+                if desc.mnemonic == ".file"
+                else f".loc {args['line']}"
+            )
         pred = args.get("pred")
         words = [s.write(self, args) for s in slots(desc)]
         text = desc.mnemonic + suffix_text(desc, args)
@@ -135,7 +172,9 @@ class FunctionPrinter:
     def _variable(self, v: Variable) -> str:
         align = f" align={types.ALIGNMENTS[v.align]}" if v.align else ""
         alias = f" alias=<{self.function.variable_name(v.alias[0])}, {v.alias[1]}>" if v.alias else ""
-        return f".decl {v.name} v_type=G type={v.type} num_elts={v.elements}{align}{alias}{self._attributes(v.attributes)}"
+        return (
+            f".decl {v.name} v_type=G type={v.type} num_elts={v.elements}{align}{alias}{self._attributes(v.attributes)}"
+        )
 
     def _attributes(self, items: list[Attribute]) -> str:
         shown = [a.name if a.value is None else f"{a.name}={int.from_bytes(a.value, 'little')}" for a in items]
@@ -192,7 +231,12 @@ class _BodyText:
         self.advance()
         skip_next_label = -1
         for number, i in enumerate(function.instructions):
-            if self.next >= len(function.strings) and len(self.scopes) == 1 and not self.inputs and i.desc.mnemonic not in (".label", ".function"):
+            if (
+                self.next >= len(function.strings)
+                and len(self.scopes) == 1
+                and not self.inputs
+                and i.desc.mnemonic not in (".label", ".function")
+            ):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
                 continue
             used = references(i)
@@ -239,7 +283,11 @@ class _BodyText:
         while True:
             if self.next in self.printer.names.at:
                 what, index, count = self.printer.names.at[self.next]
-                if self.next > needed and self.function.strings[self.next] in self.scopes[-1] and (what, index) not in self.declared:
+                if (
+                    self.next > needed
+                    and self.function.strings[self.next] in self.scopes[-1]
+                    and (what, index) not in self.declared
+                ):
                     break
                 if (what, index) not in self.declared:
                     self.declare(what, index)
@@ -258,12 +306,16 @@ class _BodyText:
         while self.inputs:
             i = self.inputs[0]
             what = (VARIABLE, SAMPLERS, SURFACES)[min(i.operand_class, 2)]
-            predefined = (what == VARIABLE and i.index < FIRST_VARIABLE) or (what == SURFACES and i.index < FIRST_SURFACE)
+            predefined = (what == VARIABLE and i.index < FIRST_VARIABLE) or (
+                what == SURFACES and i.index < FIRST_SURFACE
+            )
             if not (everything or predefined or (what, i.index) in self.declared):
                 return
             implicit = i.kind >> 3
             word = f".implicit_UNDEFINED_{implicit}" if implicit else ".input"
-            name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[min(i.operand_class, 2)](i.index)
+            name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[
+                min(i.operand_class, 2)
+            ](i.index)
             self.out.append(f"{word} {name} offset={i.offset} size={i.size}")
             self.inputs.pop(0)
 

@@ -46,7 +46,11 @@ class Rules:
         desc, args = i.desc, i.args
         names = self._operands.get(desc)
         if names is None:
-            fields = [f for f in desc.fields if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of]
+            fields = [
+                f
+                for f in desc.fields
+                if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of
+            ]
             names = self._operands[desc] = tuple((f.name, f.kind == "d") for f in fields)
         execution = args.get("exec")
         size = execution.size if execution else 1
@@ -87,7 +91,9 @@ class Rules:
 
     # -- one operand ---------------------------------------------------------------------------------------
 
-    def _operand(self, desc: InstructionDesc, name: str, op: VectorOperand, size: int, destination: bool) -> Iterator[Violation]:
+    def _operand(
+        self, desc: InstructionDesc, name: str, op: VectorOperand, size: int, destination: bool
+    ) -> Iterator[Violation]:
         t = self.type_of(op)
         address_of = name == "src0" and "address-of" in desc.rules
         if t is not None and desc.types and not address_of and not desc.types & _MEANT.get(t, {str(t)}):
@@ -96,9 +102,16 @@ class Rules:
         if not destination and op.modifier:
             bitwise = "bitwise" in desc.rules
             if op.modifier == NOT and desc.category == "arithmetic":
-                yield Violation("V037", f"{desc.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name)
+                yield Violation(
+                    "V037", f"{desc.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name
+                )
             elif bitwise and op.modifier != NOT:
-                yield Violation("V037", f"{desc.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}", "bitwise instructions take (~)", name)
+                yield Violation(
+                    "V037",
+                    f"{desc.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}",
+                    "bitwise instructions take (~)",
+                    name,
+                )
         if isinstance(op, General) and t is not None and op.var:
             yield from self._region(name, op, t, size, destination)
 
@@ -112,22 +125,41 @@ class Rules:
         shown = self.function.variable_name(op.var)
         if end > room:
             yield Violation(
-                "W010", f"the operand reaches to byte {end} of '{shown}', which has {room} bytes", f"it begins at byte {low} and has {size} elements", name
+                "W010",
+                f"the operand reaches to byte {end} of '{shown}', which has {room} bytes",
+                f"it begins at byte {low} and has {size} elements",
+                name,
             )
         elif (end - 1) // self.grf_size - low // self.grf_size > 1:
-            yield Violation("W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name)
+            yield Violation(
+                "W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name
+            )
         if destination or w is None or v is None:
             return
         if w > size:
-            yield Violation("V035", f"the region is {w} wide, but the execution size is {size}", f"write <{h * size};{size},{h}>", name)
+            yield Violation(
+                "V035",
+                f"the region is {w} wide, but the execution size is {size}",
+                f"write <{h * size};{size},{h}>",
+                name,
+            )
         elif w == 1 and h:
             yield Violation("V035", f"a region of width 1 has a horizontal stride of {h}", f"write <{v};1,0>", name)
         elif v == 0 and h == 0 and w != 1:
-            yield Violation("V035", f"all elements of the region are the same, but its width is {w}", "write <0;1,0>", name)
+            yield Violation(
+                "V035", f"all elements of the region are the same, but its width is {w}", "write <0;1,0>", name
+            )
         elif size == w and h and v != w * h:
-            yield Violation("W006", f"the region has one row, but its vertical stride is {v}, not {w * h}", f"write <{w * h};{w},{h}>", name)
+            yield Violation(
+                "W006",
+                f"the region has one row, but its vertical stride is {v}, not {w * h}",
+                f"write <{w * h};{w},{h}>",
+                name,
+            )
         elif size == 1 and v:
-            yield Violation("W007", f"the region of a single element has a vertical stride of {v}", "write <0;1,0>", name)
+            yield Violation(
+                "W007", f"the region of a single element has a vertical stride of {v}", "write <0;1,0>", name
+            )
 
     # -- the instruction -----------------------------------------------------------------------------------
 
@@ -136,13 +168,22 @@ class Rules:
         sources = [(f.name, self.type_of(args[f.name])) for f in desc.fields if f.kind == "s" and f.name in args]
         real = [t for _, t in sources if t is not None and (t.is_float or t is types.VF)]
         if desc.category in ("arithmetic", "compare") and real:
-            odd = next(((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None)
+            odd = next(
+                ((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None
+            )
             if odd:
                 yield Violation(
-                    "V036", f"{desc.mnemonic} mixes types {real[0]} and {odd[1]}", f"convert one with mov; all sources are {real[0]}, or none is", odd[0]
+                    "V036",
+                    f"{desc.mnemonic} mixes types {real[0]} and {odd[1]}",
+                    f"convert one with mov; all sources are {real[0]}, or none is",
+                    odd[0],
                 )
         if args.get("rel_op") == UNDEFINED_RELATION:
-            yield Violation("W011", "the comparison has no condition, so its result is undefined", "write cmp.eq, .ne, .gt, .ge, .lt or .le")
+            yield Violation(
+                "W011",
+                "the comparison has no condition, so its result is undefined",
+                "write cmp.eq, .ne, .gt, .ge, .lt or .le",
+            )
         if desc.rules:
             dst = args.get("dst")
             if "bitwise" in desc.rules and getattr(dst, "modifier", 0) == SAT:
@@ -156,5 +197,8 @@ class Rules:
                         at = op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
                         if at % 16:
                             yield Violation(
-                                "V039", f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}", "", f.name
+                                "V039",
+                                f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}",
+                                "",
+                                f.name,
                             )

@@ -15,8 +15,27 @@ from typing import Any
 
 from visa.diagnostics import AssemblyError, Diagnostic, Span
 
-LABEL, DIRECTIVE, INSTRUCTION, OPEN_SCOPE, CLOSE_SCOPE = "label", "directive", "instruction", "open_scope", "close_scope"
-_OPERANDS = ("STRING", "INDIRECT", "LSC_ADDRESS", "LSC_DATA", "VECTOR", "RAW", "IMMEDIATE", "NUMBER", "ADDRESS_OF", "GROUP", "ATTRIBUTE", "NAME")
+LABEL, DIRECTIVE, INSTRUCTION, OPEN_SCOPE, CLOSE_SCOPE = (
+    "label",
+    "directive",
+    "instruction",
+    "open_scope",
+    "close_scope",
+)
+_OPERANDS = (
+    "STRING",
+    "INDIRECT",
+    "LSC_ADDRESS",
+    "LSC_DATA",
+    "VECTOR",
+    "RAW",
+    "IMMEDIATE",
+    "NUMBER",
+    "ADDRESS_OF",
+    "GROUP",
+    "ATTRIBUTE",
+    "NAME",
+)
 _ARGUMENTS = ("STRING", "SETTING", "VERSION", "NUMBER", "NAME")
 
 Token = tuple[str, str, int]
@@ -53,7 +72,9 @@ def _token_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 def _head_pattern() -> re.Pattern[str]:
     p = _patterns()
     predicated = rf"(?:(?P<PREDICATION>{p['PREDICATION']})[ \t]*)?(?P<OPCODE>{p['OPCODE']})"
-    return re.compile(rf"[ \t\f]*(?:(?P<LABEL>{p['LABEL']})|(?P<DIRECTIVE>{p['DIRECTIVE']})|{predicated}|(?P<BRACE>[{{}}])[ \t]*$)")
+    return re.compile(
+        rf"[ \t\f]*(?:(?P<LABEL>{p['LABEL']})|(?P<DIRECTIVE>{p['DIRECTIVE']})|{predicated}|(?P<BRACE>[{{}}])[ \t]*$)"
+    )
 
 
 _BLOCK_COMMENT = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|//[^\n]*', re.DOTALL)
@@ -77,7 +98,14 @@ def strip_block_comments(text: str, file: str) -> str:
         at = rest.index("/*")
         line = text.count("\n", 0, at) + 1
         column = at - (text.rfind("\n", 0, at) + 1)
-        raise AssemblyError(Diagnostic("V002", "this comment does not end", Span(file, line, column + 1, 2, text.splitlines()[line - 1]), "close it with */"))
+        raise AssemblyError(
+            Diagnostic(
+                "V002",
+                "this comment does not end",
+                Span(file, line, column + 1, 2, text.splitlines()[line - 1]),
+                "close it with */",
+            )
+        )
     return text
 
 

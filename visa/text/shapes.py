@@ -29,7 +29,15 @@ Memo = dict[str, dict[str, Any]]
 class Shape:
     """A form with what all its instructions have in common, and for each operand the words known so far."""
 
-    def __init__(self, desc: InstructionDesc, common: dict[str, Any], saturate: bool, first: int, operands: tuple[Slot, ...], memos: dict[tuple[Any, ...], Memo]) -> None:
+    def __init__(
+        self,
+        desc: InstructionDesc,
+        common: dict[str, Any],
+        saturate: bool,
+        first: int,
+        operands: tuple[Slot, ...],
+        memos: dict[tuple[Any, ...], Memo],
+    ) -> None:
         self.desc, self.common, self.saturate, self.first, self.slots = desc, common, saturate, first, operands
         self.memos = [memos.setdefault(_meaning(s, desc, saturate), {}) for s in operands]
 
@@ -67,11 +75,17 @@ class Shapes:
             position += 1
         return Instruction(shape.desc, args, number)
 
-    def learn(self, statement: Statement, desc: InstructionDesc, saturate: bool, args: dict[str, Any], line: str) -> None:
+    def learn(
+        self, statement: Statement, desc: InstructionDesc, saturate: bool, args: dict[str, Any], line: str
+    ) -> None:
         """Keep the shape of an instruction that was read the long way."""
         words = line.split()
         operands = slots(desc)
-        if len(words) < 3 or desc.mnemonic in _COMPLETED_LATER or any(not s.pure or s.optional or s.many for s in operands):
+        if (
+            len(words) < 3
+            or desc.mnemonic in _COMPLETED_LATER
+            or any(not s.pure or s.optional or s.many for s in operands)
+        ):
             return
         tokens = statement.tokens
         shown = [statement.predication[1]] if statement.predication else []

@@ -51,7 +51,11 @@ def execution(text: str) -> Execution:
         raise Problem("V040", f"'{text}' is not an execution mask and size", "write (M1, 16)")
     mask = m["mask"] or "M1"
     if mask not in _MASKS:
-        raise Problem("V041", f"'{mask}' is not an execution mask", did_you_mean(mask, _MASKS) or "masks are M1 to M8, M1_NM to M8_NM and NoMask")
+        raise Problem(
+            "V041",
+            f"'{mask}' is not an execution mask",
+            did_you_mean(mask, _MASKS) or "masks are M1 to M8, M1_NM to M8_NM and NoMask",
+        )
     size = int(m["size"])
     if size not in EXEC_SIZES:
         raise Problem("V042", f"{size} is not an execution size", "it is 1, 2, 4, 8, 16 or 32")
@@ -135,12 +139,16 @@ class ModesSlot(Slot):
             raise Problem("V044", f"'{token[1]}' has {len(parts)} entries, expected {self.what}")
         for name, part in zip(self.names, parts, strict=True):
             if self.desc.by_name[name].kind == "s":
-                args[name] = parser.operands.vector(("IMMEDIATE" if ":" in part and part[:1] in set("0123456789-") else "VECTOR", part, token[2]), False)
+                args[name] = parser.operands.vector(
+                    ("IMMEDIATE" if ":" in part and part[:1] in set("0123456789-") else "VECTOR", part, token[2]), False
+                )
             else:
                 args[name] = parser.operands.integer(part, 0, 255, name)
 
     def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
-        shown = [printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names]
+        shown = [
+            printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names
+        ]
         return f"({','.join(shown)})"
 
 
@@ -321,8 +329,12 @@ class VariableSlot(Slot):
 
 # -- LSC -------------------------------------------------------------------------------------------------------
 
-_DATA = re.compile(r"(?P<raw>[^:]+):(?P<size>[du]\d+(?:[cu]32h?)?)(?:x(?P<elems>\d+))?(?P<order>t)?(?:\.(?P<mask>[xyzw]+))?$")
-_BLOCK2D = re.compile(r"(?P<raw>[^:]+):(?P<size>[du]\d+)\.(?:(?P<blocks>\d+)x)?(?P<width>\d+)x(?P<height>\d+)(?P<order>[nt])(?P<vnni>[nt])$")
+_DATA = re.compile(
+    r"(?P<raw>[^:]+):(?P<size>[du]\d+(?:[cu]32h?)?)(?:x(?P<elems>\d+))?(?P<order>t)?(?:\.(?P<mask>[xyzw]+))?$"
+)
+_BLOCK2D = re.compile(
+    r"(?P<raw>[^:]+):(?P<size>[du]\d+)\.(?:(?P<blocks>\d+)x)?(?P<width>\d+)x(?P<height>\d+)(?P<order>[nt])(?P<vnni>[nt])$"
+)
 _TILE = re.compile(r"(?P<raw>[^:]+):(?P<width>\d+)x(?P<height>\d+)$")
 _ADDRESS = re.compile(r"(?:(?P<type>\w+)(?:\((?P<surface>.*?)\))?)?(?:\[(?P<inside>.*)\])?(?::(?P<size>a\d+))?$")
 _UNTYPED = re.compile(r"(?:(?P<scale>\w+)\s*\*\s*)?(?P<raw>%?[A-Za-z_][\w.]*)\s*(?:(?P<sign>[+-])\s*(?P<offset>.+))?$")
@@ -342,7 +354,9 @@ class DataSlot(Slot):
         if not m:
             raise Problem("V050", f"'{token[1]}' is not LSC data", "write V:d32, V:d32x4, V:d32x4t or V:d32.xyzw")
         if m["size"] not in enums.LSC_DATA_SIZE_SPELLINGS:
-            raise Problem("V050", f"'{m['size']}' is not a data size", did_you_mean(m["size"], enums.LSC_DATA_SIZE_SPELLINGS))
+            raise Problem(
+                "V050", f"'{m['size']}' is not a data size", did_you_mean(m["size"], enums.LSC_DATA_SIZE_SPELLINGS)
+            )
         elements = int(m["elems"] or 1)
         if elements not in enums.LSC_ELEMENTS:
             raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
@@ -350,7 +364,11 @@ class DataSlot(Slot):
         args["data_size"] = enums.LSC_DATA_SIZE_SPELLINGS[m["size"]]
         args["order"] = enums.LSC_ORDERS["t" if m["order"] else "n"]
         if self.quad != bool(m["mask"]):
-            raise Problem("V050", "quad messages name their channels, others do not", "write V:d32.xyzw" if self.quad else "write V:d32x4")
+            raise Problem(
+                "V050",
+                "quad messages name their channels, others do not",
+                "write V:d32.xyzw" if self.quad else "write V:d32x4",
+            )
         args["elems"] = sum(1 << "xyzw".index(c) for c in set(m["mask"])) if m["mask"] else enums.LSC_ELEMENTS[elements]
 
     def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
@@ -413,7 +431,11 @@ class AddressSlot(Slot):
         m = _ADDRESS.match(token[1])
         kind = (m["type"] or "flat") if m else ""
         if not m or kind not in enums.LSC_ADDRESS_TYPES or (m["inside"] is None and "u" not in self.fields):
-            raise Problem("V051", f"'{token[1]}' is not an LSC address", "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32")
+            raise Problem(
+                "V051",
+                f"'{token[1]}' is not an LSC address",
+                "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32",
+            )
         if kind != "arg" and (kind == "flat") != (m["surface"] is None):
             raise Problem("V051", f"'{kind}' {'takes no' if kind == 'flat' else 'needs a'} surface in parentheses")
         args["addr_type"] = enums.LSC_ADDRESS_TYPES[kind]
@@ -437,7 +459,9 @@ class AddressSlot(Slot):
             raise Problem("V051", f"'{m['inside']}' is not the address of this message")
         u = _UNTYPED.match(inside[0])
         if not u:
-            raise Problem("V051", f"'{inside[0]}' is not the address of this message", "write V, V+offset or scale*V+offset")
+            raise Problem(
+                "V051", f"'{inside[0]}' is not the address of this message", "write V, V+offset or scale*V+offset"
+            )
         args["imm_scale"] = parser.operands.integer(u["scale"], 1, 0xFFFF, "scale") if u["scale"] else 1
         offset = parser.operands.integer(u["offset"], 0, (1 << 32) - 1, "offset") if u["offset"] else 0
         offset = -offset if u["sign"] == "-" else offset
@@ -456,7 +480,11 @@ class AddressSlot(Slot):
 
     def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
-        surface = "" if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0)) else f"({printer.bare_scalar(args['surface'])})"
+        surface = (
+            ""
+            if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0))
+            else f"({printer.bare_scalar(args['surface'])})"
+        )
         if "u" in self.fields:
             raws = [args[n] for n in ("u", "v", "r", "lod") if n in self.fields]
             while raws and raws[-1] == Raw(0, 0):
@@ -472,7 +500,11 @@ class AddressSlot(Slot):
                 inside += f"{'-' if args['imm_offset'] < 0 else '+'}{abs(args['imm_offset']):#x}"
             if "pitch" in self.fields:
                 inside += f",{printer.bare_scalar(args['pitch'])}"
-        size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"]) if "addr_size" in self.fields else ""
+        size = (
+            next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
+            if "addr_size" in self.fields
+            else ""
+        )
         return f"{kind}{surface}[{inside}]" + (f":{size}" if size else "")
 
 
@@ -515,7 +547,9 @@ def _slot(text: str, desc: InstructionDesc) -> Slot:
         return GatherSlot("num_elts")
     if text in ("(owords)", "(simd)"):
         coded, codes = enums.GROUPS[text]
-        return CountSlot(coded, codes, "a number of owords" if coded == "owords" else "an execution size of this instruction")
+        return CountSlot(
+            coded, codes, "a number of owords" if coded == "owords" else "an execution size of this instruction"
+        )
     if text == "(block)":
         return BlockSlot("block_width")
     if text.startswith("("):

@@ -55,7 +55,11 @@ def _apply(desc: InstructionDesc, words: list[str]) -> tuple[dict[str, int], boo
             else:
                 shown = ", ".join("." + k for k in list(suffix.values)[:16])
                 found = f", found '.{word}'" if word else ""
-                raise Problem("V004", f"{desc.mnemonic} needs one of {shown}{found}", did_you_mean(word or "", suffix.values) or f"its form is: {desc.syntax}")
+                raise Problem(
+                    "V004",
+                    f"{desc.mnemonic} needs one of {shown}{found}",
+                    did_you_mean(word or "", suffix.values) or f"its form is: {desc.syntax}",
+                )
         elif isinstance(suffix, Flag):
             if word is not None and word.lower() == suffix.word.lower():
                 rest.pop(0)
@@ -64,8 +68,15 @@ def _apply(desc: InstructionDesc, words: list[str]) -> tuple[dict[str, int], boo
                 fields.setdefault(suffix.field, 0)
         elif isinstance(suffix, Number):
             digits = word[len(suffix.prefix) :] if word is not None and word.startswith(suffix.prefix) else ""
-            if not re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"\d+", digits) or int(digits, suffix.base) > 255:
-                raise Problem("V004", f"{desc.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {desc.syntax}")
+            if (
+                not re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"\d+", digits)
+                or int(digits, suffix.base) > 255
+            ):
+                raise Problem(
+                    "V004",
+                    f"{desc.mnemonic} needs a number from 0 to 255 behind its name",
+                    f"its form is: {desc.syntax}",
+                )
             fields[suffix.field] = int(rest.pop(0)[len(suffix.prefix) :], suffix.base)
         elif isinstance(suffix, Saturate):
             if word is not None and word.lower() == "sat":
@@ -110,9 +121,17 @@ def suffix_text(desc: InstructionDesc, args: dict[str, Any]) -> str:
         elif isinstance(suffix, Flag):
             out += f".{suffix.word}" if suffix.field and args.get(suffix.field) else ""
         elif isinstance(suffix, Number):
-            out += f".{suffix.prefix}{args[suffix.field]:x}" if suffix.base == 16 else f".{suffix.prefix}{args[suffix.field]}"
+            out += (
+                f".{suffix.prefix}{args[suffix.field]:x}"
+                if suffix.base == 16
+                else f".{suffix.prefix}{args[suffix.field]}"
+            )
         elif isinstance(suffix, Saturate):
-            out += ".sat" if any(getattr(args.get(f.name), "modifier", 0) == SAT for f in desc.fields if f.kind == "d") else ""
+            out += (
+                ".sat"
+                if any(getattr(args.get(f.name), "modifier", 0) == SAT for f in desc.fields if f.kind == "d")
+                else ""
+            )
         elif isinstance(suffix, FenceFlags):
             letters = [name for name, field, bit in suffix.letters if args.get(field, 0) & bit]
             ordered = [n for n in ("E", "I", "S", "C", "R", "L1") if n in letters]

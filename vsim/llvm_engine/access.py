@@ -57,14 +57,19 @@ def _apart(b: Builder, vectors: list[Value]) -> list[Value]:
 def _together(b: Builder, values: list[Value]) -> list[Value]:
     """The opposite: vectors as memory holds them."""
     count, lanes = len(values), values[0].lanes
-    return [_picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)]
+    return [
+        _picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)
+    ]
 
 
 def _picked(b: Builder, vectors: list[Value], places: list[tuple[int, int]]) -> Value:
     """A vector of lanes that are given as vector and lane; two vectors are mixed at a time."""
     lanes, found = vectors[0].lanes, vectors[0]
     for number, other in enumerate(vectors[1:], 1):
-        picks = [lane if n == 0 and number == 1 else i if n < number else lanes + lane if n == number else -1 for i, (n, lane) in enumerate(places)]
+        picks = [
+            lane if n == 0 and number == 1 else i if n < number else lanes + lane if n == number else -1
+            for i, (n, lane) in enumerate(places)
+        ]
         text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
         found = b.value(found.type, lanes, f"shufflevector {found.typed}, {other.typed}, <{lanes} x i32> <{text}>")
     return found
@@ -119,16 +124,27 @@ class Access:
         b.declare("llvm.umin.i64", "i64", "i64, i64")
         slot = assign(f"lshr i64 {address}, 32")
         slot = assign(f"call i64 @llvm.umin.i64(i64 {slot}, i64 {b.field(self.context, cx.SLOT_COUNT)})")
-        entry = assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {b.field(self.context, cx.SLOT_TABLE, 'ptr')}, i64 {slot}")
-        places = entry, assign(f"getelementptr i8, ptr {entry}, i64 8"), assign(f"getelementptr i8, ptr {entry}, i64 16")
-        base, pointer, size = (assign(f"load {ir}, ptr {at}, align 8, !invariant.load !0") for ir, at in zip(("i64", "ptr", "i64"), places, strict=True))
+        entry = assign(
+            f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {b.field(self.context, cx.SLOT_TABLE, 'ptr')}, i64 {slot}"
+        )
+        places = (
+            entry,
+            assign(f"getelementptr i8, ptr {entry}, i64 8"),
+            assign(f"getelementptr i8, ptr {entry}, i64 16"),
+        )
+        base, pointer, size = (
+            assign(f"load {ir}, ptr {at}, align 8, !invariant.load !0")
+            for ir, at in zip(("i64", "ptr", "i64"), places, strict=True)
+        )
         return base, pointer, size
 
     def _presume(self, low: Value, address: str, count: int) -> tuple[str, str]:
         """Like :meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
         b, base_pointer = self.b, low.base_pointer
         assert base_pointer
-        given = b.once(f"load i64, ptr {b.once(f'getelementptr i8, ptr {base_pointer.payload}, i64 {base_pointer.byte}')}, align 1, !invariant.load !0")
+        given = b.once(
+            f"load i64, ptr {b.once(f'getelementptr i8, ptr {base_pointer.payload}, i64 {base_pointer.byte}')}, align 1, !invariant.load !0"
+        )
         base, pointer, size = self._buffer(given, b.once)
         return self._within(b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
 
@@ -270,7 +286,11 @@ class Access:
             low = b.retype(known.base, t)
             if known.step == size:
                 return AccessPattern(low, low, contiguous=known.holds(), proved=True)
-            return AccessPattern(low, low, uniform=known.holds(), proved=True) if known.step == 0 else AccessPattern(low, low)
+            return (
+                AccessPattern(low, low, uniform=known.holds(), proved=True)
+                if known.step == 0
+                else AccessPattern(low, low)
+            )
         offset = self._masked(place, offset)
         first = self._first(vector, lanes)
         at_first = b.value(t, 1, f"extractelement {offset.typed}, i64 {first}")
@@ -284,7 +304,9 @@ class Access:
             same, equal = same | outside, equal | outside
         return AccessPattern(low, at_first, b.all(same), b.all(equal))
 
-    def _ways(self, shape: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]) -> list[Value]:
+    def _ways(
+        self, shape: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
+    ) -> list[Value]:
         """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
 
         Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
@@ -329,7 +351,9 @@ class Access:
     def _of_row(self, place: Place, low: Value, address: str, count: int) -> tuple[str, str]:
         return self._presume(low, address, count) if low.base_pointer else self._locate(place, address, count)
 
-    def _with_bounds(self, place: Place, shape: AccessPattern, size: int, lanes: int, vector: Value | None) -> str | None:
+    def _with_bounds(
+        self, place: Place, shape: AccessPattern, size: int, lanes: int, vector: Value | None
+    ) -> str | None:
         """Where it has to be tested whether lanes follow each other, and all of them are active, test in one whether all are inside; the row's pointer."""
         if place.pointer is not None or shape.contiguous in ("true", "false") or not shape.proved or vector is not None:
             return None
@@ -348,8 +372,13 @@ class Access:
             self.helpers[name] = row_function(name, place.pointer is None, index, size, place.address_mask)
         b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
         found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {bits}) #2")
-        bad, moved = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"), b.assign(f"extractvalue {{ i64, ptr }} {found}, 1")
-        self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, 0, size, b.assign(f"ptrtoint ptr {moved} to i64")))
+        bad, moved = (
+            b.assign(f"extractvalue {{ i64, ptr }} {found}, 0"),
+            b.assign(f"extractvalue {{ i64, ptr }} {found}, 1"),
+        )
+        self.fault(
+            b.assign(f"icmp sge i64 {bad}, 0"), place, lambda: (bad, 0, size, b.assign(f"ptrtoint ptr {moved} to i64"))
+        )
         return moved
 
     def _elements(self, pointer: str, data_type: DataType, count: int) -> list[Value]:
@@ -360,7 +389,9 @@ class Access:
         b, size, lanes = self.b, count * data_type.size, offset.lanes
         if lanes == 1:
             whole = mask is True or mask.lanes == 1
-            pointer = self.resolve(place, self._address(place, offset), size, lambda: "0" if whole else self._first(mask, mask.lanes))
+            pointer = self.resolve(
+                place, self._address(place, offset), size, lambda: "0" if whole else self._first(mask, mask.lanes)
+            )
             return self._elements(pointer, data_type, count)
         vector = self._vector(mask, lanes)
         shape = self._shape(place, offset, size, vector)
@@ -369,7 +400,11 @@ class Access:
         def contiguous() -> list[Value]:
             pointer = row or self._row(place, shape.low, size, lanes, vector)
             return _apart(
-                b, [self._load_vector(b.offset(pointer, k * lanes * data_type.size), data_type, lanes, m) for k, m in self._masks(vector, lanes, count)]
+                b,
+                [
+                    self._load_vector(b.offset(pointer, k * lanes * data_type.size), data_type, lanes, m)
+                    for k, m in self._masks(vector, lanes, count)
+                ],
             )
 
         def uniform() -> list[Value]:
@@ -418,7 +453,9 @@ class Access:
             last = self._last(vector, lanes)
             pointer = self.resolve(place, self._address(place, address), size, lambda: last)
             for k, value in enumerate(values):
-                element = value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
+                element = (
+                    value if value.lanes == 1 else b.value(value.type, 1, f"extractelement {value.typed}, i64 {last}")
+                )
                 b.store(element, b.offset(pointer, k * data_type.size), 1)
             return []
 
@@ -448,20 +485,26 @@ class Access:
             b.store(value, pointer, 1)
             return
         name = f"llvm.masked.store.v{lanes}{SUFFIXES[ir_type(value.type, 1)]}.p0"
-        b.declare(name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>")
+        b.declare(
+            name, "void", f"{value.ir}, ptr, i32, <{lanes} x i1>" if OLD_MASKED else f"{value.ir}, ptr, <{lanes} x i1>"
+        )
         target = f"ptr {pointer}, i32 1" if OLD_MASKED else f"ptr align 1 {pointer}"
         b.emit(f"call void @{name}({value.typed}, {target}, {mask.typed})")
 
     # -- lanes one by one ----------------------------------------------------------------------------------
 
-    def _load_scattered(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, count: int, rare: bool) -> list[Value]:
+    def _load_scattered(
+        self, place: Place, offset: Value, data_type: DataType, vector: Value | None, count: int, rare: bool
+    ) -> list[Value]:
         found = []
         for column, more in self._columns(offset, data_type.size, count):
             out = self._helper_call("load", place, column, vector, offset.lanes, data_type, [], rare, more)
             found.append(self.b.load(data_type, offset.lanes, out, 64))
         return found
 
-    def _store_scattered(self, place: Place, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+    def _store_scattered(
+        self, place: Place, offset: Value, values: list[Value], vector: Value | None, rare: bool
+    ) -> None:
         for value, (column, more) in zip(values, self._columns(offset, values[0].type.size, len(values)), strict=True):
             self._helper_call("store", place, column, vector, offset.lanes, value.type, [value], rare, more)
 
@@ -485,8 +528,14 @@ class Access:
         flat = place.pointer is None
         name = f"lanes_{op}_{'flat' if flat else 'region'}_{ir_type(offset.type, 1)}_{data_type.size}_{lanes}_{len(sources)}{'_rare' if rare else ''}"
         if name not in self.helpers:
-            self.helpers[name] = lane_function(name, op, flat, ir_type(offset.type, 1), data_type.size, lanes, len(sources), rare)
-        b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *(["ptr, i64"] if not flat else []), *["ptr"] * len(sources)]))
+            self.helpers[name] = lane_function(
+                name, op, flat, ir_type(offset.type, 1), data_type.size, lanes, len(sources), rare
+            )
+        b.declare(
+            name,
+            "i64",
+            ", ".join(["ptr, ptr, ptr, i64, i64", *(["ptr, i64"] if not flat else []), *["ptr"] * len(sources)]),
+        )
         scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
         addresses = scratch
         if not (rare and self._lanes_from_narrow(addresses, offset)):
@@ -506,7 +555,14 @@ class Access:
 
         def where() -> tuple[str, int, int, str]:
             place_of = b.assign(f"getelementptr {ir_type(offset.type, 1)}, ptr {addresses}, i64 {bad}")
-            return bad, 0, data_type.size + more, self._wide(b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type)
+            return (
+                bad,
+                0,
+                data_type.size + more,
+                self._wide(
+                    b.assign(f"load {ir_type(offset.type, 1)}, ptr {place_of}, align {offset.type.size}"), offset.type
+                ),
+            )
 
         self.fault(b.assign(f"icmp sge i64 {bad}, 0"), place, where)
         return result
@@ -515,7 +571,12 @@ class Access:
         """Compute addresses that may have wrapped around before they were widened, from what was widened; False if they are more than a multiple of it."""
         known = offset.affine
         widening = known.widened() if known else None
-        if known is None or widening is None or offset.type.size != 8 or any(not isinstance(n, str) for n in widening.affine.needs):
+        if (
+            known is None
+            or widening is None
+            or offset.type.size != 8
+            or any(not isinstance(n, str) for n in widening.affine.needs)
+        ):
             return False
         b, narrow = self.b, widening.affine
         source = ir_type(widening.source, 1)
@@ -525,7 +586,9 @@ class Access:
         b.declare(name, "void", f"ptr, i64, i64, {source}, {source}, i64")
         jump = "0" if narrow.jump is None else narrow.jump.text
         shape = offset.lanes | known.first << 8 | narrow.row << 16 | narrow.step << 32
-        b.emit(f"call void @{name}(ptr {addresses}, i64 {known.base.text}, i64 {known.factor}, {source} {narrow.base.text}, {source} {jump}, i64 {shape}) #2")
+        b.emit(
+            f"call void @{name}(ptr {addresses}, i64 {known.base.text}, i64 {known.factor}, {source} {narrow.base.text}, {source} {jump}, i64 {shape}) #2"
+        )
         return True
 
     def mapped(self, place: Place, address: Value, size: int, mask: Any) -> Value:
@@ -534,12 +597,16 @@ class Access:
         vector = self._vector(mask, lanes)
         found: Any = mask
         for offset in (address, address + b.const(size - 1, address.type)):
-            out = self._helper_call("mapped", place, b.broadcast(self._masked(place, offset), lanes), vector, lanes, types.UB, [])
+            out = self._helper_call(
+                "mapped", place, b.broadcast(self._masked(place, offset), lanes), vector, lanes, types.UB, []
+            )
             inside = b.load(types.UB, lanes, out, 64) != b.const(0, types.UB)
             found = inside if found is True else found & inside
         return cast(Value, found)
 
-    def atomic(self, place: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any) -> Value:
+    def atomic(
+        self, place: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any
+    ) -> Value:
         """Atomic operations in lane order; old values, 0 where the mask does not hold."""
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         b = self.b

@@ -86,7 +86,9 @@ def save(name: str, function: bytes) -> None:
 
 def _trim(base: Path) -> None:
     """Remove the objects that were not used for longest, until the rest fits."""
-    entries = sorted(((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(base) if e.name.endswith(".o")), reverse=True)
+    entries = sorted(
+        ((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(base) if e.name.endswith(".o")), reverse=True
+    )
     total = 0
     for _, size, path in entries:
         total += size

@@ -45,4 +45,8 @@ def translate(dispatch: Any, full: bool, row: int = 0) -> Translation:
     unit.intrinsics["record_fault"] = support.RECORD_FAULT
     if dispatch.has_barrier:
         unit.intrinsics["coroutines"] = support.COROUTINES
-    return Translation(module(texts, unit.intrinsics), unit.wanted, [support.driver(dispatch.has_barrier, ordered), *unit.helpers.values()])
+    return Translation(
+        module(texts, unit.intrinsics),
+        unit.wanted,
+        [support.driver(dispatch.has_barrier, ordered), *unit.helpers.values()],
+    )

@@ -9,14 +9,37 @@ LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 CONTEXT_SIZE = 320
 
-FAULT_FIELDS = ("kind", "body", "instruction", "lane", "step", "bytes", "address", "number", "size", "thread", "group_x", "group_y", "group_z")
+FAULT_FIELDS = (
+    "kind",
+    "body",
+    "instruction",
+    "lane",
+    "step",
+    "bytes",
+    "address",
+    "number",
+    "size",
+    "thread",
+    "group_x",
+    "group_y",
+    "group_z",
+)
 """Of an access the first lane, how far apart the addresses of lanes are that follow each other (else 0), the bytes of each lane, the first address;
 of the memory its number and size; who did it."""
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
 
 # One for each worker thread.
-WORKER_SLM, WORKER_SCRATCH, WORKER_SLOT, WORKER_ARENA, WORKER_HANDLES, WORKER_ARENA_SIZE, WORKER_FRAME_SIZE, WORKER_FRAME_ALIGN = range(0, 64, 8)
+(
+    WORKER_SLM,
+    WORKER_SCRATCH,
+    WORKER_SLOT,
+    WORKER_ARENA,
+    WORKER_HANDLES,
+    WORKER_ARENA_SIZE,
+    WORKER_FRAME_SIZE,
+    WORKER_FRAME_ALIGN,
+) = range(0, 64, 8)
 WORKER_GROUP = 64
 """The work-group that the worker runs now: its three ids."""
 WORKER_SIZE = 128

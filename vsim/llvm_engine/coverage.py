@@ -28,7 +28,9 @@ class Coverage:
 
     def declaration(self) -> tuple[list[str], list[str]]:
         """Room for the bits, which LLVM turns into registers, and what clears it."""
-        return [f"  %covered{word} = alloca i64, align 8" for word in self.used], [f"  store i64 0, ptr %covered{word}, align 8" for word in self.used]
+        return [f"  %covered{word} = alloca i64, align 8" for word in self.used], [
+            f"  store i64 0, ptr %covered{word}, align 8" for word in self.used
+        ]
 
     def mark(self, b: Builder, start: int) -> None:
         """This block executes."""
@@ -42,7 +44,10 @@ class Coverage:
         table = b.assign(f"load ptr, ptr {b.offset('%ctx', cx.COVERAGE)}, align 8")
         for word in self.used:
             place = b.offset(table, 8 * (self.base + word))
-            mine, known = b.assign(f"load i64, ptr %covered{word}, align 8"), b.assign(f"load atomic i64, ptr {place} monotonic, align 8")
+            mine, known = (
+                b.assign(f"load i64, ptr %covered{word}, align 8"),
+                b.assign(f"load atomic i64, ptr {place} monotonic, align 8"),
+            )
             fresh = b.assign(f"icmp ne i64 {b.assign(f'or i64 {mine}, {known}')}, {known}")
             tell, told = b.new_label("tell"), b.new_label("told")
             b.emit(f"br i1 {fresh}, label %{tell}, label %{told}")

@@ -112,12 +112,17 @@ def _surface_table(table: Words, dispatch: Dispatch) -> None:
 def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
     """Functions and objects of a kernel as they are kept."""
     sizes = [len(o) for o in objects]
-    return b"".join([struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes), *objects])
+    return b"".join(
+        [struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes), *objects]
+    )
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], list[bytes]]:
     functions, count = struct.unpack_from("<2I", stored)
-    numbers, sizes = struct.unpack_from(f"<{functions}I", stored, 8), struct.unpack_from(f"<{count}I", stored, 8 + 4 * functions)
+    numbers, sizes = (
+        struct.unpack_from(f"<{functions}I", stored, 8),
+        struct.unpack_from(f"<{count}I", stored, 8 + 4 * functions),
+    )
     ends = [8 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
     return list(numbers), [stored[start:end] for start, end in pairwise(ends)]
 
@@ -157,12 +162,17 @@ def _signed(value: Any) -> int:
 def _fault(dispatch: Dispatch, code: Code, context: Words) -> Exception:
     """The error that a fault record stands for."""
     start = cx.FAULT_INFO // 8
-    record = dict(zip(cx.FAULT_FIELDS, (_signed(v) for v in context[start : start + len(cx.FAULT_FIELDS)]), strict=True))
+    record = dict(
+        zip(cx.FAULT_FIELDS, (_signed(v) for v in context[start : start + len(cx.FAULT_FIELDS)]), strict=True)
+    )
     kind, body_number, number = record["kind"], record["body"], record["instruction"]
     if kind == cx.FRAMES:
         return Unsupported("frames that do not fit")
     _find_lane(dispatch, kind, record)
-    group = dispatch.group(record["group_x"] + dispatch.group_counts[0] * (record["group_y"] + dispatch.group_counts[1] * record["group_z"]))
+    group = dispatch.group(
+        record["group_x"]
+        + dispatch.group_counts[0] * (record["group_y"] + dispatch.group_counts[1] * record["group_z"])
+    )
     where = threads.describe(dispatch, group, record["thread"], record["lane"])
     function = code.functions[body_number] if body_number < len(code.functions) else dispatch.kernel
     if kind == cx.BARRIER:
@@ -174,16 +184,34 @@ def _fault(dispatch: Dispatch, code: Code, context: Words) -> Exception:
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     if kind == cx.BARRIER:
-        return SimulationError(Diagnostic("S030", f"a barrier waits for threads of the work-group that never arrive{tail}", span))
+        return SimulationError(
+            Diagnostic("S030", f"a barrier waits for threads of the work-group that never arrive{tail}", span)
+        )
     if kind == cx.CALL:
-        return SimulationError(Diagnostic("S030", f"there is no function at address {record['address']:#x}{tail}", span))
+        return SimulationError(
+            Diagnostic("S030", f"there is no function at address {record['address']:#x}{tail}", span)
+        )
     if kind == cx.DEPTH:
-        return SimulationError(Diagnostic("S030", f"calls are nested more than {record['address'] - 1} deep{tail}", span))
+        return SimulationError(
+            Diagnostic("S030", f"calls are nested more than {record['address'] - 1} deep{tail}", span)
+        )
     if kind == cx.REGISTER:
-        return SimulationError(Diagnostic("S030", f"register address {record['address']} lies outside the registers whose addresses are taken{tail}", span))
+        return SimulationError(
+            Diagnostic(
+                "S030",
+                f"register address {record['address']} lies outside the registers whose addresses are taken{tail}",
+                span,
+            )
+        )
     if kind == cx.IMAGE:
-        return SimulationError(Diagnostic("S030", f"surface {record['number']} is used as an image, but is none,{tail}", span))
-    return SimulationError(Diagnostic("S030", f"access of {record['bytes']} bytes outside {_memory_text(dispatch, kind, record)}{tail}", span))
+        return SimulationError(
+            Diagnostic("S030", f"surface {record['number']} is used as an image, but is none,{tail}", span)
+        )
+    return SimulationError(
+        Diagnostic(
+            "S030", f"access of {record['bytes']} bytes outside {_memory_text(dispatch, kind, record)}{tail}", span
+        )
+    )
 
 
 def _find_lane(dispatch: Dispatch, kind: int, record: dict[str, int]) -> None:
@@ -234,7 +262,12 @@ class Engine:
             SimulationError: the program did something without a defined result, or took too long.
         """
         ready, self.ready = self.ready, None
-        if ready is None or ready.dispatch is not dispatch or ready.thread_count != thread_count or ready.changes != dispatch.memory.changes:
+        if (
+            ready is None
+            or ready.dispatch is not dispatch
+            or ready.thread_count != thread_count
+            or ready.changes != dispatch.memory.changes
+        ):
             ready = self._prepare(dispatch, thread_count)
         shape = ready.shape
         context = shape.context
@@ -290,7 +323,9 @@ class Engine:
             return found
         counts, groups = dispatch.group_counts, dispatch.group_count
         whole = dispatch.group(0)
-        partial_sizes = [g - (c - 1) * n for g, c, n in zip(dispatch.global_size, counts, dispatch.local_size, strict=True)]
+        partial_sizes = [
+            g - (c - 1) * n for g, c, n in zip(dispatch.global_size, counts, dispatch.local_size, strict=True)
+        ]
         partial_flags = [int(p != n) for p, n in zip(partial_sizes, dispatch.local_size, strict=True)]
         items = whole.size[0] * whole.size[1] * whole.size[2]
         full = items % dispatch.simd == 0 and not any(partial_flags)
@@ -298,14 +333,18 @@ class Engine:
         per_group = dispatch.threads_of(whole)
         work, endless = per_group * max(1, len(dispatch.kernel.instructions)), may_go_back(dispatch.kernel)
         light = not endless and groups * work <= LIGHT_WORK
-        count = 1 if light or dispatch.schedule or dispatch.needs_order else min(thread_count or default_threads(), groups)
+        count = (
+            1 if light or dispatch.schedule or dispatch.needs_order else min(thread_count or default_threads(), groups)
+        )
         context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
         surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
         variants = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
         payloads: list[tuple[Group, npt.NDArray[Any]]] = []
         keep: list[Any] = []
         for index in range(8 if any(partial_flags) else 1):
-            sizes = [partial_sizes[d] if index >> d & 1 and partial_flags[d] else dispatch.local_size[d] for d in range(3)]
+            sizes = [
+                partial_sizes[d] if index >> d & 1 and partial_flags[d] else dispatch.local_size[d] for d in range(3)
+            ]
             group = Group((0, 0, 0), (sizes[0], sizes[1], sizes[2]))
             payload, ids = np.zeros(len(dispatch.payload) + 64, np.uint8), self._ids(dispatch, group)
             payloads.append((group, payload))
@@ -313,7 +352,13 @@ class Engine:
             order = dispatch.schedule.order(dispatch.threads_of(group)) if dispatch.schedule else ids
             keep.append(order)
             first = index * cx.VARIANT_SIZE // 8
-            variants[first : first + 5] = (address(payload), address(ids), sizes[0] * sizes[1] * sizes[2], dispatch.threads_of(group), address(order))
+            variants[first : first + 5] = (
+                address(payload),
+                address(ids),
+                sizes[0] * sizes[1] * sizes[2],
+                dispatch.threads_of(group),
+                address(order),
+            )
         fields = {
             cx.GROUP_COUNT: groups, cx.SURFACES: address(surfaces), cx.VARIANTS: address(variants), cx.SLM_SIZE: dispatch.slm_size,
             cx.SCRATCH_SIZE: dispatch.scratch_size, cx.LOCAL_ITEMS: items, cx.CHUNK: 1 if dispatch.schedule else max(1, min(64, groups // (count * 16))),
@@ -331,7 +376,9 @@ class Engine:
         if len(self.shapes) >= MAXIMUM_SHAPES:
             self.shapes.clear()
         part = -(-SLICE_WORK // work) if count == 1 and not endless else 0
-        found = self.shapes[key] = LaunchPlan(code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, part)
+        found = self.shapes[key] = LaunchPlan(
+            code, context, context.copy(), variants, surfaces, payloads, jobs, count * per_group, keep, part
+        )
         return found
 
     def _code(self, dispatch: Dispatch, full: bool, row: int) -> Code:
@@ -340,14 +387,30 @@ class Engine:
         Raises:
             Unsupported: the kernel needs something that only the reference engine does.
         """
-        name = (dispatch.kernel.name, full, row, dispatch.coverage is not None, dispatch.schedule is not None, made_for(dispatch))
+        name = (
+            dispatch.kernel.name,
+            full,
+            row,
+            dispatch.coverage is not None,
+            dispatch.schedule is not None,
+            made_for(dispatch),
+        )
         found = self.codes.get(name)
         if isinstance(found, Unsupported):
             raise found
         if found is None:
             if not self.image_digest:
                 self.image_digest = write_module(dispatch.image.module)
-            key = cache.key(self.image_digest, dispatch.image.ze_info, dispatch.image.platform, dispatch.grf_size, name, dispatch.simd, dispatch.local_id_rows, native.host())
+            key = cache.key(
+                self.image_digest,
+                dispatch.image.ze_info,
+                dispatch.image.platform,
+                dispatch.grf_size,
+                name,
+                dispatch.simd,
+                dispatch.local_id_rows,
+                native.host(),
+            )
             stored = cache.load(key)
             try:
                 if stored is None:
@@ -398,7 +461,10 @@ class Engine:
             worker = Worker(block, aligned(dispatch.slm_size + 64), aligned(dispatch.scratch_size * per_group + 64))
             if barrier:
                 worker.arena, worker.handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * 1024)
-                block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(worker.arena), address(worker.handles)
+                block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = (
+                    address(worker.arena),
+                    address(worker.handles),
+                )
                 block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
             block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(worker.slm), address(worker.scratch)
             block[cx.WORKER_SLOT // 8] = len(found) * per_group

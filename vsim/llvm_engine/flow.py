@@ -73,7 +73,11 @@ def uniform_predicates(function: Function) -> set[int]:
         for var in list(found):
             for i in writes[var]:
                 args = i.args
-                whole = args["exec"].no_mask and args["exec"].offset == 0 and args["exec"].size >= min(32, function.predicates[var - 1].elements)
+                whole = (
+                    args["exec"].no_mask
+                    and args["exec"].offset == 0
+                    and args["exec"].size >= min(32, function.predicates[var - 1].elements)
+                )
                 if i.desc.mnemonic == "cmp":
                     good = whole and _scalar(args["src0"]) and _scalar(args["src1"])
                 elif i.desc.mnemonic in ("and", "or", "xor", "not") and args.get("pred") is None:
@@ -95,7 +99,11 @@ def analyse(function: Function, starts_full: bool) -> Flow:
     for n, i in enumerate(instructions):
         if i.desc.mnemonic in (".label", ".function"):
             flow.labels[i.args["label"]] = n
-    called = {flow.labels[i.args["label"]] for i in instructions if i.desc.mnemonic == "call" and i.args["label"] in flow.labels}
+    called = {
+        flow.labels[i.args["label"]]
+        for i in instructions
+        if i.desc.mnemonic == "call" and i.args["label"] in flow.labels
+    }
     flow.regions = sorted(called)
     starts, joins = {0} | called, set()
     sources: list[tuple[int, int]] = []  # (place of a jump that may split lanes, place at which some of them wait)
@@ -138,7 +146,9 @@ def analyse(function: Function, starts_full: bool) -> Flow:
 def may_go_back(function: Function) -> bool:
     """Whether instructions may run more than once: there is a jump backwards, or a call of whatever kind."""
     flow = analyse(function, starts_full=False)
-    return bool(flow.backward or flow.regions) or any(i.desc.mnemonic in ("fcall", "ifcall") for i in function.instructions)
+    return bool(flow.backward or flow.regions) or any(
+        i.desc.mnemonic in ("fcall", "ifcall") for i in function.instructions
+    )
 
 
 def _elsewhere(flow: Flow, place: int, source: int, waiting: int) -> bool:
@@ -148,10 +158,14 @@ def _elsewhere(flow: Flow, place: int, source: int, waiting: int) -> bool:
     if source < place < waiting:
         return True
     # A loop can come back to the place while lanes wait behind it.
-    return waiting > place and any(target <= place and edge >= source for edge, target in flow.backward if source >= place)
+    return waiting > place and any(
+        target <= place and edge >= source for edge, target in flow.backward if source >= place
+    )
 
 
-def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tuple[int, int]], starts_full: bool, called: set[int]) -> None:
+def _find_together(
+    flow: Flow, sources: list[tuple[int, int]], uniform: list[tuple[int, int]], starts_full: bool, called: set[int]
+) -> None:
     if not starts_full:
         return
     main_end = min(called, default=len(flow.function.instructions))
@@ -165,7 +179,9 @@ def _find_together(flow: Flow, sources: list[tuple[int, int]], uniform: list[tup
         splitting = list(sources)
         splitting += [(n, t) for n, t in uniform if start_of(n) not in together and t > n]
         # Lanes that end while others go on never come back.
-        splitting += [(n, len(flow.function.instructions)) for n in ends if n < main_end and start_of(n) not in together]
+        splitting += [
+            (n, len(flow.function.instructions)) for n in ends if n < main_end and start_of(n) not in together
+        ]
         found = {p for p in flow.starts if p < main_end and not any(_elsewhere(flow, p, s, w) for s, w in splitting)}
         if found == together or not found - together:
             break

@@ -9,8 +9,29 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from visa import types
-from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Function, Instruction
+from visa.operands import (
+    SAMPLER,
+    SURFACE,
+    Address,
+    Execution,
+    General,
+    Immediate,
+    Indirect,
+    PredicateControl,
+    Raw,
+    VectorOperand,
+)
+from visa.program import (
+    BINDLESS,
+    FIRST_VARIABLE,
+    NAMED_SAMPLER,
+    PREDEFINED_VARIABLES,
+    SCRATCH,
+    SLM,
+    STATELESS,
+    Function,
+    Instruction,
+)
 from visa.types import DataType
 from vsim import threads
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
@@ -49,7 +70,9 @@ class Elements(NamedTuple):
 def elements(count: int, vertical: int | None = None, width: int | None = None, horizontal: int | None = 1) -> Elements:
     """The elements of a region; without one, as many as there are lanes, one after the other."""
     h, v = horizontal or 0, vertical or 0
-    return listed([i * h for i in range(count)] if width is None else [(i // width) * v + (i % width) * h for i in range(count)])
+    return listed(
+        [i * h for i in range(count)] if width is None else [(i // width) * v + (i % width) * h for i in range(count)]
+    )
 
 
 def listed(numbers: list[int]) -> Elements:
@@ -99,7 +122,11 @@ class FunctionLowering:
         self.unwritten: set[Key] = set()
         """Storage that is read before it is written: it begins with zeros."""
         self.return_sites: dict[int, list[tuple[int, int]]] = {}
-        self.coverage = Coverage(unit.dispatch.image.module.all_functions, function, self.flow.starts) if unit.dispatch.coverage is not None else None
+        self.coverage = (
+            Coverage(unit.dispatch.image.module.all_functions, function, self.flow.starts)
+            if unit.dispatch.coverage is not None
+            else None
+        )
 
     # -- emission ------------------------------------------------------------------------------------------
 
@@ -110,7 +137,11 @@ class FunctionLowering:
             helpers = dict(self.unit.helpers)
             self._emit()
             self.unit.helpers = helpers
-            self.extents = {key: self._rounded(key, high) for key, high in self.registers.extents.items() if not self.registers.always(key)}
+            self.extents = {
+                key: self._rounded(key, high)
+                for key, high in self.registers.extents.items()
+                if not self.registers.always(key)
+            }
             self.live = self._liveness()
             self._find_carried(self.live)
         self._emit()
@@ -127,7 +158,9 @@ class FunctionLowering:
         self.cold: list[str] = []
         self.faults: list[tuple[tuple[str, ...], str]] = []
         self.registers = Registers(b, self._pointer, self._size)
-        self.registers.always = lambda key: key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
+        self.registers.always = lambda key: (
+            key[0] == "V" and (key[1] in self.layout.file_offsets or self._is_shared(key))
+        )
         self.access = Access(b, "%ctx", self._fault, self.unit.helpers)
         self.texels = Texels(b, self._fault, self.unit.helpers, self.unit.row)
         self.images = Images(b, self._fault, self.dispatch)
@@ -157,7 +190,10 @@ class FunctionLowering:
             for key in use.written:
                 self.writers.setdefault(key, set()).add(n)
         exposed = {n: self._as_bits(use.exposed) for n, use in self.uses.items()}
-        killed = {n: self._as_bits(key for key, covered in use.covered.items() if covered >= self._size(key)) for n, use in self.uses.items()}
+        killed = {
+            n: self._as_bits(key for key, covered in use.covered.items() if covered >= self._size(key))
+            for n, use in self.uses.items()
+        }
         joins = set(self.flow.joins)
         live_in, live_out = dict.fromkeys(blocks, 0), dict.fromkeys(blocks, 0)
         changed = True
@@ -189,13 +225,19 @@ class FunctionLowering:
         """Keys that one block alone writes, by that block, and those of them that storage need not hold: only later blocks under its rule read them."""
         dominates = self.dominates = Dominators(self._edges(), -1).dominates
         self.carried = {
-            key: next(iter(blocks)) for key, blocks in self.writers.items() if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)
+            key: next(iter(blocks))
+            for key, blocks in self.writers.items()
+            if len(blocks) == 1 and key[0] != "P" and not self.registers.always(key)
         }
         readers: dict[Key, list[int]] = {}
         for n, use in self.uses.items():
             for key in use.exposed | {k for k in use.merged if live[n] & self.bits[k]}:
                 readers.setdefault(key, []).append(n)
-        self.unstored = self._as_bits(key for key, block in self.carried.items() if all(n > block and dominates(block, n) for n in readers.get(key, ())))
+        self.unstored = self._as_bits(
+            key
+            for key, block in self.carried.items()
+            if all(n > block and dominates(block, n) for n in readers.get(key, ()))
+        )
 
     def _edges(self) -> dict[int, set[int]]:
         """Ways between blocks as they are emitted. A join has a node of its own (-2 - start), from which the way leads over its block to the next join,
@@ -261,7 +303,9 @@ class FunctionLowering:
             signature = f"define internal void {self.unit.function(self.function)}(ptr noalias %ctx, ptr %worker, ptr %shared, {em} %mask) #0 {{"
             return "\n".join([signature, "entry:", *head, *fresh, *function, "}"])
         if self.coroutine:
-            signature = f"define ptr @kernel({support.COMMON}, i64 %thread, i64 %group_x, ptr %frame) #0 presplitcoroutine {{"
+            signature = (
+                f"define ptr @kernel({support.COMMON}, i64 %thread, i64 %group_x, ptr %frame) #0 presplitcoroutine {{"
+            )
             start = [f"  %coro = call token @llvm.coro.id(i32 {cx.ARENA_ALIGN}, ptr null, ptr null, ptr null)", "  %frame_size = call i64 @llvm.coro.size.i64()",
                      f"  %frame_size_at = getelementptr i8, ptr %worker, i64 {cx.WORKER_FRAME_SIZE}",
                      "  store i64 %frame_size, ptr %frame_size_at, align 8", "  %frame_align = call i64 @llvm.coro.align.i64()",
@@ -273,7 +317,21 @@ class FunctionLowering:
             return "\n".join([signature, "entry:", *start, *head, *fresh, *begin, *function, "}"])
         launch, group, thread = support.one_by_one(self.dispatch.schedule is not None)
         signature = f"define void @group({support.GROUP_ARGUMENTS}) #0 {{"
-        return "\n".join([signature, "entry:", *head, *b.heads[LAUNCH], launch, *b.heads[GROUP], group, *fresh, *function, thread, "}"])
+        return "\n".join(
+            [
+                signature,
+                "entry:",
+                *head,
+                *b.heads[LAUNCH],
+                launch,
+                *b.heads[GROUP],
+                group,
+                *fresh,
+                *function,
+                thread,
+                "}",
+            ]
+        )
 
     def _memset(self, pointer: str, size: int) -> str:
         self.builder.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
@@ -340,7 +398,12 @@ class FunctionLowering:
         left = b.once(f"sub i64 {b.field('%variant', cx.VARIANT_ITEMS)}, {b.once(f'mul i64 %thread, {lanes}')}")
         gone = b.once(f"sub i64 {lanes}, {b.once(f'call i64 @llvm.umin.i64(i64 {left}, i64 {lanes})')}")
         bits = b.once(f"lshr i64 {(1 << lanes) - 1}, {gone}")
-        return Value(b, MASK, lanes, b.once(f"bitcast i{lanes} {b.once(f'trunc i64 {bits} to i{lanes}')} to {ir_type(MASK, lanes)}"))
+        return Value(
+            b,
+            MASK,
+            lanes,
+            b.once(f"bitcast i{lanes} {b.once(f'trunc i64 {bits} to i{lanes}')} to {ir_type(MASK, lanes)}"),
+        )
 
     def _store_full(self) -> None:
         everybody = self._everybody()
@@ -357,7 +420,9 @@ class FunctionLowering:
         ids = b.assign(f"getelementptr i8, ptr {ids}, i64 {mine}")
         for var, offset, size in threads.input_places(dispatch):
             root, start = self.layout.root(var)
-            count, element = (size // 4, types.UD) if size % 4 == 0 else (size // 2, types.UW) if size % 2 == 0 else (size, types.UB)
+            count, element = (
+                (size // 4, types.UD) if size % 4 == 0 else (size // 2, types.UW) if size % 2 == 0 else (size, types.UB)
+            )
             if size == 8:
                 count, element = 1, types.UQ
             if size in (16, 32, 64) and grf <= offset < grf + rows * row:
@@ -365,7 +430,9 @@ class FunctionLowering:
             if grf <= offset < grf + rows * row:
                 if self.unit.row:
                     axis, byte = divmod(offset - grf, row)
-                    first = b.value(types.UW, 1, f"load i16, ptr {b.offset(ids, axis * row)}, align 2, !invariant.load !0")
+                    first = b.value(
+                        types.UW, 1, f"load i16, ptr {b.offset(ids, axis * row)}, align 2, !invariant.load !0"
+                    )
                     value = self._local_ids(axis, byte // 2, count, first)
                 else:
                     value = b.load(element, count, b.offset(ids, offset - grf), 16)
@@ -378,7 +445,9 @@ class FunctionLowering:
                     value = b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
                 else:
                     value = b.argument(element, payload, at)
-                    value.base_pointer = BasePointer(payload, at) if element is types.UQ and at in dispatch.pointers else None
+                    value.base_pointer = (
+                        BasePointer(payload, at) if element is types.UQ and at in dispatch.pointers else None
+                    )
                 self.registers.write(("V", root), start + k * element.size, 1, value)
         for kind, index, number in threads.state_defaults(dispatch):
             self.registers.write(("S", kind << 16 | index), 0, 1, b.const(number, types.UD))
@@ -415,7 +484,13 @@ class FunctionLowering:
                 self.registers.write(("V", register), index * data_type.size, 1, b.cast(value, data_type, later=True))
 
         slot = Value(b, types.UQ, 1, b.field("%worker", cx.WORKER_SLOT)).later("add", thread)
-        numbers = {1: group[0], 2: thread.later("and", number(255)), 5: slot.later("and", number(1023)), 6: group[1], 7: group[2]}
+        numbers = {
+            1: group[0],
+            2: thread.later("and", number(255)),
+            5: slot.later("and", number(1023)),
+            6: group[1],
+            7: group[2],
+        }
         for n in range(16):
             word(threads.R0, n, numbers.get(n, number(0)))
         sr0, msg0 = self._slot_registers(slot)
@@ -429,7 +504,9 @@ class FunctionLowering:
 
     def _group_id(self, axis: int) -> Value:
         b = self.builder
-        return b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis) if axis else Value(b, types.UQ, 1, "%group_x")
+        return (
+            b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis) if axis else Value(b, types.UQ, 1, "%group_x")
+        )
 
     def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
         """%sr0 and %msg0: bits of a thread's slot."""
@@ -501,7 +578,9 @@ class FunctionLowering:
         b.lines = self.cold
         b.label(bad, before)
         lane, step, count, address = where()
-        self.faults.append(((str(kind), str(self.here), lane, str(step), str(count), address, number, size), b.end_block("faults")))
+        self.faults.append(
+            ((str(kind), str(self.here), lane, str(step), str(count), address, number, size), b.end_block("faults"))
+        )
         b.lines = way
         b.label(good, before)
 
@@ -512,7 +591,10 @@ class FunctionLowering:
         b = self.builder
         b.label("faults")
         ends = [end for _, end in self.faults]
-        record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in zip(*(values for values, _ in self.faults), strict=True)]
+        record = [
+            b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed
+            for column in zip(*(values for values, _ in self.faults), strict=True)
+        ]
         record.insert(1, f"i64 {self.unit.numbers[id(self.function)]}")
         b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {self._thread()})")
         if self.coroutine:
@@ -556,7 +638,11 @@ class FunctionLowering:
             self._begin_block(start)
         self.block = start
         self.together = start in self.flow.together
-        self.em = self._everybody() if self.together else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+        self.em = (
+            self._everybody()
+            if self.together
+            else Value(b, MASK, self.lanes_total, b.assign(f"load {em}, ptr %em, align 8"))
+        )
         if self.coverage:
             self.coverage.mark(b, start)
         self.ended = False
@@ -586,7 +672,9 @@ class FunctionLowering:
             self.uses[block] = self.registers.begin_block()
         else:
             live, bits = self.live[block] & ~self.unstored, self.bits
-            self.uses[block] = self.registers.begin_block(lambda key: bool(live & bits.get(key, 0)), lambda left: self.dominates(left, block))
+            self.uses[block] = self.registers.begin_block(
+                lambda key: bool(live & bits.get(key, 0)), lambda left: self.dominates(left, block)
+            )
 
     def _end_block(self, block: int) -> None:
         if self.live is not None:
@@ -624,7 +712,11 @@ class FunctionLowering:
             zero = Value(b, MASK, value.lanes, "zeroinitializer")
             picks = [i - offset if offset <= i < offset + value.lanes else value.lanes for i in range(self.lanes_total)]
             text = ", ".join(f"i32 {p}" for p in picks)
-            value = b.value(MASK, self.lanes_total, f"shufflevector {value.typed}, {zero.typed}, <{self.lanes_total} x i32> <{text}>")
+            value = b.value(
+                MASK,
+                self.lanes_total,
+                f"shufflevector {value.typed}, {zero.typed}, <{self.lanes_total} x i32> <{text}>",
+            )
         return value & self._full()
 
     def _wait(self, place: int, lanes: Value) -> None:
@@ -696,7 +788,11 @@ class FunctionLowering:
             self._poll()
         if direct:
             to = self._check(target)
-            b.emit(f"br label %{to}" if condition is None else f"br i1 {condition}, label %{to}, label %{self._check(place + 1)}")
+            b.emit(
+                f"br label %{to}"
+                if condition is None
+                else f"br i1 {condition}, label %{to}, label %{self._check(place + 1)}"
+            )
             return
         if condition is not None:
             leaving = b.new_label("leaving")
@@ -791,7 +887,9 @@ class FunctionLowering:
     def _return_point(self, region: int) -> None:
         b = self.builder
         b.label(f"return{region}")
-        held = Value(b, MASK, self.lanes_total, b.assign(f"load {ir_type(MASK, self.lanes_total)}, ptr %held{region}, align 8"))
+        held = Value(
+            b, MASK, self.lanes_total, b.assign(f"load {ir_type(MASK, self.lanes_total)}, ptr %held{region}, align 8")
+        )
         b.emit(f"store {held.typed}, ptr %em, align 8")
         site = b.assign(f"load i32, ptr %site{region}, align 4")
         sites = self.return_sites.get(region, [])
@@ -820,7 +918,9 @@ class FunctionLowering:
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
         b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
-        self._fault(b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
+        self._fault(
+            b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}"), cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper)
+        )
         self.saved_depth = depth
 
     def _after_call(self) -> None:
@@ -843,7 +943,9 @@ class FunctionLowering:
         b.emit(f"br label %{behind}")
         b.label(behind)
 
-    def call_address(self, address: Callable[[], Value], lanes: Callable[[], Any], instruction: Instruction) -> Callable[[], None]:
+    def call_address(
+        self, address: Callable[[], Value], lanes: Callable[[], Any], instruction: Instruction
+    ) -> Callable[[], None]:
         def step() -> None:
             b, image = self.builder, self.dispatch.image
             value = address()
@@ -853,7 +955,11 @@ class FunctionLowering:
             base = len(image.module.kernels)
             functions = image.module.functions
             done, wild = b.new_label("done"), b.new_label("wild")
-            names = [(b.new_label("target"), image.function_address(base + n), f) for n, f in enumerate(functions) if f.simd_size == self.lanes_total]
+            names = [
+                (b.new_label("target"), image.function_address(base + n), f)
+                for n, f in enumerate(functions)
+                if f.simd_size == self.lanes_total
+            ]
             arms = " ".join(f"i32 {a}, label %{label}" for label, a, _ in names)
             b.emit(f"switch i32 {value.text}, label %{wild} [ {arms} ]")
             for label, _, f in names:
@@ -941,14 +1047,24 @@ class FunctionLowering:
             found = Value(b, own, count, "<" + ", ".join(f"i16 {values[i % 8]}" for i in range(count)) + ">")
             row, step = min(count, 8), values[1] - values[0]
             if values[:row] == list(range(values[0], values[0] + row * step, step or 1)):
-                found.affine = Affine(b.const(values[0], own), step, row, None if row == count else b.const(0, own), min(values) >= 0)
+                found.affine = Affine(
+                    b.const(values[0], own), step, row, None if row == count else b.const(0, own), min(values) >= 0
+                )
             return found
         if t is types.VF:
             codes = [bits >> (8 * i) & 255 for i in range(4)]
-            reals = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]
+            reals = [
+                (-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16))
+                for c in codes
+            ]
             if count == 1:
                 return b.const(reals[0], types.F)
-            return Value(b, types.F, count, "<" + ", ".join(f"float {literal(reals[i % 4], types.F)}" for i in range(count)) + ">")
+            return Value(
+                b,
+                types.F,
+                count,
+                "<" + ", ".join(f"float {literal(reals[i % 4], types.F)}" for i in range(count)) + ">",
+            )
         own = types.UW if t is types.BF else t
         value = bits & ((1 << 8 * t.size) - 1)
         if t.is_float and t is not types.BF:
@@ -962,7 +1078,10 @@ class FunctionLowering:
         b = self.builder
         v, w, h = op.region
         if v is None and w is not None:
-            chosen, inner = [op.element + i // w for i in range(count)], [op.offset + (i % w) * (h or 0) * size for i in range(count)]
+            chosen, inner = (
+                [op.element + i // w for i in range(count)],
+                [op.offset + (i % w) * (h or 0) * size for i in range(count)],
+            )
         elif v is None:
             chosen, inner = [op.element] * count, [op.offset + i * (h or 0) * size for i in range(count)]
         else:
@@ -1005,7 +1124,9 @@ class FunctionLowering:
                 return lambda value, mask: None
             return lambda value, mask: self._write(key, low, index, value, mask)
         if isinstance(op, Address):
-            return lambda value, mask: self._write(("A", op.var), 4 * op.offset, elements(count), self.builder.cast(value, types.UD), mask)
+            return lambda value, mask: self._write(
+                ("A", op.var), 4 * op.offset, elements(count), self.builder.cast(value, types.UD), mask
+            )
         if isinstance(op, Indirect):
             return lambda value, mask: self._write_indirect(op, count, value, mask)
         raise Unsupported(f"an operand of class {type(op).__name__}")
@@ -1028,7 +1149,9 @@ class FunctionLowering:
         value = b.broadcast(value, count)
         if mask is not True:
             value = b.select(mask, value, b.shuffle(old, numbers))
-        spread = b.shuffle(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)]) if wide != count else value
+        spread = (
+            b.shuffle(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)]) if wide != count else value
+        )
         picks = ", ".join(f"i32 {wide + i if i in numbers else i}" for i in range(wide))
         merged = b.value(t, wide, f"shufflevector {old.typed}, {spread.typed}, <{wide} x i32> <{picks}>")
         self.registers.write(key, low, wide, merged)
@@ -1051,7 +1174,9 @@ class FunctionLowering:
             raise Unsupported("a message outside its variable")
         return ("V", root), low
 
-    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Callable[[], Value]:
+    def raw_reader(
+        self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False
+    ) -> Callable[[], Value]:
         if op.var == 0:
             return lambda: self.builder.const(0, data_type)
         key, low = self._raw_place(op, offset, count * data_type.size)
@@ -1067,7 +1192,12 @@ class FunctionLowering:
         root, start = self.layout.root(op.var)
         if root not in self.layout.file_offsets:
             raise Unsupported("the address of a predefined variable")
-        at = self.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
+        at = (
+            self.layout.file_offsets[root]
+            + start
+            + op.row * self.grf_size
+            + op.col * self.function.variable_type(op.var).size
+        )
         return lambda: self.builder.const(at, types.UD)
 
     # -- masks ---------------------------------------------------------------------------------------------
@@ -1156,7 +1286,9 @@ class FunctionLowering:
         return lambda: self.registers.read(("S", kind << 16 | element << 8 | index), 0, 1, types.UD)
 
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Value, Any], None]:
-        return lambda value, mask: self._write(("S", kind << 16 | element << 8 | index), 0, elements(1), self.builder.cast(value, types.UD), mask)
+        return lambda value, mask: self._write(
+            ("S", kind << 16 | element << 8 | index), 0, elements(1), self.builder.cast(value, types.UD), mask
+        )
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         found: int | None = self.dispatch.image.symbol_address(self.function, instruction.args["name"])
@@ -1188,7 +1320,12 @@ class FunctionLowering:
 
     def slm(self) -> Place:
         b = self.builder
-        return Place(cx.LOCAL, b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE), address_mask=SLM_ADDRESS_MASK)
+        return Place(
+            cx.LOCAL,
+            b.field("%worker", cx.WORKER_SLM, "ptr"),
+            b.field("%ctx", cx.SLM_SIZE),
+            address_mask=SLM_ADDRESS_MASK,
+        )
 
     def _thread(self) -> str:
         """Number of the thread in its group."""
@@ -1215,7 +1352,11 @@ class FunctionLowering:
         b = self.builder
         table = b.field("%ctx", cx.SURFACES, "ptr")
         if number.constant is not None:
-            place = number.constant if number.constant < cx.SURFACE_LIMIT or number.constant == URB else cx.SURFACE_LIMIT - 1
+            place = (
+                number.constant
+                if number.constant < cx.SURFACE_LIMIT or number.constant == URB
+                else cx.SURFACE_LIMIT - 1
+            )
             entry = place_in_table(False, place) * cx.SURFACE_ENTRY
             return Place(cx.SURFACE, b.field(table, entry, "ptr"), b.field(table, entry + 8), str(number.constant))
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
@@ -1243,15 +1384,24 @@ class FunctionLowering:
     def image_by_handle(self, kind: str, value: Value) -> ImageNumber:
         return ImageNumber(kind != "bti", value)
 
-    def with_image(self, image: ImageNumber, mask: Any, instruction: Instruction, act: Callable[[ImageView, Any], list[Value]]) -> list[Value]:
+    def with_image(
+        self, image: ImageNumber, mask: Any, instruction: Instruction, act: Callable[[ImageView, Any], list[Value]]
+    ) -> list[Value]:
         return self.images.with_image(image, lambda view: act(view, mask))
 
     def with_sampler(
-        self, image: ImageNumber, sampler: int, mask: Any, instruction: Instruction, act: Callable[[ImageView, SamplerState, Any], list[Value]]
+        self,
+        image: ImageNumber,
+        sampler: int,
+        mask: Any,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Any], list[Value]],
     ) -> list[Value]:
         b, number = self.builder, self.registers.read(("S", SAMPLER << 16 | sampler), 0, 1, types.UD)
         number = number >> b.const(SAMPLER_HANDLE_SHIFT, types.UD) if sampler == NAMED_SAMPLER else number
-        return self.images.with_image(image, lambda view: self.images.with_sampler(number, lambda state: act(view, state, mask)))
+        return self.images.with_image(
+            image, lambda view: self.images.with_sampler(number, lambda state: act(view, state, mask))
+        )
 
     def pixel(self, execution: Execution) -> Callable[[], list[Value]]:
         if not self.is_kernel:
@@ -1264,7 +1414,10 @@ class FunctionLowering:
         ids = b.field("%variant", cx.VARIANT_IDS, "ptr")
         mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
         local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)
-        size, offset = (b.assign(f"load i64, ptr {b.offset('%ctx', place + 8 * axis)}, align 8") for place in (cx.LOCAL_SIZE, cx.OFFSETS))
+        size, offset = (
+            b.assign(f"load i64, ptr {b.offset('%ctx', place + 8 * axis)}, align 8")
+            for place in (cx.LOCAL_SIZE, cx.OFFSETS)
+        )
         start = b.assign(f"mul i64 {size}, {self._group_id(axis).text}")
         first = b.assign(f"add i64 {offset}, {start}")
         return b.value(types.D, 1, f"trunc i64 {first} to i32") + b.cast(local, types.D)
@@ -1280,14 +1433,27 @@ class FunctionLowering:
     def store(self, space: Place, address: Value, value: Value, mask: Any, instruction: Instruction) -> None:
         self.store_elements(space, address, [value], mask, instruction)
 
-    def load_elements(self, space: Place, address: Value, data_type: DataType, count: int, mask: Any, instruction: Instruction) -> list[Value]:
+    def load_elements(
+        self, space: Place, address: Value, data_type: DataType, count: int, mask: Any, instruction: Instruction
+    ) -> list[Value]:
         return (self.texels if space.inside else self.access).load(space, address, data_type, mask, count)
 
-    def store_elements(self, space: Place, address: Value, values: list[Value], mask: Any, instruction: Instruction) -> None:
+    def store_elements(
+        self, space: Place, address: Value, values: list[Value], mask: Any, instruction: Instruction
+    ) -> None:
         (self.texels if space.inside else self.access).store(space, address, values, mask)
 
     def mapped(self, space: Place, address: Value, size: int, mask: Any) -> Value:
         return self.access.mapped(space, address, size, mask)
 
-    def atomic(self, space: Place, op: str, address: Value, data_type: DataType, sources: list[Value], mask: Any, instruction: Instruction) -> Value:
+    def atomic(
+        self,
+        space: Place,
+        op: str,
+        address: Value,
+        data_type: DataType,
+        sources: list[Value],
+        mask: Any,
+        instruction: Instruction,
+    ) -> Value:
         return self.access.atomic(space, op, address, data_type, sources, mask)

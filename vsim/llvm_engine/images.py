@@ -55,10 +55,17 @@ class Images:
             entry = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {index.text}")
         pointer = b.assign(f"load ptr, ptr {entry}, align 8, !invariant.load !0")
         size = b.assign(f"load i64, ptr {b.offset(entry, 8)}, align 8, !invariant.load !0")
-        sizes = [b.value(types.D, 1, f"load i32, ptr {b.offset(entry, cx.SURFACE_SIZES + 4 * axis)}, align 4, !invariant.load !0") for axis in range(kind.axes)]
+        sizes = [
+            b.value(
+                types.D, 1, f"load i32, ptr {b.offset(entry, cx.SURFACE_SIZES + 4 * axis)}, align 4, !invariant.load !0"
+            )
+            for axis in range(kind.axes)
+        ]
         return ImageView(kind, sizes, Place(cx.SURFACE, pointer, size, inside=True))
 
-    def _choose(self, number: Value, wanted: dict[int, Choice], default: Choice | None, act: Callable[[Choice], list[Value]]) -> list[Value]:
+    def _choose(
+        self, number: Value, wanted: dict[int, Choice], default: Choice | None, act: Callable[[Choice], list[Value]]
+    ) -> list[Value]:
         """``act`` for what a number means; where the number is not known now, a branch for each thing that it may mean."""
         if number.constant is not None:
             found = wanted.get(number.constant, default)
@@ -70,7 +77,10 @@ class Images:
         for n, choice in wanted.items():
             if choice != default:
                 groups.setdefault(choice, []).append(n)
-        tests = {choice: reduce(lambda x, y: x | y, (number == b.const(n, number.type) for n in numbers)) for choice, numbers in groups.items()}
+        tests = {
+            choice: reduce(lambda x, y: x | y, (number == b.const(n, number.type) for n in numbers))
+            for choice, numbers in groups.items()
+        }
         if default is None:
             if not tests:
                 raise Unsupported("a surface in a launch without images")
@@ -79,7 +89,9 @@ class Images:
             default, _ = tests.popitem()
         return self._branches(list(tests.items()), default, act)
 
-    def _branches(self, tests: list[tuple[Choice, Value]], default: Choice, act: Callable[[Choice], list[Value]]) -> list[Value]:
+    def _branches(
+        self, tests: list[tuple[Choice, Value]], default: Choice, act: Callable[[Choice], list[Value]]
+    ) -> list[Value]:
         b = self.b
         if not tests:
             return act(default)

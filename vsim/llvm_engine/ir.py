@@ -24,7 +24,17 @@ MAXIMUM_NEEDS = 4
 MAXIMUM_DEPTH = 40
 """How many operations deep a value may wait to be emitted."""
 MASK = DataType("mask", 99, 1, types.BOOL)
-SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
+SUFFIXES = {
+    "i1": "i1",
+    "i8": "i8",
+    "i16": "i16",
+    "i32": "i32",
+    "i64": "i64",
+    "float": "f32",
+    "double": "f64",
+    "half": "f16",
+    "ptr": "p0",
+}
 """What the names of intrinsics have for a type."""
 
 
@@ -99,7 +109,11 @@ class Widening:
         if not corners[1:]:
             return "true"
         beyond: Value = reduce(lambda x, y: x | y, corners[1:])
-        return (beyond < b.const(1 << narrow.bits, wide)).text if beyond.constant is None else str(beyond.constant < 1 << narrow.bits).lower()
+        return (
+            (beyond < b.const(1 << narrow.bits, wide)).text
+            if beyond.constant is None
+            else str(beyond.constant < 1 << narrow.bits).lower()
+        )
 
 
 @dataclass(slots=True)
@@ -154,16 +168,27 @@ class Affine:
         """The same in rows of another length, if that is possible."""
         if row == self.row:
             return self
-        return replace(self, row=row, jump=self.root.builder.const(self.step * row, self.root.type)) if self.jump is None else None
+        return (
+            replace(self, row=row, jump=self.root.builder.const(self.step * row, self.root.type))
+            if self.jump is None
+            else None
+        )
 
     def followed_by(self, other: Affine) -> Affine | None:
         """Two rows end to end, if it is known how far they are apart."""
-        if self.jump or other.jump or self.step != other.step or (self.root is not other.root and None in (self.root.constant, other.root.constant)):
+        if (
+            self.jump
+            or other.jump
+            or self.step != other.step
+            or (self.root is not other.root and None in (self.root.constant, other.root.constant))
+        ):
             return None
         distance, tiny, needs = other.offset - self.offset, self.tiny and other.tiny, self.needs + other.needs
         one_row = distance == self.row * self.step
         jump = None if one_row else self.root.builder.const(distance, self.root.type)
-        return Affine(self.root, self.step, 2 * self.row if one_row else self.row, jump, tiny, needs, offset=self.offset)
+        return Affine(
+            self.root, self.step, 2 * self.row if one_row else self.row, jump, tiny, needs, offset=self.offset
+        )
 
     def part(self, first: int, count: int) -> Affine | None:
         """Consecutive lanes: part of a row, or whole rows."""
@@ -205,10 +230,23 @@ def module(functions: Sequence[str], declarations: dict[str, str]) -> str:
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = ("affine", "base_pointer", "builder", "constant", "inside", "inverse", "lanes", "narrow", "text", "type")
+    __slots__ = (
+        "affine",
+        "base_pointer",
+        "builder",
+        "constant",
+        "inside",
+        "inverse",
+        "lanes",
+        "narrow",
+        "text",
+        "type",
+    )
     depth = 0
 
-    def __init__(self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None) -> None:
+    def __init__(
+        self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None
+    ) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
         self.inverse: Value | None = None  # the mask of which this is the opposite
         self.narrow: Value | None = None  # the 32-bit value of which this is the zero extension
@@ -323,7 +361,15 @@ class Value:
         jump = None if found.jump is None else b.retype(found.jump, t).later("mul", factor)
         root = b.retype(found.base if known is None else found.root, t).later("mul", factor)
         known = known or 0
-        return replace(found, root=root, step=found.step * known, jump=jump, tiny=False, factor=found.factor * known, offset=found.offset * known)
+        return replace(
+            found,
+            root=root,
+            step=found.step * known,
+            jump=jump,
+            tiny=False,
+            factor=found.factor * known,
+            offset=found.offset * known,
+        )
 
     def __sub__(self, other: Value) -> Value:
         return self._sum(other, "sub", "fsub", -1)
@@ -357,7 +403,11 @@ class Value:
         return self._binary(other, "xor", "xor")
 
     def __lshift__(self, other: Value) -> Value:
-        known = None if other.constant is None or other.constant > 16 else self._affine_product(self.builder.const(1 << other.constant, self.type))
+        known = (
+            None
+            if other.constant is None or other.constant > 16
+            else self._affine_product(self.builder.const(1 << other.constant, self.type))
+        )
         if known is None:
             return self._binary(other, "shl", "shl")
         shifted = self.later("shl", other)
@@ -411,8 +461,17 @@ class Lazy(Value):
 
     __slots__ = ("depth", "expression", "key", "name")
 
-    def __init__(self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int) -> None:
-        self.builder, self.type, self.lanes, self.constant, self.expression, self.depth = builder, data_type, lanes, None, expression, depth
+    def __init__(
+        self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int
+    ) -> None:
+        self.builder, self.type, self.lanes, self.constant, self.expression, self.depth = (
+            builder,
+            data_type,
+            lanes,
+            None,
+            expression,
+            depth,
+        )
         self.narrow, self.affine, self.inside, self.inverse, self.base_pointer = None, None, frozenset(), None, None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
@@ -579,7 +638,9 @@ class Builder:
             return Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
         scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
         first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
-        return self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+        return self.value(
+            x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+        )
 
     def match(self, x: Value, y: Value) -> tuple[Value, Value]:
         lanes = max(x.lanes, y.lanes)
@@ -606,7 +667,11 @@ class Builder:
         def text() -> str:
             return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
 
-        if x.affine and indices == list(range(indices[0], indices[0] + len(indices))) and (known := x.affine.part(indices[0], len(indices))):
+        if (
+            x.affine
+            and indices == list(range(indices[0], indices[0] + len(indices)))
+            and (known := x.affine.part(indices[0], len(indices)))
+        ):
             found: Value = Lazy(self, x.type, len(indices), text, x.depth + 1)
             found.affine = known
             return found
@@ -620,7 +685,9 @@ class Builder:
                 n = x.lanes
                 if n == 1:
                     first = self.assign(f"insertelement {ir_type(x.type, 2)} poison, {x.typed}, i64 0")
-                    joined.append(self.value(x.type, 2, f"insertelement {ir_type(x.type, 2)} {first}, {y.typed}, i64 1"))
+                    joined.append(
+                        self.value(x.type, 2, f"insertelement {ir_type(x.type, 2)} {first}, {y.typed}, i64 1")
+                    )
                 else:
                     mask = ", ".join(f"i32 {i}" for i in range(2 * n))
                     both = self.value(x.type, 2 * n, f"shufflevector {x.typed}, {y.typed}, <{2 * n} x i32> <{mask}>")
@@ -636,7 +703,9 @@ class Builder:
             return Value(self, data_type, 1, literal(value, data_type))
         found = self.integers.get((value, data_type))
         if found is None:
-            found = self.integers[value, data_type] = Value(self, data_type, 1, literal(value, data_type), int(value) & ((1 << data_type.bits) - 1))
+            found = self.integers[value, data_type] = Value(
+                self, data_type, 1, literal(value, data_type), int(value) & ((1 << data_type.bits) - 1)
+            )
         return found
 
     def iota(self, count: int, data_type: DataType) -> Value:
@@ -685,7 +754,9 @@ class Builder:
             if not fits:
                 needs, factor = (*needs, Widening(known, x.lanes, source, data_type)), 1
             if len(needs) <= MAXIMUM_NEEDS:
-                found.affine = Affine(root, known.step, known.row, jump, known.tiny, needs, factor, offset=known.offset if fits else 0)
+                found.affine = Affine(
+                    root, known.step, known.row, jump, known.tiny, needs, factor, offset=known.offset if fits else 0
+                )
         return found
 
     def _odd_float(self, x: Value) -> Value:
@@ -750,7 +821,11 @@ class Builder:
         return self.call("fma", x, y, z)
 
     def sqrt(self, x: Value) -> Value:
-        return self.cast(self.call("sqrt", self.cast(x, types.F)), types.HF) if x.type is types.HF else self.call("sqrt", x)
+        return (
+            self.cast(self.call("sqrt", self.cast(x, types.F)), types.HF)
+            if x.type is types.HF
+            else self.call("sqrt", x)
+        )
 
     def absolute(self, x: Value) -> Value:
         return self.call("fabs", x)
@@ -803,7 +878,13 @@ class Builder:
 
     def argument(self, data_type: DataType, pointer: str, byte: int) -> Value:
         """A scalar out of memory that does not change, loaded where it is needed."""
-        return Lazy(self, data_type, 1, lambda: f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {_INVARIANT}", 1)
+        return Lazy(
+            self,
+            data_type,
+            1,
+            lambda: f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {_INVARIANT}",
+            1,
+        )
 
     def store(self, x: Value, pointer: str, align: int) -> None:
         if x.type is MASK:

@@ -43,7 +43,11 @@ def _wide(name: str, narrow: str, index: str, lanes: int = 1) -> str:
     if index == "i64":
         ir = f"<{lanes} x i64>" if lanes > 1 else "i64"
         return f"%{name} = or {ir} {narrow}, {'zeroinitializer' if lanes > 1 else 0}"
-    return f"%{name} = zext <{lanes} x i32> {narrow} to <{lanes} x i64>" if lanes > 1 else f"%{name} = zext i32 {narrow} to i64"
+    return (
+        f"%{name} = zext <{lanes} x i32> {narrow} to <{lanes} x i64>"
+        if lanes > 1
+        else f"%{name} = zext i32 {narrow} to i64"
+    )
 
 
 def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
@@ -60,7 +64,10 @@ def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: 
     together = ""
     if op in ("load", "store") and lanes > 1 and not rare:
         together = _vector_path(op, flat, index, ty, lanes, declarations)
-    own = "\n  ".join(f"%source{k}.p = getelementptr {ty}, ptr %source{k}, i64 %lane\n  %s{k} = load {ty}, ptr %source{k}.p" for k in range(sources))
+    own = "\n  ".join(
+        f"%source{k}.p = getelementptr {ty}, ptr %source{k}, i64 %lane\n  %s{k} = load {ty}, ptr %source{k}.p"
+        for k in range(sources)
+    )
     return module([f"""
 define i64 @{name}(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more{region}{extra}) {"#2" if rare else "#0"} {{
   %need = add i64 %more, {size}
@@ -115,7 +122,10 @@ clear:
     for start in range(0, lanes * size, 64):
         width = min(64, lanes * size - start)
         align = width if width & (width - 1) == 0 else 1
-        lines += [f"%cell{start}.p = getelementptr i8, ptr %results, i64 {start}", f"store <{width} x i8> zeroinitializer, ptr %cell{start}.p, align {align}"]
+        lines += [
+            f"%cell{start}.p = getelementptr i8, ptr %results, i64 {start}",
+            f"store <{width} x i8> zeroinitializer, ptr %cell{start}.p, align {align}",
+        ]
     return "\n  ".join([*lines, "br label %cleared"])
 
 
@@ -125,7 +135,9 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
     Arguments: context (or pointer and size of a region, whose addresses have a mask), address of lane 0, active lanes as bits. Returns -1 and the host
     pointer; or the first active lane that is outside and its address. It leaves all other registers as they are.
     """
-    declarations = {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))}
+    declarations = {
+        n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))
+    }
     arguments = "ptr %ctx" if flat else "ptr %region, i64 %limit"
     result = "{ i64, ptr }"
     return module([f"""
@@ -280,14 +292,28 @@ def _update(op: str, ty: str, size: int) -> list[str]:
         return [f"  store {ty} %s0, ptr %p, align 1", "  br label %next"]
     if op in _RMW:
         operand = "1" if op in ("inc", "dec") else "%s0"
-        return [f"  %old = atomicrmw {_RMW[op]} ptr %p, {ty} {operand} monotonic, align {size}", f"  store {ty} %old, ptr %rp", "  br label %next"]
+        return [
+            f"  %old = atomicrmw {_RMW[op]} ptr %p, {ty} {operand} monotonic, align {size}",
+            f"  store {ty} %old, ptr %rp",
+            "  br label %next",
+        ]
     if op == "cmpxchg":
         return [f"  %pair = cmpxchg ptr %p, {ty} %s0, {ty} %s1 monotonic monotonic, align {size}", f"  %old = extractvalue {{ {ty}, i1 }} %pair, 0",
                 f"  store {ty} %old, ptr %rp", "  br label %next"]  # fmt: skip
     real = {4: "float", 8: "double", 2: "half"}[size]
     compare = {
-        "fmax": [f"  %g = fcmp ogt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
-        "fmin": [f"  %g = fcmp olt {real} %x, %y", f"  %n = fcmp uno {real} %y, %y", "  %k = or i1 %g, %n", f"  %new = select i1 %k, {ty} %seen, {ty} %s0"],
+        "fmax": [
+            f"  %g = fcmp ogt {real} %x, %y",
+            f"  %n = fcmp uno {real} %y, %y",
+            "  %k = or i1 %g, %n",
+            f"  %new = select i1 %k, {ty} %seen, {ty} %s0",
+        ],
+        "fmin": [
+            f"  %g = fcmp olt {real} %x, %y",
+            f"  %n = fcmp uno {real} %y, %y",
+            "  %k = or i1 %g, %n",
+            f"  %new = select i1 %k, {ty} %seen, {ty} %s0",
+        ],
         "fadd": [f"  %t = fadd {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
         "fsub": [f"  %t = fsub {real} %x, %y", f"  %new = bitcast {real} %t to {ty}"],
         "fcmpwr": [f"  %k = fcmp oeq {real} %x, %y", f"  %new = select i1 %k, {ty} %s1, {ty} %seen"],

@@ -27,7 +27,10 @@ def coroutine_end() -> tuple[str, str]:
     """Declaration and call of llvm.coro.end, whose form changed between versions of LLVM."""
     forms = (
         ("declare void @llvm.coro.end(ptr, i1, token)", "call void @llvm.coro.end(ptr %handle, i1 false, token none)"),
-        ("declare i1 @llvm.coro.end(ptr, i1, token)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)"),
+        (
+            "declare i1 @llvm.coro.end(ptr, i1, token)",
+            "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)",
+        ),
         ("declare i1 @llvm.coro.end(ptr, i1)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false)"),
     )
     for declaration, call in forms:
@@ -50,7 +53,11 @@ def target_machine(level: int) -> Any:
     initialize()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, reloc="pic", codemodel="small"
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=level,
+        reloc="pic",
+        codemodel="small",
     )
 
 

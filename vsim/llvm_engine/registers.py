@@ -80,7 +80,9 @@ class Registers:
         self.extents: dict[Key, int] = {}
         """How far the accesses to each key go."""
 
-    def begin_block(self, live_out: Callable[[Key], bool] | None = None, kept: Callable[[int], bool] = _anything) -> BlockUse:
+    def begin_block(
+        self, live_out: Callable[[Key], bool] | None = None, kept: Callable[[int], bool] = _anything
+    ) -> BlockUse:
         """Forget the values of the last block, but for those that were left for good by a block that counts here (``kept``).
 
         ``live_out``: whether other blocks read a key; None while that is being learned, and nothing needs to be stored.
@@ -146,7 +148,12 @@ class Registers:
         high = self._reach(key, low + count * size)
         entries = self._known(key)
         for e in entries:
-            if running is not None and (merge := e.merge) and (e.low, e.high, merge.fresh.type.size) == (low, high, size) and merge.holds_for(running):
+            if (
+                running is not None
+                and (merge := e.merge)
+                and (e.low, e.high, merge.fresh.type.size) == (low, high, size)
+                and merge.holds_for(running)
+            ):
                 return self.b.bitcast(merge.fresh, data_type) if merge.fresh.type is not data_type else merge.fresh
             if e.low <= low and e.high >= high:
                 found = self._part(e, low, count, data_type)
@@ -161,7 +168,10 @@ class Registers:
             joined = self._joined(touching, low, high, count, data_type)
             if joined is not None:
                 apart = [e for e in entries if e.low >= high or e.high <= low]
-                self.entries[key] = [*apart, ByteRange(low, high, joined, any(e.dirty for e in touching), all(e.stored for e in touching))]
+                self.entries[key] = [
+                    *apart,
+                    ByteRange(low, high, joined, any(e.dirty for e in touching), all(e.stored for e in touching)),
+                ]
                 return joined
             for e in touching:
                 if e.dirty:
@@ -235,7 +245,9 @@ class Registers:
         entry = self.entries[key][-1]
         entry.whole, entry.merge = whole, Merge(mask, value, old)
 
-    def _before(self, key: Key, low: int, count: int, data_type: DataType, mask: Value) -> tuple[Value, bool, Callable[[], None] | None]:
+    def _before(
+        self, key: Key, low: int, count: int, data_type: DataType, mask: Value
+    ) -> tuple[Value, bool, Callable[[], None] | None]:
         """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to tell when they are needed."""
         b, high = self.b, low + count * data_type.size
         use = self.use
@@ -251,9 +263,19 @@ class Registers:
                 stored = b.load(data_type, count, b.offset(self.pointer(key), low), _align(low))
             return stored, False, note
         (only,) = touching if len(touching) == 1 else (None,)
-        if only and (merge := only.merge) and (only.low, only.high, merge.old.type) == (low, high, data_type) and merge.mask.text == mask.text:
+        if (
+            only
+            and (merge := only.merge)
+            and (only.low, only.high, merge.old.type) == (low, high, data_type)
+            and merge.mask.text == mask.text
+        ):
             return merge.old, only.whole, None if only.whole else note
-        if only and only.low <= low and only.high >= high and (found := self._part(only, low, count, data_type)) is not None:
+        if (
+            only
+            and only.low <= low
+            and only.high >= high
+            and (found := self._part(only, low, count, data_type)) is not None
+        ):
             return found, only.whole, None
         return self.read(key, low, count, data_type), True, None
 

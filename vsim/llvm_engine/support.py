@@ -61,7 +61,9 @@ def _thread_number(ordered: bool) -> tuple[str, str]:
     """What gives the number of a group's thread at place %t, and its name: with a schedule an order has the numbers."""
     if not ordered:
         return "", "%t"
-    return _field("thread_order", "%variant", cx.VARIANT_ORDER, "ptr") + "\n  " + _element("tn", "%thread_order", "%t"), "%tn"
+    return _field("thread_order", "%variant", cx.VARIANT_ORDER, "ptr") + "\n  " + _element(
+        "tn", "%thread_order", "%t"
+    ), "%tn"
 
 
 @cache
@@ -178,9 +180,12 @@ done:
 
 def _fault_recorder() -> str:
     """``record_fault``: writes what went wrong, and who did it, into the context; the first fault stays."""
-    group = "\n  ".join(_field(name, "%worker", cx.WORKER_GROUP + 8 * axis) for axis, name in enumerate(cx.FAULT_FIELDS[-3:]))
+    group = "\n  ".join(
+        _field(name, "%worker", cx.WORKER_GROUP + 8 * axis) for axis, name in enumerate(cx.FAULT_FIELDS[-3:])
+    )
     stores = "\n".join(
-        f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}\n  store i64 %{name}, ptr %p{n}, align 8" for n, name in enumerate(cx.FAULT_FIELDS)
+        f"  %p{n} = getelementptr i8, ptr %ctx, i64 {cx.FAULT_INFO + 8 * n}\n  store i64 %{name}, ptr %p{n}, align 8"
+        for n, name in enumerate(cx.FAULT_FIELDS)
     )
     return f"""
 define void @record_fault(ptr %ctx, ptr %worker, {", ".join(f"i64 %{n}" for n in _RECORDED)}) #1 {{
@@ -232,7 +237,9 @@ def _phases(ordered: bool) -> str:
     order, thread = _thread_number(ordered)
 
     def record(kind: int) -> str:
-        return f"call void @record_fault(ptr %ctx, ptr %worker, i64 {kind}, {', '.join(['i64 0'] * (len(_RECORDED) - 1))})"
+        return (
+            f"call void @record_fault(ptr %ctx, ptr %worker, i64 {kind}, {', '.join(['i64 0'] * (len(_RECORDED) - 1))})"
+        )
 
     return f"""
 define void @group({GROUP_ARGUMENTS}) #0 {{

@@ -22,7 +22,9 @@ def made_for(dispatch: Dispatch) -> Hashable:
     Raises:
         Unsupported: there are more surfaces than the table holds.
     """
-    if any(n >= cx.SURFACE_LIMIT and n != URB for n in dispatch.surfaces) or any(h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in dispatch.images):
+    if any(n >= cx.SURFACE_LIMIT and n != URB for n in dispatch.surfaces) or any(
+        h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in dispatch.images
+    ):
         raise Unsupported("more surfaces than the table holds")
     return kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
 

@@ -34,7 +34,9 @@ class Texels(Access):
             else:
                 name, result = self._function("load", data_type, offset.lanes, count)
                 values = self.b.assign(f"call {result} @{name}(ptr {place.pointer}, {offset.typed}, {part.typed})")
-                found = [self.b.value(data_type, offset.lanes, f"extractvalue {result} {values}, {k}") for k in range(count)]
+                found = [
+                    self.b.value(data_type, offset.lanes, f"extractvalue {result} {values}, {k}") for k in range(count)
+                ]
             parts.append(found)
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
 
@@ -50,7 +52,9 @@ class Texels(Access):
                 super()._store_scattered(place, offset, own, part, False)
             else:
                 name, _ = self._function("store", data_type, lanes, len(values))
-                b.emit(f"call void @{name}(ptr {place.pointer}, {offset.typed}, {part.typed}, {', '.join(v.typed for v in own)})")
+                b.emit(
+                    f"call void @{name}(ptr {place.pointer}, {offset.typed}, {part.typed}, {', '.join(v.typed for v in own)})"
+                )
             first += lanes
 
     def _alike(self, address: Value, mask: Any) -> Iterator[tuple[Value, Value]]:
@@ -78,15 +82,21 @@ class Texels(Access):
             given = ", ".join(["ptr %base", *(v.typed for v in (offset, mask, *values))])
             if op == "load":
                 found = "poison"
-                for k, value in enumerate(own._guarded(mask, partial(own._load_part, place, offset, data_type, mask, count))):
+                for k, value in enumerate(
+                    own._guarded(mask, partial(own._load_part, place, offset, data_type, mask, count))
+                ):
                     found = b.assign(f"insertvalue {result} {found}, {value.typed}, {k}")
                 b.emit(f"ret {result} {found}")
             else:
                 own._guarded(mask, partial(own._store_part, place, offset, values, mask, lanes))
                 b.emit("ret void")
-            self.helpers[name] = module(["\n".join([f"define {result} @{name}({given}) #1 {{", "entry:", *b.lines, "}"])], b.intrinsics)
+            self.helpers[name] = module(
+                ["\n".join([f"define {result} @{name}({given}) #1 {{", "entry:", *b.lines, "}"])], b.intrinsics
+            )
         vectors = ", ".join([ir] * count) if op == "store" else ""
-        self.b.declare(name, result, f"ptr, {ir_type(types.UQ, lanes)}, {ir_type(MASK, lanes)}{', ' if vectors else ''}{vectors}")
+        self.b.declare(
+            name, result, f"ptr, {ir_type(types.UQ, lanes)}, {ir_type(MASK, lanes)}{', ' if vectors else ''}{vectors}"
+        )
         return name, result
 
     def _shape(self, place: Place, offset: Value, size: int, vector: Value | None) -> AccessPattern:
@@ -94,18 +104,36 @@ class Texels(Access):
         shape.uniform = "false"  # Lanes outside the mask must be 0, and texels seldom are the same.
         return shape
 
-    def _load_scattered(self, place: Place, offset: Value, data_type: DataType, vector: Value | None, count: int, rare: bool) -> list[Value]:
+    def _load_scattered(
+        self, place: Place, offset: Value, data_type: DataType, vector: Value | None, count: int, rare: bool
+    ) -> list[Value]:
         ir = ir_type(data_type, offset.lanes)
         return [
-            self.b.value(data_type, offset.lanes, self._lanes_of("gather", ir, "", place, column, data_type, vector, f", {ir} zeroinitializer"))
+            self.b.value(
+                data_type,
+                offset.lanes,
+                self._lanes_of("gather", ir, "", place, column, data_type, vector, f", {ir} zeroinitializer"),
+            )
             for column, _ in self._columns(offset, data_type.size, count)
         ]
 
-    def _store_scattered(self, place: Place, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+    def _store_scattered(
+        self, place: Place, offset: Value, values: list[Value], vector: Value | None, rare: bool
+    ) -> None:
         for value, (column, _) in zip(values, self._columns(offset, values[0].type.size, len(values)), strict=True):
             self.b.emit(self._lanes_of("scatter", "void", f"{value.typed}, ", place, column, value.type, vector, ""))
 
-    def _lanes_of(self, op: str, result: str, value: str, place: Place, offset: Value, data_type: DataType, mask: Value | None, default: str) -> str:
+    def _lanes_of(
+        self,
+        op: str,
+        result: str,
+        value: str,
+        place: Place,
+        offset: Value,
+        data_type: DataType,
+        mask: Value | None,
+        default: str,
+    ) -> str:
         """A call of ``llvm.masked.gather`` or ``scatter``."""
         assert mask
         b, lanes = self.b, offset.lanes

@@ -18,7 +18,14 @@ DTYPES: dict[DataType, np.dtype[Any]] = {
     types.B: np.dtype("i1"), types.DF: np.dtype("f8"), types.F: np.dtype("f4"), types.UQ: np.dtype("u8"), types.Q: np.dtype("i8"),
     types.HF: np.dtype("f2"), types.BF: np.dtype("u2"),
 }  # fmt: skip
-_SWAPS = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F), (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF))
+_SWAPS = (
+    (1, 0x5555555555555555),
+    (2, 0x3333333333333333),
+    (4, 0x0F0F0F0F0F0F0F0F),
+    (8, 0x00FF00FF00FF00FF),
+    (16, 0x0000FFFF0000FFFF),
+    (32, 0xFFFFFFFF),
+)
 
 
 def _exact_fma(x: float, y: float, z: float) -> float:
@@ -65,7 +72,14 @@ def fma_double(x: Array, y: Array, z: Array) -> Array:
     total_high, total_low = _two_sum(high, sum_high)
     result = total_high + _to_odd(*_two_sum(sum_low, total_low))
     magnitude = np.abs(high)
-    plain = np.isfinite(result) & (magnitude > 1e-250) & (magnitude < 1e250) & (np.abs(z) < 1e250) & (np.abs(x) < 1e150) & (np.abs(y) < 1e150)
+    plain = (
+        np.isfinite(result)
+        & (magnitude > 1e-250)
+        & (magnitude < 1e250)
+        & (np.abs(z) < 1e250)
+        & (np.abs(x) < 1e150)
+        & (np.abs(y) < 1e150)
+    )
     if not plain.all():
         odd = ~plain
         result = result.copy()
@@ -89,7 +103,9 @@ class NumpyAlgebra:
         return x.astype(DTYPES[data_type], copy=False)
 
     def bitcast(self, x: Array, data_type: DataType) -> Array:
-        return (x if x.flags.c_contiguous or x.strides[-1] == x.itemsize else np.ascontiguousarray(x)).view(DTYPES[data_type])
+        return (x if x.flags.c_contiguous or x.strides[-1] == x.itemsize else np.ascontiguousarray(x)).view(
+            DTYPES[data_type]
+        )
 
     def select(self, mask: Any, x: Array, y: Array) -> Array:
         return x if mask is True else np.where(mask, x, y)

@@ -62,9 +62,16 @@ class _Batch:
         e.locate, e.pixels = self.describe, self.pixels
         slm = max(dispatch.slm_size, 4)
         places = (self.group_numbers * slm).reshape(-1, 1)
-        e.slm_space = Rows("local memory", np.zeros(slm * len(groups), np.uint8), places, dispatch.slm_size, SLM_ADDRESS_MASK)
+        e.slm_space = Rows(
+            "local memory", np.zeros(slm * len(groups), np.uint8), places, dispatch.slm_size, SLM_ADDRESS_MASK
+        )
         scratch = max(dispatch.scratch_size, 4)
-        e.scratch_space = Rows("scratch memory", np.zeros(scratch * count, np.uint8), (np.arange(count) * scratch).reshape(-1, 1), dispatch.scratch_size)
+        e.scratch_space = Rows(
+            "scratch memory",
+            np.zeros(scratch * count, np.uint8),
+            (np.arange(count) * scratch).reshape(-1, 1),
+            dispatch.scratch_size,
+        )
         self.lanes = np.zeros((count, 32), bool)
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
@@ -95,7 +102,9 @@ class _Batch:
         for kind, index, number in threads.state_defaults(dispatch):
             e._state(kind, index, 0)[:, 0] = number
         for kind, index, offset in threads.state_inputs(dispatch):
-            e._state(1 if kind == 1 else 0, index, 0)[:, 0] = np.ascontiguousarray(matrix[:, offset : offset + 4]).view(np.uint32)[:, 0]
+            e._state(1 if kind == 1 else 0, index, 0)[:, 0] = np.ascontiguousarray(matrix[:, offset : offset + 4]).view(
+                np.uint32
+            )[:, 0]
         ids = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
         e.shared_register(threads.R0)[:] = threads.r0_of(ids, self.thread_numbers)
         slots = range(len(self.members))
@@ -120,7 +129,10 @@ class _Batch:
 
     def pixels(self) -> list[Any]:
         """x and y of the work-items of all threads, threads x 32."""
-        places = [[threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(32)] for n, t in self.members]
+        places = [
+            [threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(32)]
+            for n, t in self.members
+        ]
         both = np.array(places, np.int32)
         return [both[..., 0], both[..., 1]]
 

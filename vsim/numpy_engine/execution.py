@@ -24,13 +24,26 @@ MAXIMUM_DEPTH = 1000
 NARROW_THREADS = 32
 """Batches of fewer threads are not worth narrowing."""
 NAMED_BARRIERS = 32
-_NEEDS_ALL = {"barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait", "call", "fcall", "ifcall", "ret", "fret"}
+_NEEDS_ALL = {
+    "barrier",
+    "sbarrier.signal",
+    "sbarrier.wait",
+    "nbarrier.signal",
+    "nbarrier.wait",
+    "call",
+    "fcall",
+    "ifcall",
+    "ret",
+    "fret",
+}
 
 
 class Context:
     """One activation of a function, or of a subroutine in it. ``em`` are the lanes that run now, threads x 32."""
 
-    def __init__(self, code: Code, frame: Frame, pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None) -> None:
+    def __init__(
+        self, code: Code, frame: Frame, pc: int, em: Array, parent: Context | None, return_pc: int, held: Array | None
+    ) -> None:
         self.code, self.frame, self.pc = code, frame, pc
         self.parent, self.return_pc, self.held = parent, return_pc, held
         self.pending: dict[int, Array] = {}
@@ -130,7 +143,12 @@ class Execution(NumpyMachine):
 
     def bind_slots(self, context: Context) -> None:
         """Views that were asked for after the frame was made."""
-        self.context, self.views, self.code, self.function = context, context.frame.views, context.code, context.code.function
+        self.context, self.views, self.code, self.function = (
+            context,
+            context.frame.views,
+            context.code,
+            context.code.function,
+        )
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -215,7 +233,12 @@ class Execution(NumpyMachine):
         pc, lanes = next(iter(context.blocked.items()))
         row = int(np.flatnonzero(lanes.any(axis=1))[0])
         self.context = context
-        return self.fault_at(row, 0, "a barrier waits for threads of the work-group that never arrive", context.code.function.instructions[pc - 1])
+        return self.fault_at(
+            row,
+            0,
+            "a barrier waits for threads of the work-group that never arrive",
+            context.code.function.instructions[pc - 1],
+        )
 
     # -- flow ----------------------------------------------------------------------------------------------
 
@@ -284,7 +307,15 @@ class Execution(NumpyMachine):
 
     def _run_narrow(self, context: Context, target: int, following: int, lanes: Array, index: Array) -> None:
         """Run a loop for the few threads that are still in it, on a copy of their registers."""
-        saved = (self.threads, self.shared, self.surface_state, self.slm_space, self.scratch_space, self.locate, self.pixels)
+        saved = (
+            self.threads,
+            self.shared,
+            self.surface_state,
+            self.slm_space,
+            self.scratch_space,
+            self.locate,
+            self.pixels,
+        )
         assert self.slm_space is not None and self.scratch_space is not None
         self.threads = index.size
         self.surface_state = {k: v[index] for k, v in saved[2].items()}
@@ -343,7 +374,12 @@ class Execution(NumpyMachine):
     def _enter(self, code: Code, frame: Frame, pc: int, lanes: Array, return_pc: int, instruction: Instruction) -> Any:
         context = self.context
         if context.depth >= MAXIMUM_DEPTH:
-            raise self.fault_at(int(np.flatnonzero(lanes.any(axis=1))[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+            raise self.fault_at(
+                int(np.flatnonzero(lanes.any(axis=1))[0]),
+                0,
+                f"calls are nested more than {MAXIMUM_DEPTH} deep",
+                instruction,
+            )
         rest = context.em & ~lanes
         if rest.any():
             context.wait(return_pc, rest)
@@ -373,13 +409,20 @@ class Execution(NumpyMachine):
             if not taken.any():
                 return None
             if target is None:
-                raise self.fault_at(int(np.flatnonzero(taken.any(axis=1))[0]), 0, f"function '{function.strings[name]}' is not defined", instruction)
+                raise self.fault_at(
+                    int(np.flatnonzero(taken.any(axis=1))[0]),
+                    0,
+                    f"function '{function.strings[name]}' is not defined",
+                    instruction,
+                )
             code = self.prepare(target)
             return self._enter(code, self.new_frame(code), 0, taken, following, instruction)
 
         return step
 
-    def call_address(self, address: Callable[[], Array], lanes: Callable[[], Mask], instruction: Instruction) -> Callable[[], Any]:
+    def call_address(
+        self, address: Callable[[], Array], lanes: Callable[[], Mask], instruction: Instruction
+    ) -> Callable[[], Any]:
         following = self.here + 1
         active = self._lanes_at(lanes, self._place_of(instruction))
 
@@ -401,7 +444,9 @@ class Execution(NumpyMachine):
                     raise self.fault_at(row, 0, f"there is no function at address {int(value):#x}", instruction)
                 code = self.prepare(function)
                 if context.depth >= MAXIMUM_DEPTH:
-                    raise self.fault_at(int(np.flatnonzero(rows)[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+                    raise self.fault_at(
+                        int(np.flatnonzero(rows)[0]), 0, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction
+                    )
                 child = Context(code, self.new_frame(code), 0, chosen, context, following, chosen.copy())
                 self.live.append(child)
             context.em = None
@@ -443,7 +488,9 @@ class Execution(NumpyMachine):
 
         return step
 
-    def named_barrier(self, number: Callable[[], Array], arrivals: Callable[[], Array] | None, instruction: Instruction) -> Callable[[], Any]:
+    def named_barrier(
+        self, number: Callable[[], Array], arrivals: Callable[[], Array] | None, instruction: Instruction
+    ) -> Callable[[], Any]:
         following = self.here + 1
 
         def numbers() -> Array:

@@ -14,8 +14,29 @@ import numpy.typing as npt
 
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError
-from visa.operands import SAMPLER, SURFACE, Address, Execution, General, Immediate, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import BINDLESS, FIRST_VARIABLE, NAMED_SAMPLER, PREDEFINED_VARIABLES, SCRATCH, SLM, STATELESS, Function, Instruction
+from visa.operands import (
+    SAMPLER,
+    SURFACE,
+    Address,
+    Execution,
+    General,
+    Immediate,
+    Indirect,
+    PredicateControl,
+    Raw,
+    VectorOperand,
+)
+from visa.program import (
+    BINDLESS,
+    FIRST_VARIABLE,
+    NAMED_SAMPLER,
+    PREDEFINED_VARIABLES,
+    SCRATCH,
+    SLM,
+    STATELESS,
+    Function,
+    Instruction,
+)
 from visa.text.printer import FunctionPrinter
 from visa.types import DataType
 from vsim.abi import SAMPLER_HANDLE_SHIFT, URB
@@ -134,7 +155,11 @@ class NumpyMachine:
                     continue
                 key = root
                 if root not in bases:
-                    bases[root] = self.shared_register(root) if root < FIRST_VARIABLE else np.zeros((self.threads, layout.sizes[root]), np.uint8)
+                    bases[root] = (
+                        self.shared_register(root)
+                        if root < FIRST_VARIABLE
+                        else np.zeros((self.threads, layout.sizes[root]), np.uint8)
+                    )
                 recipes.append((root, None, kind))
                 continue
             recipes.append((key, None, None))
@@ -154,7 +179,11 @@ class NumpyMachine:
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
         function = self.function if instruction is None else self.body_running()
-        number = self.here if instruction is None else next(n for n, i in enumerate(function.instructions) if i is instruction)
+        number = (
+            self.here
+            if instruction is None
+            else next(n for n, i in enumerate(function.instructions) if i is instruction)
+        )
         i = function.instructions[number]
         where = f"'{FunctionPrinter(function).instruction(i)}' (instruction {number} of '{function.name}')"
         return SimulationError(Diagnostic("S020", f"{text} in {where}", self.dispatch.image.span(function, i.line)))
@@ -211,7 +240,9 @@ class NumpyMachine:
             def write_bytes(value: Array, mask: Mask) -> None:
                 view = self.views[slot]
                 shape = (view.shape[0], len(offsets))
-                data = np.ascontiguousarray(np.broadcast_to(value, shape)).view(np.uint8).reshape(*shape, dtype.itemsize)
+                data = (
+                    np.ascontiguousarray(np.broadcast_to(value, shape)).view(np.uint8).reshape(*shape, dtype.itemsize)
+                )
                 lanes = np.broadcast_to(True if mask is True else mask, shape)
                 for k in range(len(offsets)):
                     rows = lanes[:, k]
@@ -261,7 +292,10 @@ class NumpyMachine:
             return np.array([[values[i % 8] for i in range(count)]], "i2" if t is types.V else "u2")
         if t is types.VF:
             codes = [bits >> (8 * i) & 255 for i in range(4)]
-            values_f = [(-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16)) for c in codes]
+            values_f = [
+                (-1.0 if c & 128 else 1.0) * (0.0 if not c & 127 else 2.0 ** ((c >> 4 & 7) - 3) * (1 + (c & 15) / 16))
+                for c in codes
+            ]
             return np.array([[values_f[i % 4] for i in range(count)]], "f4")
         size = t.size
         return np.frombuffer((bits & ((1 << 8 * size) - 1)).to_bytes(size, "little"), DTYPES[t]).reshape(1, 1)
@@ -289,7 +323,11 @@ class NumpyMachine:
             bad = bad & np.broadcast_to(mask, bad.shape)
         if bad.any():
             row, lane = (int(i[0]) for i in np.nonzero(bad))
-            raise self.fault_at(row, lane, f"register address {int(places[row, lane])} lies outside the registers whose addresses are taken")
+            raise self.fault_at(
+                row,
+                lane,
+                f"register address {int(places[row, lane])} lies outside the registers whose addresses are taken",
+            )
         return np.clip(places, 0, file.shape[1] - size)
 
     def _indirect_reader(self, op: Indirect, count: int) -> Callable[[], Array]:
@@ -332,7 +370,11 @@ class NumpyMachine:
                 at = self._check_places(places(), dtype.itemsize, file, mask)
                 shape = (file.shape[0], count)
                 lanes = np.broadcast_to(True if mask is True else mask, shape)
-                data = np.ascontiguousarray(np.broadcast_to(value.astype(dtype, copy=False), shape)).view(np.uint8).reshape(*shape, dtype.itemsize)
+                data = (
+                    np.ascontiguousarray(np.broadcast_to(value.astype(dtype, copy=False), shape))
+                    .view(np.uint8)
+                    .reshape(*shape, dtype.itemsize)
+                )
                 rows, columns_ = np.nonzero(lanes)
                 at = np.broadcast_to(at, shape)
                 for k in range(dtype.itemsize):
@@ -341,7 +383,9 @@ class NumpyMachine:
             return write_indirect
         raise self.cannot(f"an operand of class {type(op).__name__} cannot be written here")
 
-    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Callable[[], Array]:
+    def raw_reader(
+        self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False
+    ) -> Callable[[], Array]:
         dtype = DTYPES[data_type]
         if op.var == 0:
             zero = self.algebra.const(0, data_type)
@@ -362,7 +406,12 @@ class NumpyMachine:
         root, start = self.code.layout.root(op.var)
         if root not in self.code.layout.file_offsets:
             raise self.cannot(f"the address of '{self.function.variable_name(op.var)}' cannot be taken")
-        at = self.code.layout.file_offsets[root] + start + op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
+        at = (
+            self.code.layout.file_offsets[root]
+            + start
+            + op.row * self.grf_size
+            + op.col * self.function.variable_type(op.var).size
+        )
         value = self.algebra.const(at, types.UD)
         return lambda: value
 
@@ -467,7 +516,9 @@ class NumpyMachine:
             return self.scratch_space
         if index == STATELESS:
             return self.flat_space
-        return mem.Surface(self._state(SURFACE, index, 0), self.dispatch.surfaces if index != BINDLESS else self.dispatch.images)
+        return mem.Surface(
+            self._state(SURFACE, index, 0), self.dispatch.surfaces if index != BINDLESS else self.dispatch.images
+        )
 
     def urb(self) -> mem.Surface:
         return mem.Surface(np.full((self.threads, 1), URB), self.dispatch.surfaces)
@@ -479,7 +530,9 @@ class NumpyMachine:
     def surface_by_handle(self, kind: str, value: Array) -> Any:
         if kind == "ss":
             return self.scratch_space
-        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images)
+        return mem.Surface(
+            np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images
+        )
 
     # -- images --------------------------------------------------------------------------------------------
 
@@ -488,25 +541,45 @@ class NumpyMachine:
         return found
 
     def image_by_handle(self, kind: str, value: Array) -> mem.Surface:
-        return mem.Surface(np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images)
+        return mem.Surface(
+            np.broadcast_to(value, (self.threads, 1)), self.dispatch.surfaces if kind == "bti" else self.dispatch.images
+        )
 
-    def with_image(self, image: mem.Surface, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]) -> list[Array]:
-        return self._each(image.number, mask, lambda number, lanes: act(self._image_view(image.table.get(number), number, instruction), lanes))
+    def with_image(
+        self, image: mem.Surface, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]
+    ) -> list[Array]:
+        return self._each(
+            image.number,
+            mask,
+            lambda number, lanes: act(self._image_view(image.table.get(number), number, instruction), lanes),
+        )
 
     def with_sampler(
-        self, image: mem.Surface, sampler: int, mask: Mask, instruction: Instruction, act: Callable[[ImageView, SamplerState, Mask], list[Array]]
+        self,
+        image: mem.Surface,
+        sampler: int,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Mask], list[Array]],
     ) -> list[Array]:
         states, handles = self.dispatch.samplers, self._state(SAMPLER, sampler, 0)
         numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
         return self.with_image(
-            image, mask, instruction, lambda view, lanes: self._each(numbers, lanes, lambda n, inner: act(view, states.get(n, SamplerState()), inner))
+            image,
+            mask,
+            instruction,
+            lambda view, lanes: self._each(
+                numbers, lanes, lambda n, inner: act(view, states.get(n, SamplerState()), inner)
+            ),
         )
 
     def _image_view(self, image: Buffer | SurfaceImage | None, number: int, instruction: Instruction) -> ImageView:
         if not isinstance(image, SurfaceImage):
             raise self.fault_at(0, 0, f"surface {number} is used as an image, but is none,", instruction)
         sizes = [np.full((1, 1), n, np.int32) for n in image.sizes]
-        return ImageView(image.kind, sizes, mem.Rows(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes))
+        return ImageView(
+            image.kind, sizes, mem.Rows(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes)
+        )
 
     def _each(self, numbers: Array, mask: Mask, act: Callable[[int, Mask], list[Array]]) -> list[Array]:
         """What ``act`` gives for the lanes of all threads that have the same number, put together."""
@@ -526,7 +599,11 @@ class NumpyMachine:
 
     def _access(self, space: Any, address: Array, mask: Mask, size: int, instruction: Instruction | None) -> mem.Access:
         def fault(row: int, lane: int, name: str, offset: int, limit: int) -> Exception:
-            what = f"'{name}', which has {limit} bytes, at offset {offset}" if name else f"address {offset:#x}, where there is no buffer,"
+            what = (
+                f"'{name}', which has {limit} bytes, at offset {offset}"
+                if name
+                else f"address {offset:#x}, where there is no buffer,"
+            )
             return self.fault_at(row, lane, f"access of {size} bytes outside {what}", instruction)
 
         return mem.Access(space, address, mask, size, fault)
@@ -537,7 +614,13 @@ class NumpyMachine:
         line = instruction.line if instruction else 0
         text = f" by '{FunctionPrinter(function).instruction(instruction)}'" if instruction else ""
         number = next((f"instruction {n} of " for n, i in enumerate(function.instructions) if i is instruction), "")
-        return SimulationError(Diagnostic("S030", f"{message}{text} ({number}'{function.name}', {self.locate(row, lane)})", self.dispatch.image.span(function, line)))
+        return SimulationError(
+            Diagnostic(
+                "S030",
+                f"{message}{text} ({number}'{function.name}', {self.locate(row, lane)})",
+                self.dispatch.image.span(function, line),
+            )
+        )
 
     def body_running(self) -> Function:
         return self.context.code.function if self.context is not None else self.function
@@ -548,10 +631,16 @@ class NumpyMachine:
     def store(self, space: Any, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
         self.store_elements(space, address, [value], mask, instruction)
 
-    def load_elements(self, space: Any, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction) -> list[Array]:
-        return mem.load(self._access(space, address, mask, count * data_type.size, instruction), DTYPES[data_type], count)
+    def load_elements(
+        self, space: Any, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Array]:
+        return mem.load(
+            self._access(space, address, mask, count * data_type.size, instruction), DTYPES[data_type], count
+        )
 
-    def store_elements(self, space: Any, address: Array, values: list[Array], mask: Mask, instruction: Instruction) -> None:
+    def store_elements(
+        self, space: Any, address: Array, values: list[Array], mask: Mask, instruction: Instruction
+    ) -> None:
         mem.store(self._access(space, address, mask, len(values) * values[0].dtype.itemsize, instruction), values)
 
     def mapped(self, space: Any, address: Array, size: int, mask: Mask) -> Array:
@@ -565,8 +654,19 @@ class NumpyMachine:
                 found[row, lane] = True
         return found
 
-    def atomic(self, space: Any, op: str, address: Array, data_type: DataType, sources: list[Array], mask: Mask, instruction: Instruction) -> Array:
-        return mem.atomic(self._access(space, address, mask, data_type.size, instruction), op, DTYPES[data_type], sources)
+    def atomic(
+        self,
+        space: Any,
+        op: str,
+        address: Array,
+        data_type: DataType,
+        sources: list[Array],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Array:
+        return mem.atomic(
+            self._access(space, address, mask, data_type.size, instruction), op, DTYPES[data_type], sources
+        )
 
 
 def _both(mask: Mask, bits: Array) -> Mask:

@@ -74,7 +74,13 @@ class Access:
     def __init__(self, space: Any, address: Array, mask: Any, size: int, fault: Fault) -> None:
         self.fault, self.size = fault, size
         mask_array = np.ones((1, 1), bool) if mask is True else mask
-        rows = space.base.shape[0] if isinstance(space, Rows) else space.number.shape[0] if isinstance(space, Surface) else 1
+        rows = (
+            space.base.shape[0]
+            if isinstance(space, Rows)
+            else space.number.shape[0]
+            if isinstance(space, Surface)
+            else 1
+        )
         self.shape = np.broadcast_shapes(address.shape, mask_array.shape, (rows, 1))
         self.mask = np.broadcast_to(mask_array, self.shape)
         self.all = mask is True or bool(self.mask.all())
@@ -140,7 +146,9 @@ class Access:
                 buffer = space.table.get(key)
                 part = self.address if chosen is None else self.address[chosen]
                 if not isinstance(buffer, Buffer):
-                    self.problems.append((0 if chosen is None else int(np.flatnonzero(chosen)[0]), f"surface {key}", int(part[0]), 0))
+                    self.problems.append(
+                        (0 if chosen is None else int(np.flatnonzero(chosen)[0]), f"surface {key}", int(part[0]), 0)
+                    )
                     continue
                 found.append((buffer.data, self.check(part, buffer.size, buffer.name, chosen), chosen))
             return found

@@ -4,7 +4,19 @@ from vsim.refused import REFUSED
 from vsim.semantics import arithmetic, flow, logic, mathematics, memory, messages, move, sampler, systolic
 from vsim.semantics.core import ALLOWED_DEVIATION, SEMANTICS, nothing
 
-__all__ = ["ALLOWED_DEVIATION", "SEMANTICS", "arithmetic", "flow", "logic", "mathematics", "memory", "messages", "move", "sampler", "systolic"]
+__all__ = [
+    "ALLOWED_DEVIATION",
+    "SEMANTICS",
+    "arithmetic",
+    "flow",
+    "logic",
+    "mathematics",
+    "memory",
+    "messages",
+    "move",
+    "sampler",
+    "systolic",
+]
 
 # They stand in kernels that cannot reach them; others are refused when they are loaded.
 SEMANTICS |= dict.fromkeys(REFUSED, nothing)

@@ -196,13 +196,26 @@ class Machine(Protocol):
     def store(self, space: Space, address: Lanes, value: Lanes, mask: Mask, instruction: Instruction) -> None:
         """Write one element for each lane; of lanes with one address the highest wins."""
 
-    def load_elements(self, space: Space, address: Lanes, data_type: DataType, count: int, mask: Mask, instruction: Instruction) -> list[Lanes]:
+    def load_elements(
+        self, space: Space, address: Lanes, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Lanes]:
         """Read consecutive elements for each lane from its address on; all of them must be inside the buffer."""
 
-    def store_elements(self, space: Space, address: Lanes, values: list[Lanes], mask: Mask, instruction: Instruction) -> None:
+    def store_elements(
+        self, space: Space, address: Lanes, values: list[Lanes], mask: Mask, instruction: Instruction
+    ) -> None:
         """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
 
-    def atomic(self, space: Space, op: str, address: Lanes, data_type: DataType, sources: list[Lanes], mask: Mask, instruction: Instruction) -> Lanes:
+    def atomic(
+        self,
+        space: Space,
+        op: str,
+        address: Lanes,
+        data_type: DataType,
+        sources: list[Lanes],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Lanes:
         """Atomic operations in lane order; gives the old values."""
 
     def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Mask:
@@ -219,7 +232,9 @@ class Machine(Protocol):
     def image_by_handle(self, kind: str, value: Lanes) -> ImageReference:
         """The image behind an LSC surface operand."""
 
-    def with_image(self, image: ImageReference, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Lanes]]) -> list[Lanes]:
+    def with_image(
+        self, image: ImageReference, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Lanes]]
+    ) -> list[Lanes]:
         """What ``act`` gives for the image that each thread finds; ``act`` must not read or write registers.
 
         Raises:
@@ -227,7 +242,12 @@ class Machine(Protocol):
         """
 
     def with_sampler(
-        self, image: ImageReference, sampler: int, mask: Mask, instruction: Instruction, act: Callable[[ImageView, SamplerState, Mask], list[Lanes]]
+        self,
+        image: ImageReference,
+        sampler: int,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Mask], list[Lanes]],
     ) -> list[Lanes]:
         """The same with the state of the sampler that a sampler variable names."""
 

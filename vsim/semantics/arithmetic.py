@@ -36,7 +36,12 @@ def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
     name = instruction.desc.mnemonic
     names = sources_of(instruction)
     t = m.type_of(args["dst"])
-    if m.rounding() is None or t not in (HF, F, DF) or not all(m.type_of(args[s]) is t for s in names) or args["dst"].modifier == SAT:
+    if (
+        m.rounding() is None
+        or t not in (HF, F, DF)
+        or not all(m.type_of(args[s]) is t for s in names)
+        or args["dst"].modifier == SAT
+    ):
         return None
     count = args["exec"].size
     reads = [operand(m, args[s], count, DF) for s in names]
@@ -54,7 +59,11 @@ def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
         else:
             total, error = _with_error(a, name, operands[0], operands[1], operands[-1])
         rounding = m.rounding()
-        value = step_by_mode(a, total, error, DF, rounding) if t is DF else convert(a, to_odd(a, total, error), DF, t, rounding=rounding)
+        value = (
+            step_by_mode(a, total, error, DF, rounding)
+            if t is DF
+            else convert(a, to_odd(a, total, error), DF, t, rounding=rounding)
+        )
         write(value, mask())
 
     return step
@@ -164,7 +173,9 @@ def quotient(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]
     return a.select(by_zero, end, sq), a.select(by_zero, a.const(-1, t), sr)
 
 
-_BY_ZERO = "Integers: division by zero gives all ones (signed: the end of the range, remainder -1). Floats: correctly rounded."
+_BY_ZERO = (
+    "Integers: division by zero gives all ones (signed: the end of the range, remainder -1). Floats: correctly rounded."
+)
 
 
 @alu(exact_type, "div", within=_BY_ZERO)
@@ -222,7 +233,11 @@ def rndz(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.trunc(x)
 
 
-@alu(real_type, "lrp", within="(1 - x) * z is rounded, then added to x * y with one rounding; the manual leaves the intermediate precision open.")
+@alu(
+    real_type,
+    "lrp",
+    within="(1 - x) * z is rounded, then added to x * y with one rounding; the manual leaves the intermediate precision open.",
+)
 def lrp(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     return a.fma(x, y, (a.const(1.0, t) - x) * z)
 
@@ -437,7 +452,11 @@ def _wide_clamp(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
     minimum, maximum = a.const(target.minimum, target), a.const(target.maximum, target)
     top = a.const(target.maximum, UQ)
     above = (high != a.const(0, UQ)) | (low > top)
-    below = (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ)) if target.is_signed else high == high
+    below = (
+        (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ))
+        if target.is_signed
+        else high == high
+    )
     inside = a.cast(low, target)
     return a.select(negative, a.select(below, minimum, inside), a.select(above, maximum, inside))
 
@@ -447,7 +466,12 @@ def _saturated(m: Machine, instruction: Instruction) -> Step | None:
     args, a, name = instruction.args, m.algebra, instruction.desc.mnemonic
     found = [m.type_of(args[s]) for s in sources_of(instruction)]
     target = m.type_of(args["dst"])
-    if args["dst"].modifier != SAT or not target.is_integer or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:
+    if (
+        args["dst"].modifier != SAT
+        or not target.is_integer
+        or not all(t.is_integer for t in found)
+        or max(t.size for t in found) < 8
+    ):
         return None
     t = arithmetic_type(found, target, instruction)
     count = args["exec"].size

@@ -87,7 +87,9 @@ def float_to_integer(a: Algebra, x: Lanes, source: DataType, target: DataType) -
     return a.select(fits, inside, a.select(x == x, ends, a.const(0, target)))
 
 
-def convert(a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: bool = False, rounding: Lanes | None = None) -> Lanes:
+def convert(
+    a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: bool = False, rounding: Lanes | None = None
+) -> Lanes:
     """Convert lanes between any two types as ``mov`` does.
 
     Args:
@@ -162,7 +164,9 @@ def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding:
     return step_by_mode(a, near, wide - a.cast(near, DF), target, rounding, wide)
 
 
-def step_by_mode(a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Lanes, sign_of: Lanes | None = None) -> Lanes:
+def step_by_mode(
+    a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Lanes, sign_of: Lanes | None = None
+) -> Lanes:
     """The result in the mode of %cr0, given the nearest one and a double that has the sign of what it lacks.
 
     ``sign_of``: doubles with the signs of the exact results, for those that round to zero.
@@ -175,7 +179,8 @@ def step_by_mode(a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: L
     negative = a.select(magnitude == none, a.mask_to_int(exact, word), a.mask_to_int(bits >= sign, word)) != none
     outward, inward = (a.bitcast(m | (bits & sign), t) for m in (magnitude + one, magnitude - one))
     too_small, too_big = (
-        a.select(negative, a.mask_to_int(p, word), a.mask_to_int(q, word)) != none for p, q in ((error < zero, error > zero), (error > zero, error < zero))
+        a.select(negative, a.mask_to_int(p, word), a.mask_to_int(q, word)) != none
+        for p, q in ((error < zero, error > zero), (error > zero, error < zero))
     )
     towards_zero, away = a.select(too_big, inward, near), a.select(too_small, outward, near)
     up, down = a.select(negative, towards_zero, away), a.select(negative, away, towards_zero)
@@ -194,7 +199,11 @@ def modify(a: Algebra, x: Lanes, data_type: DataType, modifier: int) -> Lanes:
     if modifier == NOT:
         return ~x
     if modifier in (ABS, NEG_ABS):
-        x = a.absolute(x) if data_type.is_float else (a.select(x < a.const(0, data_type), a.negate(x), x) if data_type.is_signed else x)
+        x = (
+            a.absolute(x)
+            if data_type.is_float
+            else (a.select(x < a.const(0, data_type), a.negate(x), x) if data_type.is_signed else x)
+        )
     if modifier in (NEG, NEG_ABS):
         x = a.negate(x)
     return x
@@ -238,7 +247,9 @@ def type_of_source(m: Machine, op: VectorOperand) -> DataType:
     return F if own is BF else own
 
 
-def destination(m: Machine, op: VectorOperand, count: int, produced: DataType, rounded: bool = False, moved: bool = False) -> Callable[[Lanes, Mask], None]:
+def destination(
+    m: Machine, op: VectorOperand, count: int, produced: DataType, rounded: bool = False, moved: bool = False
+) -> Callable[[Lanes, Mask], None]:
     """Stores results of a type into a destination, with its conversion and saturation.
 
     ``rounded``: the value was rounded as %cr0 asks or needs no rounding; ``moved``: it was copied, so that denormals of its type stay.
@@ -324,7 +335,9 @@ def real_type(found: list[DataType], dst: DataType, instruction: Instruction) ->
 # -- the common shape ------------------------------------------------------------------------------------------
 
 
-def alu(rule: TypeRule, *names: str, rounded: bool = False, within: str = "") -> Callable[[Callable[..., Lanes]], Callable[..., Lanes]]:
+def alu(
+    rule: TypeRule, *names: str, rounded: bool = False, within: str = ""
+) -> Callable[[Callable[..., Lanes]], Callable[..., Lanes]]:
     """Register an instruction that computes lane by lane: ``function(algebra, type, *sources)`` in the rule's execution type.
 
     ``rounded``: the function rounds its result itself, so %cr0 does not apply.

@@ -80,7 +80,9 @@ def sbarrier_wait(m: Machine, instruction: Instruction) -> Step:
 @semantics("nbarrier.signal")
 def nbarrier_signal(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    return m.named_barrier(source(m, args["barrier_id"], 1, types.UD), source(m, args["thread_count"], 1, types.UD), instruction)
+    return m.named_barrier(
+        source(m, args["barrier_id"], 1, types.UD), source(m, args["thread_count"], 1, types.UD), instruction
+    )
 
 
 @semantics("nbarrier.wait")

@@ -56,7 +56,9 @@ def _on_predicates(m: Machine, instruction: Instruction) -> Step | None:
 
     def step() -> None:
         x, *rest = (r() for r in reads)
-        write(~x if not rest else x & rest[0] if name == "and" else x | rest[0] if name == "or" else x ^ rest[0], mask())
+        write(
+            ~x if not rest else x & rest[0] if name == "and" else x | rest[0] if name == "or" else x ^ rest[0], mask()
+        )
 
     return step
 
@@ -168,7 +170,9 @@ def bfe(m: Machine, instruction: Instruction) -> Step:
         width, offset, value = _count(a, t, w()), _count(a, t, o()), s()
         up = _count(a, t, a.const(32, t) - width)
         if signed:
-            field = ((a.bitcast(value, types.D) >> a.bitcast(offset, types.D)) << a.bitcast(up, types.D)) >> a.bitcast(up, types.D)
+            field = ((a.bitcast(value, types.D) >> a.bitcast(offset, types.D)) << a.bitcast(up, types.D)) >> a.bitcast(
+                up, types.D
+            )
         else:
             field = ((value >> offset) << up) >> up
         write(a.select(width == a.const(0, t), a.const(0, types.D if signed else t), field), mask())

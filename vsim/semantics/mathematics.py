@@ -124,7 +124,13 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 
 
-@alu(real_type, "rsqrt", "rsqtm", rounded=True, within="The rounded reciprocal of the rounded root; the manual allows some units in the last place.")
+@alu(
+    real_type,
+    "rsqrt",
+    "rsqtm",
+    rounded=True,
+    within="The rounded reciprocal of the rounded root; the manual allows some units in the last place.",
+)
 def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Two correctly rounded steps: within one unit in the last place, as the manual allows."""
     return a.fdiv(a.const(1.0, t), a.sqrt(x))

@@ -36,12 +36,17 @@ def channels(mask: int) -> list[int]:
     return [c for c in range(4) if mask >> c & 1]
 
 
-def _payload(m: Machine, raw: Raw, count: int, memory: DataType, register: DataType, parts: int) -> tuple[list[Read], list[Callable[[Lanes, Mask], None]]]:
+def _payload(
+    m: Machine, raw: Raw, count: int, memory: DataType, register: DataType, parts: int
+) -> tuple[list[Read], list[Callable[[Lanes, Mask], None]]]:
     """Readers (as the memory type) and writers (from it) of the parts of a payload."""
     step = stride(m, count, register.size)
     reads, writes = [], []
     for k in range(parts):
-        read, write = m.raw_reader(raw, k * step, count, register, by_lane=True), m.raw_writer(raw, k * step, count, register)
+        read, write = (
+            m.raw_reader(raw, k * step, count, register, by_lane=True),
+            m.raw_writer(raw, k * step, count, register),
+        )
         reads.append(_read_as(m, read, memory, register))
         writes.append(write if memory is register else partial(_write_as, m, write, register))
     return reads, writes
@@ -154,7 +159,15 @@ def gather(m: Machine, instruction: Instruction) -> Step:
 
 
 def _block(
-    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, size: int, *, store: bool, element: DataType = types.UD
+    m: Machine,
+    instruction: Instruction,
+    space: Callable[[], Space],
+    address: Read,
+    raw: Raw,
+    size: int,
+    *,
+    store: bool,
+    element: DataType = types.UD,
 ) -> Step:
     """Consecutive bytes at a scalar address, for every thread at the instruction."""
     a, count = m.algebra, size // element.size
@@ -186,7 +199,9 @@ def svm_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     store = "src" in args
     address = source(m, args["address"], 1, UQ)
-    return _block(m, instruction, m.flat, address, args["src" if store else "dst"], 16 * _OWORDS_OF[args["owords"]], store=store)
+    return _block(
+        m, instruction, m.flat, address, args["src" if store else "dst"], 16 * _OWORDS_OF[args["owords"]], store=store
+    )
 
 
 # -- SVM -------------------------------------------------------------------------------------------------------
@@ -207,14 +222,28 @@ def svm_gather(m: Machine, instruction: Instruction) -> Step:
     else:
         memory = register = _UNSIGNED[size]
         offsets = [size * k for k in range(blocks)]
-    return _transfer(m, instruction, m.flat, address, offsets, args["src" if store else "dst"], memory, register, mask_of(m, instruction), store=store)
+    return _transfer(
+        m,
+        instruction,
+        m.flat,
+        address,
+        offsets,
+        args["src" if store else "dst"],
+        memory,
+        register,
+        mask_of(m, instruction),
+        store=store,
+    )
 
 
 @semantics("svm_gather4scaled", "svm_scatter4scaled")
 def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
     args, _a = instruction.args, m.algebra
     store = "src" in args
-    base, offsets = source(m, args["address"], 1, UQ), m.raw_reader(args["offsets"], 0, args["exec"].size, UQ, by_lane=True)
+    base, offsets = (
+        source(m, args["address"], 1, UQ),
+        m.raw_reader(args["offsets"], 0, args["exec"].size, UQ, by_lane=True),
+    )
     parts = [4 * c for c in channels(args["channel_mask"])]
     return _transfer(m, instruction, m.flat, lambda: base() + offsets(), parts, args["src" if store else "dst"], types.UD, types.UD,
                      mask_of(m, instruction), store=store)  # fmt: skip
@@ -235,12 +264,22 @@ def data_port_order(op: str, args: dict[str, Any]) -> list[Raw]:
 
 
 def _atomic(
-    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, op: str, memory: DataType, register: DataType, raws: list[Raw]
+    m: Machine,
+    instruction: Instruction,
+    space: Callable[[], Space],
+    address: Read,
+    op: str,
+    memory: DataType,
+    register: DataType,
+    raws: list[Raw],
 ) -> Step:
     """Old value to dst, the first of ``raws``; operands from the others."""
     a, count = m.algebra, instruction.args["exec"].size
     dst, *operands = raws
-    reads = [_read_as(m, m.raw_reader(raw, 0, count, register, by_lane=True), memory, register) for raw in operands[: ATOMIC_SOURCES.get(op, 1)]]
+    reads = [
+        _read_as(m, m.raw_reader(raw, 0, count, register, by_lane=True), memory, register)
+        for raw in operands[: ATOMIC_SOURCES.get(op, 1)]
+    ]
     write = m.raw_writer(dst, 0, count, register)
     mask = mask_of(m, instruction)
     wanted = dst.var != 0
@@ -257,12 +296,19 @@ def _atomic(
 def _data_port_atomic(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read) -> Step:
     args = instruction.args
     op, memory = ATOMIC_NAMES[args["op"]], ATOMIC_TYPES[args["width"]]
-    return _atomic(m, instruction, space, address, op, memory, types.UD if memory is UW else memory, data_port_order(op, args))
+    return _atomic(
+        m, instruction, space, address, op, memory, types.UD if memory is UW else memory, data_port_order(op, args)
+    )
 
 
 @semantics("svm_atomic", within=ANY_ORDER)
 def svm_atomic(m: Machine, instruction: Instruction) -> Step:
-    return _data_port_atomic(m, instruction, m.flat, m.raw_reader(instruction.args["addresses"], 0, instruction.args["exec"].size, UQ, by_lane=True))
+    return _data_port_atomic(
+        m,
+        instruction,
+        m.flat,
+        m.raw_reader(instruction.args["addresses"], 0, instruction.args["exec"].size, UQ, by_lane=True),
+    )
 
 
 @semantics("dword_atomic", within=ANY_ORDER)
@@ -275,7 +321,10 @@ def dword_atomic(m: Machine, instruction: Instruction) -> Step:
 # -- URB -------------------------------------------------------------------------------------------------------
 
 
-@semantics("urb_write_3d", within="Handles and offsets count owords from the beginning of the buffer that the launch names %urb.")
+@semantics(
+    "urb_write_3d",
+    within="Handles and offsets count owords from the beginning of the buffer that the launch names %urb.",
+)
 def urb_write(m: Machine, instruction: Instruction) -> Step:
     """Output k of a lane goes to dword k behind its handle and offsets, if its channel mask (bits 16 and up) has it."""
     args, a = instruction.args, m.algebra
@@ -300,7 +349,15 @@ def urb_write(m: Machine, instruction: Instruction) -> Step:
 
 # -- LSC -------------------------------------------------------------------------------------------------------
 
-_LSC_TYPES = {1: (UB, UB), 2: (UW, UW), 3: (types.UD, types.UD), 4: (UQ, UQ), 5: (UB, types.UD), 6: (UW, types.UD), 7: (UW, types.UD)}
+_LSC_TYPES = {
+    1: (UB, UB),
+    2: (UW, UW),
+    3: (types.UD, types.UD),
+    4: (UQ, UQ),
+    5: (UB, types.UD),
+    6: (UW, types.UD),
+    7: (UW, types.UD),
+}
 
 
 def lsc_types(data_size: int) -> tuple[DataType, DataType]:
@@ -354,10 +411,20 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
         offsets = [memory.size * k for k in range(ELEMENTS_OF[args["elems"]])]
     if args["data_size"] == 7:
         return _high_half(m, instruction, space, address, raw, store)
-    return _transfer(m, instruction, space, address, offsets, raw, memory, register, mask_of(m, instruction), store=store)
+    return _transfer(
+        m, instruction, space, address, offsets, raw, memory, register, mask_of(m, instruction), store=store
+    )
 
 
-def _lsc_block(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, memory: DataType, store: bool) -> Step:
+def _lsc_block(
+    m: Machine,
+    instruction: Instruction,
+    space: Callable[[], Space],
+    address: Read,
+    raw: Raw,
+    memory: DataType,
+    store: bool,
+) -> Step:
     """Transposed: consecutive elements at the address of lane 0."""
     a, args = m.algebra, instruction.args
     count = ELEMENTS_OF[args["elems"]]
@@ -369,7 +436,9 @@ def _lsc_block(m: Machine, instruction: Instruction, space: Callable[[], Space],
     return lambda: write(m.load(space(), address() + places, memory, mask(), instruction), mask())
 
 
-def _high_half(m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, store: bool) -> Step:
+def _high_half(
+    m: Machine, instruction: Instruction, space: Callable[[], Space], address: Read, raw: Raw, store: bool
+) -> Step:
     """d16u32h: the word is the high half of the dword; a load clears the low half."""
     a, count = m.algebra, instruction.args["exec"].size
     mask, shift = mask_of(m, instruction), a.const(16, types.UD)
@@ -379,7 +448,9 @@ def _high_half(m: Machine, instruction: Instruction, space: Callable[[], Space],
         lanes = mask()
         write(a.cast(m.load(space(), address(), UW, lanes, instruction), types.UD) << shift, lanes)
 
-    return (lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)) if store else load_step
+    return (
+        (lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)) if store else load_step
+    )
 
 
 @semantics("lsc_load_strided", "lsc_store_strided")

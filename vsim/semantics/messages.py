@@ -77,7 +77,16 @@ def _message(instruction: Instruction, grf_size: int) -> Message:
     return Message(unit, descriptor, extended, args["exec"], header, address, data, args["dst"], grf_size)
 
 
-def _lsc(m: Message, name: str, kind: str, surface: int, address_size: str, data_size: str, elements: int, raws: dict[str, Raw]) -> tuple[str, dict[str, Any]]:
+def _lsc(
+    m: Message,
+    name: str,
+    kind: str,
+    surface: int,
+    address_size: str,
+    data_size: str,
+    elements: int,
+    raws: dict[str, Raw],
+) -> tuple[str, dict[str, Any]]:
     """The LSC instruction with these fields; ``kind`` is the address model or slm."""
     return name, {
         "sfid": LSC_SFIDS["slm" if kind == "slm" else "ugm"], "l1": 0, "l3": 0, "addr_type": LSC_ADDRESS_TYPES["flat" if kind == "slm" else kind],
@@ -90,19 +99,25 @@ def _surface(number: int) -> tuple[str, int]:
     return ("slm", 0) if number == _SLM else ("flat", 0) if number in _STATELESS else ("bti", number)
 
 
-def _transfer(m: Message, name: str, space: tuple[str, int], address_size: str, data_size: str, elements: int) -> tuple[str, dict[str, Any]]:
+def _transfer(
+    m: Message, name: str, space: tuple[str, int], address_size: str, data_size: str, elements: int
+) -> tuple[str, dict[str, Any]]:
     """A load or store of each lane."""
     size = m.execution.size * (8 if address_size == "a64" else 4)
     raws = {"src1": m.data(size)} if "store" in name else {"dst": m.dst}
     return _lsc(m, name, *space, address_size, data_size, elements, raws)
 
 
-def _atomic(m: Message, space: tuple[str, int], address_size: str, data_size: str, names: dict[int, str], code: int) -> tuple[str, dict[str, Any]]:
+def _atomic(
+    m: Message, space: tuple[str, int], address_size: str, data_size: str, names: dict[int, str], code: int
+) -> tuple[str, dict[str, Any]]:
     if code not in names:
         raise NoEquivalent(f"atomic operation {code} has no instruction")
     size = m.execution.size * (8 if address_size == "a64" else 4)
     first = m.data(size)
-    second = Raw(first.var, first.offset + -(-m.execution.size * (8 if data_size == "d64" else 4) // m.grf_size) * m.grf_size)
+    second = Raw(
+        first.var, first.offset + -(-m.execution.size * (8 if data_size == "d64" else 4) // m.grf_size) * m.grf_size
+    )
     raws = {"dst": m.dst if m.field(13, 1) else NULL, "src1": first, "src2": second}
     if names[code] in ("icas", "fcas"):
         raws |= {"src1": second, "src2": first}
@@ -131,7 +146,9 @@ def _data_port_1(m: Message) -> tuple[str, dict[str, Any]]:
         if size == 0 and blocks > 2:
             raise NoEquivalent("scattered blocks of more than two bytes have no instruction")
         data = ("d8u32", "d16u32")[blocks - 1] if size == 0 else ("", "d32", "d64")[size]
-        return _transfer(m, "lsc_load" if kind == 0x10 else "lsc_store", flat, "a64", data, LSC_ELEMENTS[1 if size == 0 else blocks])
+        return _transfer(
+            m, "lsc_load" if kind == 0x10 else "lsc_store", flat, "a64", data, LSC_ELEMENTS[1 if size == 0 else blocks]
+        )
     if kind == 2:
         return _atomic(m, space, "a32", "d32", _INTEGER_ATOMICS, m.field(8, 4))
     if kind == 0x12:
@@ -146,7 +163,9 @@ def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
     names = {f.fixed["subop"]: f.mnemonic for f in instruction_set().by_opcode[0x89]}
     name = names.get(operation, "")
     if name in ("", "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d"):
-        raise NoEquivalent(f"operation {operation} of the load/store unit needs state that the descriptor does not have")
+        raise NoEquivalent(
+            f"operation {operation} of the load/store unit needs state that the descriptor does not have"
+        )
     if model != "flat" and m.extended is None:
         raise NoEquivalent("its extended descriptor is not a constant")
     surface = (m.extended or 0) >> 24 if model == "bti" else (m.extended or 0) & ~0x3F
@@ -160,7 +179,10 @@ def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
     if "atomic" in name:
         first = m.data(address_bytes)
         bytes_each = 8 if size_names[code] == "d64" else 4
-        found |= {"src1": first, "src2": Raw(first.var, first.offset + -(-m.execution.size * bytes_each // m.grf_size) * m.grf_size)}
+        found |= {
+            "src1": first,
+            "src2": Raw(first.var, first.offset + -(-m.execution.size * bytes_each // m.grf_size) * m.grf_size),
+        }
     kind = "slm" if LSC_UNITS[m.unit] == "slm" else model
     text = {v: k for k, v in LSC_ADDRESS_SIZES.items()}[address_size]
     elements = m.field(12, 4) if quad else m.field(12, 3) + 1
@@ -184,7 +206,9 @@ def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
     elif m.unit == THREAD_SPAWNER and instruction.desc.fixed.get("eot"):
         found = None
     else:
-        raise NoEquivalent(f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are")
+        raise NoEquivalent(
+            f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are"
+        )
     if found is None:
         return None
     name, args = found

@@ -36,7 +36,11 @@ def mov(m: Machine, instruction: Instruction) -> Step:
     if isinstance(dst, Address):
         return _to_address(m, instruction)
     own = type_of_source(m, src)
-    if src.modifier in (ABS, NEG, NEG_ABS) and own.is_integer and (dst.modifier == SAT or m.type_of(dst).size > own.size):
+    if (
+        src.modifier in (ABS, NEG, NEG_ABS)
+        and own.is_integer
+        and (dst.modifier == SAT or m.type_of(dst).size > own.size)
+    ):
         own = integer_of(8 if own.size >= 4 else max(4, m.type_of(dst).size), True)
     moved = src.modifier not in (ABS, NEG, NEG_ABS)
     read = source(m, src, count, own) if moved else operand(m, src, count, own)
@@ -262,7 +266,10 @@ def _store_half(a: Algebra, value: Lanes, to_type: DataType, write: object, mask
     write(value if to_type is HF else a.cast(value, to_type), mask)  # type: ignore[operator]
 
 
-@semantics("srnd", within="The random bits are added right below the last place that is kept; the manual leaves their use open.")
+@semantics(
+    "srnd",
+    within="The random bits are added right below the last place that is kept; the manual leaves their use open.",
+)
 def srnd(m: Machine, instruction: Instruction) -> Step:
     """Add the random bits below the result's last place, then cut."""
     args, a = instruction.args, m.algebra
@@ -274,7 +281,9 @@ def srnd(m: Machine, instruction: Instruction) -> Step:
     if m.type_of(src) is HF:
 
         def to_byte() -> None:
-            noise = random() if isinstance(args["src1"], Immediate) and random_type.is_integer else a.bitcast(random(), UW)
+            noise = (
+                random() if isinstance(args["src1"], Immediate) and random_type.is_integer else a.bitcast(random(), UW)
+            )
             bits = a.bitcast(value(), UW) + (a.cast(noise, UW) & a.const(255, UW))
             write(a.cast(bits >> a.const(8, UW), UB), mask())
 

@@ -96,7 +96,14 @@ Axis = list[tuple[Lanes, Mask, Lanes | None]]
 """The texel numbers that count along an axis: one for nearest, two with weights for linear."""
 
 
-def _axes(a: Algebra, image: ImageView, coordinates: list[Lanes], state: SamplerState, linear: bool, offsets: list[Lanes | None]) -> list[Axis]:
+def _axes(
+    a: Algebra,
+    image: ImageView,
+    coordinates: list[Lanes],
+    state: SamplerState,
+    linear: bool,
+    offsets: list[Lanes | None],
+) -> list[Axis]:
     """For each axis the texels that count; along the layers of an array it is the one nearest, held in the array (OpenCL C, image addressing)."""
     found: list[Axis] = []
     for number, (x, size, offset) in enumerate(zip(coordinates, image.sizes, offsets, strict=False)):
@@ -124,7 +131,15 @@ def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -
     return [a.select(_COMPARISONS[comparison](reference, texel[0]), one, zero), zero, zero, one]
 
 
-def sample(m: Machine, image: ImageView, axes: list[Axis], state: SamplerState, reference: Lanes | None, mask: Mask, i: Instruction) -> list[Lanes]:
+def sample(
+    m: Machine,
+    image: ImageView,
+    axes: list[Axis],
+    state: SamplerState,
+    reference: Lanes | None,
+    mask: Mask,
+    i: Instruction,
+) -> list[Lanes]:
     """Four channels, filtered over the texels of the axes."""
     a = m.algebra
     total: list[Lanes] | None = None
@@ -152,7 +167,13 @@ def _image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]
 
 
 def _sampled(
-    m: Machine, instruction: Instruction, image: ImageReference, coordinates: list[Lanes], offsets: list[Lanes | None], reference: Lanes | None, mask: Mask
+    m: Machine,
+    instruction: Instruction,
+    image: ImageReference,
+    coordinates: list[Lanes],
+    offsets: list[Lanes | None],
+    reference: Lanes | None,
+    mask: Mask,
 ) -> list[Lanes]:
     """Four channels, as the sampler that a message names filters them."""
 
@@ -213,7 +234,12 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
 
     def step() -> None:
         lanes = mask()
-        write(_sampled(m, instruction, image(), [r() for r in reads], offsets(), reference() if reference else None, lanes), lanes)
+        write(
+            _sampled(
+                m, instruction, image(), [r() for r in reads], offsets(), reference() if reference else None, lanes
+            ),
+            lanes,
+        )
 
     return step
 
@@ -228,7 +254,9 @@ def media_sample(m: Machine, instruction: Instruction) -> Step:
     args, count = instruction.args, _pixels(instruction)
     reads = [m.raw_reader(args[n], 0, count, F) for n in _PLACE.split()]
     image, write = _image(m, instruction), _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-    return lambda: write(_sampled(m, instruction, image(), [r() for r in reads], [None] * 3, None, m.thread_mask()), m.thread_mask())
+    return lambda: write(
+        _sampled(m, instruction, image(), [r() for r in reads], [None] * 3, None, m.thread_mask()), m.thread_mask()
+    )
 
 
 @semantics("load")
@@ -280,7 +308,9 @@ def _fetch(m: Machine, image: ImageReference, places: list[Lanes], mask: Mask, i
     """Four channels of the texels at these coordinates, 0 outside the image."""
 
     def texels(view: ImageView, lanes: Mask) -> list[Lanes]:
-        return [m.algebra.bitcast(t, types.UD) for t in fetch_texels(m, view, *_inside(m, view, places, lanes), instruction)]
+        return [
+            m.algebra.bitcast(t, types.UD) for t in fetch_texels(m, view, *_inside(m, view, places, lanes), instruction)
+        ]
 
     return m.with_image(image, mask, instruction, texels)
 
@@ -296,7 +326,12 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     write, mask = _store_channels(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
-        lanes, coordinates, places, compared = mask(), [r() for r in reads], [r() for r in moved] or offsets(), reference() if reference else None
+        lanes, coordinates, places, compared = (
+            mask(),
+            [r() for r in reads],
+            [r() for r in moved] or offsets(),
+            reference() if reference else None,
+        )
 
         def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
             x_axis, y_axis = _axes(a, view, coordinates, state, True, places)
@@ -331,7 +366,9 @@ def resinfo(m: Machine, instruction: Instruction) -> Step:
     image = _image(m, instruction)
 
     def sizes(view: ImageView, _: Mask) -> list[Lanes]:
-        return [a.bitcast(n, types.UD) for n in [*view.sizes, a.const(0, D), a.const(0, D)][:3]] + [a.const(1, types.UD)]
+        return [a.bitcast(n, types.UD) for n in [*view.sizes, a.const(0, D), a.const(0, D)][:3]] + [
+            a.const(1, types.UD)
+        ]
 
     return lambda: write(m.with_image(image(), mask(), instruction, sizes), mask())
 
@@ -339,7 +376,15 @@ def resinfo(m: Machine, instruction: Instruction) -> Step:
 # -- typed memory ----------------------------------------------------------------------------------------------
 
 
-def _typed(m: Machine, instruction: Instruction, image: Callable[[], ImageReference], coordinates: list[Raw], mask_bits: int, *, store: bool) -> Step:
+def _typed(
+    m: Machine,
+    instruction: Instruction,
+    image: Callable[[], ImageReference],
+    coordinates: list[Raw],
+    mask_bits: int,
+    *,
+    store: bool,
+) -> Step:
     args = instruction.args
     count = args["exec"].size
     reads = [m.raw_reader(r, 0, count, D) for r in coordinates]
@@ -351,10 +396,19 @@ def _typed(m: Machine, instruction: Instruction, image: Callable[[], ImageRefere
     raw = args["src1"] if "src1" in args else args["src"]
     values = [m.raw_reader(raw, k * step_bytes, count, types.UD) for k in range(len(chosen))]
 
-    return lambda: _store(m, image(), [r() for r in reads], {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction)
+    return lambda: _store(
+        m, image(), [r() for r in reads], {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction
+    )
 
 
-def _store(m: Machine, image: ImageReference, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction) -> None:
+def _store(
+    m: Machine,
+    image: ImageReference,
+    places: list[Lanes],
+    values: dict[int, Lanes],
+    mask: Mask,
+    instruction: Instruction,
+) -> None:
     """Write channels of the texels at these coordinates; those outside the image are dropped."""
 
     def put(view: ImageView, lanes: Mask) -> list[Lanes]:
@@ -368,7 +422,14 @@ def _store(m: Machine, image: ImageReference, places: list[Lanes], values: dict[
 @semantics("gather4_typed", "scatter4_typed")
 def typed_message(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
-    return _typed(m, instruction, _image(m, instruction), [args["u"], args["v"], args["r"]], args["channel_mask"], store="src" in args)
+    return _typed(
+        m,
+        instruction,
+        _image(m, instruction),
+        [args["u"], args["v"], args["r"]],
+        args["channel_mask"],
+        store="src" in args,
+    )
 
 
 def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
@@ -385,7 +446,14 @@ def lsc_quad(m: Machine, instruction: Instruction) -> Step:
     return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], chosen, store=store)
 
 
-def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], ImageReference], op: str, memory: types.DataType, raws: list[Raw]) -> Step:
+def _typed_atomic(
+    m: Machine,
+    instruction: Instruction,
+    image: Callable[[], ImageReference],
+    op: str,
+    memory: types.DataType,
+    raws: list[Raw],
+) -> Step:
     """An atomic on one element of an image; lanes outside the image do nothing and get 0. ``raws``: dst, then the sources in the order of the algebra."""
     args, a = instruction.args, m.algebra
     count = args["exec"].size
@@ -401,7 +469,10 @@ def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Imag
         def update(view: ImageView, lanes: Mask) -> list[Lanes]:
             inner, inside = _inside(m, view, places, lanes)
             if view.kind.format.size < memory.size:
-                raise m.cannot(f"an operation on {memory.size} bytes of an image with elements of {view.kind.format.size}", instruction)
+                raise m.cannot(
+                    f"an operation on {memory.size} bytes of an image with elements of {view.kind.format.size}",
+                    instruction,
+                )
             return [m.atomic(view.space, op, offset_of(a, view, inner), memory, values, inside, instruction)]
 
         (old,) = m.with_image(image(), active, instruction, update)
@@ -414,7 +485,9 @@ def _typed_atomic(m: Machine, instruction: Instruction, image: Callable[[], Imag
 def typed_atomic(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     op = ATOMIC_NAMES[args["op"]]
-    return _typed_atomic(m, instruction, _image(m, instruction), op, ATOMIC_TYPES[args["width"]], data_port_order(op, args))
+    return _typed_atomic(
+        m, instruction, _image(m, instruction), op, ATOMIC_TYPES[args["width"]], data_port_order(op, args)
+    )
 
 
 for _lsc, _plain in LSC_ATOMICS.items():
@@ -424,7 +497,9 @@ for _lsc, _plain in LSC_ATOMICS.items():
         def prepare(m: Machine, instruction: Instruction) -> Step:
             args = instruction.args
             memory = lsc_types(args["data_size"])[0]
-            return _typed_atomic(m, instruction, _lsc_image(m, instruction), plain, memory, [args["dst"], args["src1"], args["src2"]])
+            return _typed_atomic(
+                m, instruction, _lsc_image(m, instruction), plain, memory, [args["dst"], args["src1"], args["src2"]]
+            )
 
     _register(_lsc, _plain)
 
@@ -447,7 +522,10 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
 # -- the graphics pipeline -------------------------------------------------------------------------------------
 
 
-@semantics("rt_write_3d", within="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.")
+@semantics(
+    "rt_write_3d",
+    within="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
+)
 def render_target_write(m: Machine, instruction: Instruction) -> Step:
     """The colours of each lane go to its pixel of the render target."""
     args = instruction.args
@@ -462,7 +540,16 @@ def render_target_write(m: Machine, instruction: Instruction) -> Step:
 
 
 def _image_block(
-    m: Machine, instruction: Instruction, image: Callable[[], ImageReference], x: Read, y: Read, width: int, height: int, raw: Raw, *, store: bool
+    m: Machine,
+    instruction: Instruction,
+    image: Callable[[], ImageReference],
+    x: Read,
+    y: Read,
+    width: int,
+    height: int,
+    raw: Raw,
+    *,
+    store: bool,
 ) -> Step:
     """Rows of bytes, in registers padded to a power of two of at least four; reads beyond the rim repeat it, writes there do nothing."""
     a, pitch, zero = m.algebra, 4, m.algebra.const(0, D)
@@ -516,4 +603,6 @@ def lsc_block(m: Machine, instruction: Instruction) -> Step:
     store = "store" in instruction.desc.mnemonic
     x, y = (m.raw_reader(args[n], 0, 1, D) for n in "uv")
     data = args["src1"] if store else args["dst"]
-    return _image_block(m, instruction, _lsc_image(m, instruction), x, y, args["width"], args["height"], data, store=store)
+    return _image_block(
+        m, instruction, _lsc_image(m, instruction), x, y, args["width"], args["height"], data, store=store
+    )

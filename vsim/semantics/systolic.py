@@ -31,13 +31,21 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
     if precision == "bf8":
         return a.cast(a.bitcast(a.cast((part & a.const(255, types.UD)) << a.const(8, types.UD), types.UW), types.HF), F)
     up = 32 - bits
-    left = a.bitcast(word << a.const(up - bits * index, types.UD), types.D) if up >= bits * index else a.bitcast(part << a.const(up, types.UD), types.D)
+    left = (
+        a.bitcast(word << a.const(up - bits * index, types.UD), types.D)
+        if up >= bits * index
+        else a.bitcast(part << a.const(up, types.UD), types.D)
+    )
     if precision.startswith("s"):
         return left >> a.const(up, types.D)
     return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), types.D)
 
 
-@semantics("dpas", "dpasw", within="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. Integers: exact.")
+@semantics(
+    "dpas",
+    "dpasw",
+    within="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. Integers: exact.",
+)
 def dpas(m: Machine, instruction: Instruction) -> Step:
     """dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
 
@@ -55,10 +63,22 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     first = [_word_reader(m, src1, d * lanes * word_bits // 8, lanes, word_bits) for d in range(depth)]
     row_step = -(-lanes * acc_type.size // m.grf_size) * m.grf_size if acc_type.size == 4 else lanes * acc_type.size
     out_step = -(-lanes * dst_type.size // m.grf_size) * m.grf_size if dst_type.size == 4 else lanes * dst_type.size
-    base = m.function.variable_type(src2.var).size * src2.col + m.grf_size * src2.row if isinstance(src2, General) else 0
+    base = (
+        m.function.variable_type(src2.var).size * src2.col + m.grf_size * src2.row if isinstance(src2, General) else 0
+    )
     activation_bits = per_word * bits_of(activations)
-    second = [[_word_reader(m, Raw(src2.var, 0), base + (r * depth + d) * activation_bits // 8, 1, activation_bits) for d in range(depth)] for r in range(rows)]
-    accumulators = [m.raw_reader(src0, r * row_step, lanes, acc_type if acc_type is not BF else types.UW) for r in range(rows)] if src0.var else []
+    second = [
+        [
+            _word_reader(m, Raw(src2.var, 0), base + (r * depth + d) * activation_bits // 8, 1, activation_bits)
+            for d in range(depth)
+        ]
+        for r in range(rows)
+    ]
+    accumulators = (
+        [m.raw_reader(src0, r * row_step, lanes, acc_type if acc_type is not BF else types.UW) for r in range(rows)]
+        if src0.var
+        else []
+    )
     writes = [m.raw_writer(dst, r * out_step, lanes, dst_type if dst_type is not BF else types.UW) for r in range(rows)]
     mask = mask_of(m, instruction)
 

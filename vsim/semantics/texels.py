@@ -46,7 +46,12 @@ def _encoded(a: Algebra, format: ImageFormat, bits: Lanes) -> Lanes:
     if format.element == "f16":
         return a.cast(a.bitcast(a.cast(a.bitcast(bits, F), types.HF), UW), types.UD)
     if format.is_real:
-        x, zero, one, least = a.bitcast(bits, F), a.const(0.0, F), a.const(1.0, F), a.const(-1.0 if format.dtype.kind == "i" else 0.0, F)
+        x, zero, one, least = (
+            a.bitcast(bits, F),
+            a.const(0.0, F),
+            a.const(1.0, F),
+            a.const(-1.0 if format.dtype.kind == "i" else 0.0, F),
+        )
         x = a.select(x == x, x, zero)
         x = a.select(x < least, least, a.select(x > one, one, x))
         number = a.cast(a.rint(x * a.const(format.scale, F)), D)
@@ -59,12 +64,17 @@ def _encoded(a: Algebra, format: ImageFormat, bits: Lanes) -> Lanes:
     return a.bitcast(number, types.UD) & a.const(stored.maximum, types.UD)
 
 
-def fetch_texels(m: Machine, image: ImageView, places: list[Lanes], mask: Mask, instruction: Instruction) -> list[Lanes]:
+def fetch_texels(
+    m: Machine, image: ImageView, places: list[Lanes], mask: Mask, instruction: Instruction
+) -> list[Lanes]:
     """Four channels of each texel (F for formats of real numbers, else UD). Outside the mask stored channels are 0: the border."""
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
     if format.size % 4:
-        elements = [a.cast(x, types.UD) for x in m.load_elements(image.space, at, _STORED[size], format.channels, mask, instruction)]
+        elements = [
+            a.cast(x, types.UD)
+            for x in m.load_elements(image.space, at, _STORED[size], format.channels, mask, instruction)
+        ]
     else:
         words = m.load_elements(image.space, at, types.UD, format.size // 4, mask, instruction)
         low = a.const(_STORED[size].maximum, types.UD)
@@ -78,7 +88,9 @@ def fetch_texels(m: Machine, image: ImageView, places: list[Lanes], mask: Mask, 
     return [known[c] for c in ORDERS[format.order]]
 
 
-def store_texels(m: Machine, image: ImageView, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction) -> None:
+def store_texels(
+    m: Machine, image: ImageView, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction
+) -> None:
     """Write channels, given as 32 bits; those that the format does not have are dropped."""
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
