@@ -73,7 +73,7 @@ FORMS = (
     _systolic(0x83, "dpas", "Systolic dot product with accumulation."),
     _ternary(0x84, "add3", "dst = src0 + src1 + src2.", INTEGERS, platforms=since("xehp")),
     _ternary(0x91, "madw", "Multiply and add with the full 64-bit result, low and high halves in consecutive registers.", "ud d"),
-    form(0x92, "add3.o", "ec pr d:dst s:src0 s:src1 s:src2", "add3 whose overflow goes to the predicate.", category=_CATEGORY,
+    form(0x92, "add3.o", "ec pr d:dst s:src0 s:src1 s:src2", "add3 whose overflow goes to the predicate.", category=_CATEGORY, writes_predicate=True,
          suffixes=(SAT,), types="ud d uw w", platforms=since("pvc")),
     _unary(0x9B, "invm", "Correctly rounded reciprocal (the IEEE macro).", "f df"),
     _unary(0x9C, "rsqtm", "Correctly rounded reciprocal square root (the IEEE macro).", "f df"),

@@ -1,6 +1,6 @@
 """Raw messages, video motion estimation, debugging and lifetimes."""
 
-from visa.isa.record import InstructionDesc, Number, form
+from visa.isa.record import Flow, InstructionDesc, Number, form
 
 _CATEGORY = "misc"
 _SENDS = "B:sendc.1+eot.1 ec pr B:src0_grfs B:src1_grfs B:dst_grfs B:sfid s:ex_desc s:desc r:src0 r:src1 w:dst"
@@ -9,7 +9,8 @@ _GRFS = (Number("src0_grfs"), Number("src1_grfs"), Number("dst_grfs"))
 
 
 def _sends(name: str, suffixes: tuple[Number, ...], sendc: int, eot: int, summary: str) -> InstructionDesc:
-    return form(0x7A, name, _SENDS, summary, category=_CATEGORY, text=_SENDS_TEXT, suffixes=suffixes, semantics="raw_sends", sendc=sendc, eot=eot)
+    return form(0x7A, name, _SENDS, summary, category=_CATEGORY, text=_SENDS_TEXT, suffixes=suffixes, semantics="raw_sends",
+                flow=Flow.END if eot else Flow.NEXT, sendc=sendc, eot=eot)  # fmt: skip
 
 
 def _send(name: str, sendc: int, summary: str) -> InstructionDesc:

@@ -29,6 +29,7 @@ for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*``
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,9 +109,80 @@ class TargetFlags:
 Suffix = Choice | Flag | Number | Saturate | FenceFlags | TargetFlags
 
 
+class Flow(enum.Enum):
+    """What an instruction does to control flow; after most, the next one executes."""
+
+    NEXT = enum.auto()
+    LABEL = enum.auto()
+    """Nothing executes: a place that jumps or calls of the same function lead to."""
+    GOTO = enum.auto()
+    """The lanes that take it go on at the label."""
+    JUMP = enum.auto()
+    """The whole thread goes on at the label or at the next instruction."""
+    SWITCH = enum.auto()
+    """The whole thread goes on at one of several labels or at the next instruction."""
+    CALL = enum.auto()
+    """A subroutine of the same function."""
+    CALL_FUNCTION = enum.auto()
+    CALL_ADDRESS = enum.auto()
+    RETURN = enum.auto()
+    """Lanes leave the subroutine or function, or end in a kernel."""
+    BARRIER = enum.auto()
+    """Waits for the other threads of the work-group."""
+    SIGNAL = enum.auto()
+    """Arrives at the barrier of the work-group without waiting."""
+    NAMED_BARRIER = enum.auto()
+    END = enum.auto()
+    """The thread's last message."""
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether it goes to labels of the same function, without coming back."""
+        return self in (Flow.GOTO, Flow.JUMP, Flow.SWITCH)
+
+    @property
+    def calls_function(self) -> bool:
+        """Whether it calls a function, by name or by address."""
+        return self in (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
+
+    @property
+    def ends_lanes(self) -> bool:
+        """Whether lanes leave the function, or the subroutine that they are in."""
+        return self in (Flow.RETURN, Flow.END)
+
+    @property
+    def is_terminator(self) -> bool:
+        """Whether a basic block ends with it."""
+        return self.is_branch or self.ends_lanes or self is Flow.CALL
+
+    @property
+    def is_barrier(self) -> bool:
+        return self in (Flow.BARRIER, Flow.SIGNAL, Flow.NAMED_BARRIER)
+
+
+class Memory(enum.Enum):
+    """What a message goes to; ``OPERAND``: an operand says whether that is flat memory, a surface or local memory."""
+
+    NONE = enum.auto()
+    FLAT = enum.auto()
+    SURFACE = enum.auto()
+    IMAGE = enum.auto()
+    URB = enum.auto()
+    OPERAND = enum.auto()
+
+
+class Access(enum.Enum):
+    """What a message does to memory."""
+
+    NONE = enum.auto()
+    LOAD = enum.auto()
+    STORE = enum.auto()
+    ATOMIC = enum.auto()
+
+
 @dataclass(frozen=True, eq=False)
 class InstructionDesc:
-    """One mnemonic: the sub-operation of an opcode, its binary fields and its text."""
+    """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
 
     opcode: int
     mnemonic: str
@@ -126,6 +198,11 @@ class InstructionDesc:
     aliases: tuple[str, ...]
     semantics: str
     rules: frozenset[str] = frozenset()
+    flow: Flow = Flow.NEXT
+    memory: Memory = Memory.NONE
+    access: Access = Access.NONE
+    writes_predicate: bool = False
+    """Whether the predicate of the instruction is a result."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -240,13 +317,17 @@ def form(
     aliases: tuple[str, ...] = (),
     semantics: str | None = None,
     rules: str = "",
+    flow: Flow = Flow.NEXT,
+    memory: Memory = Memory.NONE,
+    access: Access = Access.NONE,
+    writes_predicate: bool = False,
     **fixed: int,
 ) -> InstructionDesc:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
     types = frozenset(types.split()) if isinstance(types, str) else types
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(rules.split()),
+        semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate,
     )  # fmt: skip
 
 
