@@ -17,7 +17,8 @@ from visa.image import read_image
 from vlink import link
 from vsim.abi import bind
 from vsim.launch import Launch
-from vsim.llvm_engine import compiler, engine, native
+from vsim.llvm_engine import pipeline, plan
+from vsim.llvm_engine.runtime import native
 from vsim.program import Program
 
 
@@ -25,7 +26,7 @@ def compile_milliseconds(program: Program, launch: Launch) -> tuple[float, float
     """From the syntax tree to object code; and what the functions of support take that the first such kernel on a machine needs."""
     dispatch = bind(program.signature(launch.kernel), launch, program.memory)
     start = time.perf_counter()
-    translation = compiler.translate(dispatch, True, engine.row_of(dispatch))
+    translation = pipeline.translate(dispatch, True, plan.row_of(dispatch))
     native.compile_object(translation.text)
     between = time.perf_counter()
     for text in translation.support:

@@ -11,7 +11,7 @@ import pytest
 from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, same
 
 from visa import LaunchError, SimulationError
-from vsim.llvm_engine import native
+from vsim.llvm_engine.runtime import native
 from vsim.program import Program
 
 CASES = sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir())

@@ -199,7 +199,7 @@ class KernelSignature:
             may_be_refused(desc)
             for desc in {i.desc for function in image.functions_of(kernel) for i in function.instructions}
         ):
-            from vsim.reachability import check
+            from vsim.analysis.reachability import check
 
             check(image, kernel)
         self.name = name = kernel.name

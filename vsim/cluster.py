@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.image import LinkedImage, read_image
+from vsim.analysis.reachability import reachable
 from vsim.atomics import global_atomic
 from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.memory import as_bytes
 from vsim.program import Outcome, Program
-from vsim.reachability import reachable
 
 PREFIX = "dask://"
 PARTS_FOR_THREAD = 2

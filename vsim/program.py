@@ -164,7 +164,7 @@ class Program:
             _LLVM_MISSING = True
             print(f"vsim: llvmlite cannot be loaded ({error}); running on numpy", file=sys.stderr)
             return False
-        self.native = Engine()
+        self.native = Engine(self.image)
         return True
 
     def launch(

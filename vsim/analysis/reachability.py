@@ -1,4 +1,4 @@
-"""What a kernel can execute: the instructions that control flow reaches, through calls too."""
+"""Reachability: the instructions that a kernel can execute, through calls too. What cannot be reached need not be executable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from visa.diagnostics import Diagnostic, LaunchError
 from visa.image import LinkedImage
+from visa.isa.record import Flow
 from visa.program import Function, Instruction
+from vsim.analysis.control_flow import control_flow
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.semantics.messages import NoEquivalent, equivalent
 
@@ -28,39 +30,15 @@ class Reached:
         return ((function, n, function.instructions[n]) for function in self.functions for n in self.of(function))
 
 
-def _takes_all(function: Function, instruction: Instruction) -> bool:
-    """Whether a jump or return takes every active lane."""
-    execution = instruction.args.get("exec")
-    return instruction.args.get("pred") is None and (
-        execution is None or execution.size == 1 or execution.size >= (function.simd_size or 32)
-    )
-
-
-def _targets(function: Function, labels: dict[int, int], n: int) -> list[int]:
-    """Where lanes can be after an instruction, in the same function."""
-    i = function.instructions[n]
-    name, args = i.desc.mnemonic, i.args
-    if name in ("ret", "fret"):
-        return [] if _takes_all(function, i) else [n + 1]
-    if name in ("goto", "jmp"):
-        return [labels[args["label"]]] + ([] if _takes_all(function, i) else [n + 1])
-    if name == "call":
-        return [labels[args["label"]], n + 1]
-    if name == "switchjmp":
-        return [*(labels[label] for label in args["labels"]), n + 1]
-    return [n + 1]
-
-
-def _walk(function: Function) -> list[int]:
-    labels = {
-        i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.mnemonic in (".label", ".function")
-    }
+def _reached(function: Function) -> list[int]:
+    """Numbers of the instructions that control reaches from the function's beginning."""
+    flow = control_flow(function)
     seen, todo = set[int](), [0]
     while todo:
         n = todo.pop()
-        while n < len(function.instructions) and n not in seen:
+        while n < flow.end and n not in seen:
             seen.add(n)
-            n, *others = _targets(function, labels, n) or [len(function.instructions)]
+            n, *others = flow.successors(n, function.simd_size or 32) or [flow.end]
             todo += others
     return sorted(seen)
 
@@ -73,13 +51,13 @@ def reachable(image: LinkedImage, kernel: Function) -> Reached:
         if id(function) in found.instructions:
             continue
         found.functions.append(function)
-        found.instructions[id(function)] = numbers = _walk(function)
+        found.instructions[id(function)] = numbers = _reached(function)
         for n in numbers:
             i = function.instructions[n]
-            if i.desc.mnemonic == "fcall":
+            if i.desc.flow is Flow.CALL_FUNCTION:
                 callee = image.callee(function, i.args["name"])
                 todo += [callee] if callee else []
-            elif i.desc.mnemonic == "ifcall":
+            elif i.desc.flow is Flow.CALL_ADDRESS:
                 todo += image.module.functions
     return found
 

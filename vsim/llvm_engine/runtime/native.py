@@ -23,26 +23,6 @@ def initialize() -> None:
 
 
 @cache
-def coroutine_end() -> tuple[str, str]:
-    """Declaration and call of llvm.coro.end, whose form changed between versions of LLVM."""
-    forms = (
-        ("declare void @llvm.coro.end(ptr, i1, token)", "call void @llvm.coro.end(ptr %handle, i1 false, token none)"),
-        (
-            "declare i1 @llvm.coro.end(ptr, i1, token)",
-            "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false, token none)",
-        ),
-        ("declare i1 @llvm.coro.end(ptr, i1)", "%ended = call i1 @llvm.coro.end(ptr %handle, i1 false)"),
-    )
-    for declaration, call in forms:
-        try:
-            llvm.parse_assembly(declaration).verify()
-            return declaration, call
-        except RuntimeError:
-            continue
-    return forms[0]
-
-
-@cache
 def host() -> str:
     """The CPU and LLVM that code is made for and by."""
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"

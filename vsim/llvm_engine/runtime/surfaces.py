@@ -1,4 +1,4 @@
-"""The surfaces and samplers of a launch as compiled code sees them (apart from :mod:`images`, which a launch of compiled code need not load)."""
+"""The surfaces and samplers of a launch as compiled code sees them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from vsim.abi import IMAGE_HANDLE_STEP, URB, Dispatch
 from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
-from vsim.llvm_engine import context as cx
+from vsim.llvm_engine.runtime import context as cx
 
 
 def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
@@ -29,6 +29,6 @@ def made_for(dispatch: Dispatch) -> Hashable:
     return kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
 
 
-def place_in_table(bindless: bool, number: int) -> int:
+def table_index(bindless: bool, number: int) -> int:
     """The entry of the table of surfaces: the URB and bindless images stand behind the numbered surfaces."""
     return cx.SURFACE_LIMIT + number // IMAGE_HANDLE_STEP if bindless else number if number != URB else cx.SURFACE_LIMIT

@@ -22,12 +22,13 @@ def directory() -> Path | None:
 
 def _sources() -> bytes:
     """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
-    package = Path(__file__).parent.parent
-    visa = package.parent / "visa"
+    simulator = Path(__file__).parents[2]
+    language = simulator.parent / "visa"
+    folders = [folder for folder, _, _ in os.walk(simulator)] + [language, language / "isa", language / "cisa"]
     rows = []
-    for folder in (package, package / "semantics", package / "llvm_engine", visa, visa / "isa", visa / "cisa"):
+    for folder in folders:
         for entry in sorted(os.scandir(folder), key=lambda e: e.name):
-            if entry.name.endswith(".py"):
+            if entry.name.endswith((".py", ".ll")):
                 status = entry.stat()
                 rows.append(f"{entry.name}:{status.st_size}:{status.st_mtime_ns}")
     return "\n".join(rows).encode()

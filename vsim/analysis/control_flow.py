@@ -1,0 +1,127 @@
+"""Control flow of one function: basic blocks, labels, subroutines, and the successors of an instruction.
+
+An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visa.isa.Flow` in the instruction table; nothing here
+knows a mnemonic. A block is named by the pc of its first instruction, a subroutine (the target of ``call``) by that of its mark.
+
+Example, with the numbers in front::
+
+    0 cmp.lt (M1, 16) P1 ...       blocks 0, 2, 3; the goto ends block 0 and names block 3
+    1 (P1) goto (M1, 16) DONE      successors of 1: 3, where lanes take the jump, and 2, where they do not
+    2 add (M1, 16) ...             successor of 2: 3
+    3 DONE:
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+from visa.isa.record import Flow
+from visa.program import Function, Instruction
+
+
+@dataclass(frozen=True)
+class ControlFlow:
+    """The blocks of a function and how control goes between them."""
+
+    function: Function
+    labels: dict[int, int]
+    """Where each label stands, by its index in the function."""
+    starts: tuple[int, ...]
+    """The first instruction of each block, ascending."""
+    subroutines: tuple[int, ...]
+    """Where the subroutines of the function begin, ascending."""
+    backward: tuple[tuple[int, int], ...]
+    """Branches that go back, with their targets."""
+    return_sites: dict[int, tuple[int, ...]]
+    """For each subroutine the instructions behind its calls, in the order of these."""
+
+    @property
+    def end(self) -> int:
+        """The number of instructions: where control is when it has left the last one."""
+        return len(self.function.instructions)
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """First instruction of each block and of what follows it."""
+        return list(pairwise([*self.starts, self.end]))
+
+    def block_of(self, pc: int) -> int:
+        """The block that holds an instruction."""
+        return self.starts[bisect_right(self.starts, pc) - 1]
+
+    def subroutine_of(self, pc: int) -> int:
+        """The subroutine that holds an instruction; 0 for the function's main part."""
+        at = bisect_right(self.subroutines, pc)
+        return self.subroutines[at - 1] if at else 0
+
+    def subroutine_end(self, pc: int) -> int:
+        """Where the subroutine (or main part) that holds an instruction ends."""
+        at = bisect_right(self.subroutines, pc)
+        return self.subroutines[at] if at < len(self.subroutines) else self.end
+
+    @property
+    def main_end(self) -> int:
+        """Where the first subroutine begins."""
+        return min(self.subroutines, default=self.end)
+
+    def targets(self, instruction: Instruction) -> list[int]:
+        """Where the labels of a branch or call stand."""
+        flow, args = instruction.desc.flow, instruction.args
+        if flow is Flow.SWITCH:
+            return [self.labels[n] for n in args["labels"]]
+        return [self.labels[args["label"]]] if flow.is_branch or flow is Flow.CALL else []
+
+    def successors(self, pc: int, lanes: int) -> list[int]:
+        """Where the lanes of a thread can be after an instruction, in the same function; ``end`` where they can run off it.
+
+        A call of a function leads to the next instruction, one of a subroutine to that too, by way of the subroutine's return.
+
+        Args:
+            lanes: of a thread: what takes all of them, unpredicated, leaves none behind.
+        """
+        instruction = self.function.instructions[pc]
+        flow = instruction.desc.flow
+        leaves_none = (flow.is_branch or flow.ends_lanes) and flow is not Flow.SWITCH and takes_all(instruction, lanes)
+        return [*self.targets(instruction), *([] if leaves_none else [pc + 1])]
+
+
+def takes_all(instruction: Instruction, lanes: int) -> bool:
+    """Whether a jump or return takes every active lane; one of exec size 1 without a predicate does."""
+    execution = instruction.args.get("exec")
+    size = 1 if execution is None or instruction.desc.flow is Flow.JUMP else execution.size
+    return instruction.args.get("pred") is None and (size == 1 or size >= lanes)
+
+
+def control_flow(function: Function) -> ControlFlow:
+    """The control flow of a function; the work is linear in its instructions."""
+    instructions = function.instructions
+    labels = {i.args["label"]: n for n, i in enumerate(instructions) if i.desc.flow is Flow.LABEL}
+    sites: dict[int, list[int]] = {}
+    starts, backward = {0}, []
+    for n, i in enumerate(instructions):
+        flow = i.desc.flow
+        if not flow.is_terminator:
+            continue
+        starts.add(n + 1)
+        if flow is Flow.CALL:
+            sites.setdefault(labels[i.args["label"]], []).append(n + 1)
+        elif flow.is_branch:
+            targets = [labels[label] for label in (i.args["labels"] if flow is Flow.SWITCH else (i.args["label"],))]
+            starts.update(targets)
+            backward += [(n, target) for target in targets if target <= n]
+    starts.update(sites)
+    return ControlFlow(
+        function,
+        labels,
+        tuple(sorted(s for s in starts if s < len(instructions))),
+        tuple(sorted(sites)),
+        tuple(backward),
+        {entry: tuple(after) for entry, after in sites.items()},
+    )
+
+
+def may_repeat(function: Function) -> bool:
+    """Whether instructions may run more than once: there is a branch backwards, or a call of whatever kind."""
+    found = control_flow(function)
+    return bool(found.backward or found.subroutines) or any(i.desc.flow.calls_function for i in function.instructions)

@@ -1,0 +1,405 @@
+"""The builder: the lane algebra of the semantics (:class:`vsim.semantics.algebra.Algebra`), emitted as instructions of LLVM IR."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from visa import types
+from visa.types import DataType
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
+from vsim.llvm_engine.ir.strided import strided_conversion
+from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
+from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
+
+Emit = Callable[[], list[Value]]
+"""Emits code and gives its values."""
+
+
+class Builder(Emitter):
+    """Emits the operations on lane values at the current place of a function."""
+
+    def __init__(self, declarations: dict[str, str]) -> None:
+        super().__init__(declarations)
+        self.integers: dict[tuple[int | float, DataType], Value] = {}
+        """Constants, which are made once."""
+
+    def value(self, data_type: DataType, lanes: int, text: str) -> Value:
+        """The result of an instruction, or of an equal one that dominates this place."""
+        return Value(self, data_type, lanes, self.assign(text))
+
+    def call(self, stem: str, x: Value, *rest: Value) -> Value:
+        """An intrinsic whose result has the type of its first argument."""
+        lanes = max(v.lanes for v in (x, *rest))
+        operands = [self.broadcast(v, lanes) for v in (x, *rest)]
+        ir = operands[0].ir
+        name = f"llvm.{stem}.{overload(ir_type(x.type, 1), lanes)}"
+        self.declare(name, ir, ", ".join([ir] * len(operands)))
+        return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)})")
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def splat_literal(self, text: str, data_type: DataType, lanes: int) -> str:
+        """A constant in every lane."""
+        return text if lanes == 1 else splat(f"{ir_type(data_type, 1)} {text}", lanes)
+
+    def broadcast(self, x: Value, lanes: int) -> Value:
+        """A scalar in every lane of a vector."""
+        if x.lanes == lanes:
+            return x
+        assert x.lanes == 1, (x.lanes, lanes)
+        if not x.text.startswith("%"):
+            return Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
+        scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
+        first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
+        return self.value(
+            x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+        )
+
+    def match(self, x: Value, y: Value) -> tuple[Value, Value]:
+        """Two values with the same number of lanes."""
+        lanes = max(x.lanes, y.lanes)
+        return self.broadcast(x, lanes), self.broadcast(y, lanes)
+
+    def retype(self, x: Value, data_type: DataType) -> Value:
+        """The same SSA value under a type with the same LLVM type."""
+        if x.type is data_type:
+            return x
+        found = x.copy(data_type)
+        found.strided = x.strided
+        return found
+
+    def lanes(self, x: Value, indices: list[int]) -> Value:
+        """Lanes of a vector by number."""
+        if x.lanes == 1:
+            return x
+        if len(indices) == 1:
+            return self.lane(x, indices[0])
+        if indices == list(range(x.lanes)):
+            return x
+        mask = ", ".join(f"i32 {i}" for i in indices)
+
+        def text() -> str:
+            return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
+
+        consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
+        if x.strided and consecutive and (known := x.strided.part(indices[0], len(indices))):
+            found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
+            found.strided = known
+            return found
+        return self.value(x.type, len(indices), text())
+
+    def lane(self, x: Value, index: int | str) -> Value:
+        """One lane of a vector."""
+        return self.value(x.type, 1, f"extractelement {x.typed}, i64 {index}")
+
+    def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
+        """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
+        text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
+        return self.value(x.type, len(picks), f"shufflevector {x.typed}, {y.typed}, <{len(picks)} x i32> <{text}>")
+
+    def concat(self, parts: list[Value]) -> Value:
+        """Vectors of equal length end to end (a power of two of them)."""
+        while len(parts) > 1:
+            parts = [self._pair(x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    def _pair(self, x: Value, y: Value) -> Value:
+        n = x.lanes
+        if n == 1:
+            vector = ir_type(x.type, 2)
+            first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
+            return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
+        both = self.mixed(x, y, range(2 * n))
+        both.strided = x.strided.followed_by(y.strided) if x.strided and y.strided else None
+        return both
+
+    # -- constants -----------------------------------------------------------------------------------------
+
+    def const(self, value: int | float, data_type: DataType) -> Value:
+        """The same value in every lane."""
+        if not data_type.is_integer:
+            return Value(self, data_type, 1, literal(value, data_type))
+        found = self.integers.get((value, data_type))
+        if found is None:
+            bits = int(value) & ((1 << data_type.bits) - 1)
+            found = self.integers[value, data_type] = Value(self, data_type, 1, literal(value, data_type), bits)
+        return found
+
+    def vector(self, values: Sequence[int], data_type: DataType) -> Value:
+        """A constant vector of integers."""
+        scalar = ir_type(data_type, 1)
+        return Value(self, data_type, len(values), "<" + ", ".join(f"{scalar} {v}" for v in values) + ">")
+
+    def iota(self, count: int, data_type: DataType) -> Value:
+        """0, 1, 2, ... across the lanes."""
+        return self.const(0, data_type) if count == 1 else self.vector(range(count), data_type)
+
+    def all_lanes(self, lanes: int) -> Value:
+        """The mask of all lanes."""
+        return Value(self, MASK, lanes, self.splat_literal("true", MASK, lanes))
+
+    # -- conversions ---------------------------------------------------------------------------------------
+
+    def cast(self, x: Value, data_type: DataType, deferred: bool = False) -> Value:
+        """A conversion by value; ``deferred``: one between integers is emitted where its result is needed."""
+        source = x.type
+        if source is data_type:
+            return x
+        if source is MASK:
+            return self._conversion("zext", x, data_type)
+        if source.is_float:
+            return self._from_float(x, data_type)
+        if data_type.is_float:
+            return self._conversion("sitofp" if source.is_signed else "uitofp", x, data_type)
+        return self._between_integers(x, data_type, deferred)
+
+    def _conversion(self, op: str, x: Value, data_type: DataType) -> Value:
+        return self.value(data_type, x.lanes, f"{op} {x.typed} to {ir_type(data_type, x.lanes)}")
+
+    def _from_float(self, x: Value, data_type: DataType) -> Value:
+        if not data_type.is_float:
+            return self._conversion("fptosi" if data_type.is_signed else "fptoui", x, data_type)
+        if x.type is types.DF and data_type is types.HF:
+            return self.cast(self._rounded_to_odd(x), types.HF)
+        return self._conversion("fpext" if data_type.size > x.type.size else "fptrunc", x, data_type)
+
+    def _between_integers(self, x: Value, data_type: DataType, deferred: bool) -> Value:
+        source = x.type
+        if x.constant is not None:
+            negative = source.is_signed and x.constant >> (source.bits - 1)
+            return self.const(x.constant - (1 << source.bits) if negative else x.constant, data_type)
+        if source.size == data_type.size:
+            return self.retype(x, data_type)
+        op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
+        if deferred or x.strided:
+            to = ir_type(data_type, x.lanes)
+            found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
+        else:
+            found = self._conversion(op, x, data_type)
+        if data_type is types.UQ and source is types.UD:
+            found.narrow = x
+        if x.strided:
+            found.strided = strided_conversion(x, data_type)
+        return found
+
+    def _rounded_to_odd(self, x: Value) -> Value:
+        """A double as a float, rounded to odd, so that rounding it once more to half gives what one rounding would."""
+        near = self.cast(x, types.F)
+        back = self.cast(near, types.DF)
+        bits = self.bitcast(near, types.UD)
+        one, zero = self.const(1, types.UD), self.const(0, types.UD)
+        bigger = self.absolute(x) > self.absolute(back)
+        inexact = (back != x) & (x == x) & ((bits & one) == zero)
+        return self.bitcast(self.select(inexact, self.select(bigger, bits + one, bits - one), bits), types.F)
+
+    def bitcast(self, x: Value, data_type: DataType) -> Value:
+        """The same bits as another type of the same size."""
+        if ir_type(x.type, 1) == ir_type(data_type, 1):
+            return self.retype(x, data_type)
+        if x.type is types.F and x.lanes == 1 and x.text.startswith("0x"):
+            (real,) = struct.unpack(">d", bytes.fromhex(x.text[2:]))
+            return self.const(int.from_bytes(struct.pack(">f", real)), data_type)
+        return self.value(data_type, x.lanes, f"bitcast {x.typed} to {ir_type(data_type, x.lanes)}")
+
+    def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
+        """The same bits as elements of another size."""
+        return self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
+
+    # -- selection -----------------------------------------------------------------------------------------
+
+    def select(self, mask: Mask, x: Value, y: Value) -> Value:
+        """x where the mask holds, else y."""
+        return x if mask is True else self.merge(mask, x, y).emitted()
+
+    def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
+        """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
+        lanes = max(mask.lanes, x.lanes, y.lanes)
+        known = x.strided_over(lanes)
+
+        def text() -> str:
+            if note:
+                note()
+            m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
+            return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
+
+        found = Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
+        if x.type.is_integer and mask.lanes == lanes and known is not None:
+            found.strided = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
+        return found
+
+    def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
+        """1 where the mask holds, else 0."""
+        return self.const(1, data_type) if mask is True else self.cast(mask, data_type)
+
+    def packed(self, mask: Value) -> str:
+        """A mask as an integer of as many bits as it has lanes."""
+        return self.assign(f"bitcast {mask.typed} to i{mask.lanes}")
+
+    def any(self, mask: Value) -> str:
+        """An i1: whether the mask holds in any lane."""
+        return mask.text if mask.lanes == 1 else self.assign(f"icmp ne i{mask.lanes} {self.packed(mask)}, 0")
+
+    def all(self, mask: Value) -> str:
+        """An i1: whether the mask holds in every lane."""
+        return mask.text if mask.lanes == 1 else self.assign(f"icmp eq i{mask.lanes} {self.packed(mask)}, -1")
+
+    # -- arithmetic ----------------------------------------------------------------------------------------
+
+    def udiv(self, x: Value, y: Value) -> Value:
+        """Unsigned quotient; y is not zero."""
+        return x.binary(y, "udiv", "fdiv")
+
+    def fdiv(self, x: Value, y: Value) -> Value:
+        """Correctly rounded quotient of floats."""
+        return x.binary(y, "udiv", "fdiv")
+
+    def fma(self, x: Value, y: Value, z: Value) -> Value:
+        """x * y + z rounded once."""
+        return self._fma_half(x, y, z) if x.type is types.HF else self.call("fma", x, y, z)
+
+    def _fma_half(self, x: Value, y: Value, z: Value) -> Value:
+        """In float the product is exact; the sum is rounded to odd, so that rounding it to half is the only rounding."""
+        wide = [self.cast(v, types.F) for v in (x, y, z)]
+        product, addend = wide[0] * wide[1], wide[2]
+        total = product + addend
+        part = total - product
+        error = (product - (total - part)) + (addend - part)
+        bits = self.bitcast(total, types.UD)
+        one, zero, none = self.const(1, types.UD), self.const(0, types.UD), self.const(0.0, types.F)
+        inexact = (error != none) & (error == error) & ((bits & one) == zero)
+        outward = (error > none) ^ (total > none)
+        odd = self.select(inexact, self.select(outward, bits - one, bits + one), bits)
+        return self.cast(self.bitcast(odd, types.F), types.HF)
+
+    def sqrt(self, x: Value) -> Value:
+        """Correctly rounded square root."""
+        return self._through_float("sqrt", x)
+
+    def absolute(self, x: Value) -> Value:
+        """Absolute value of a float (clears the sign)."""
+        return self.call("fabs", x)
+
+    def negate(self, x: Value) -> Value:
+        """Negation (of a float: flips the sign)."""
+        return self.value(x.type, x.lanes, f"fneg {x.typed}") if x.type.is_float else self.const(0, x.type) - x
+
+    def _through_float(self, stem: str, x: Value) -> Value:
+        """An operation of which half has none: done in float, which gives the same result."""
+        if x.type is types.HF:
+            return self.cast(self.call(stem, self.cast(x, types.F)), types.HF)
+        return self.call(stem, x)
+
+    def floor(self, x: Value) -> Value:
+        """The largest integral value that is not greater."""
+        return self._through_float("floor", x)
+
+    def ceil(self, x: Value) -> Value:
+        """The smallest integral value that is not less."""
+        return self._through_float("ceil", x)
+
+    def trunc(self, x: Value) -> Value:
+        """The integral value towards zero."""
+        return self._through_float("trunc", x)
+
+    def rint(self, x: Value) -> Value:
+        """The nearest integral value, ties to even."""
+        return self._through_float("roundeven", x)
+
+    def popcount(self, x: Value) -> Value:
+        """Number of one bits."""
+        return self.call("ctpop", x)
+
+    def leading_zeros(self, x: Value) -> Value:
+        """Number of leading zero bits; the width for zero."""
+        suffix = overload(ir_type(x.type, 1), x.lanes)
+        self.declare(f"llvm.ctlz.{suffix}", x.ir, f"{x.ir}, i1")
+        return self.value(x.type, x.lanes, f"call {x.ir} @llvm.ctlz.{suffix}({x.typed}, i1 false)")
+
+    def reverse_bits(self, x: Value) -> Value:
+        """Bit 0 becomes the highest one, and so on."""
+        return self.call("bitreverse", x)
+
+    # -- memory of the engine's own ------------------------------------------------------------------------
+
+    def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
+        """Elements at a host pointer; masks lie there as the bits of bytes."""
+        if data_type is not MASK:
+            return self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+        packed = self.assign(f"load i{max(lanes, 8)}, ptr {pointer}, align {align}")
+        if lanes == 1:
+            return self.value(MASK, 1, f"trunc i8 {packed} to i1")
+        cut = packed if lanes >= 8 else self.assign(f"trunc i8 {packed} to i{lanes}")
+        return self.value(MASK, lanes, f"bitcast i{lanes} {cut} to <{lanes} x i1>")
+
+    def store(self, x: Value, pointer: str, align: int) -> None:
+        """Elements to a host pointer; see :meth:`load`."""
+        if x.type is not MASK:
+            self.emit(f"store {x.typed}, ptr {pointer}, align {align}")
+            return
+        n = x.lanes
+        text = self.packed(x) if n > 1 else x.text
+        if n < 8:
+            text = self.assign(f"zext i{n} {text} to i8")
+        self.emit(f"store i{max(n, 8)} {text}, ptr {pointer}, align {align}")
+
+    def argument(self, data_type: DataType, pointer: str, byte: int) -> Value:
+        """A scalar out of memory that does not change, loaded where it is needed."""
+
+        def text() -> str:
+            return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
+
+        return Rematerialized(self, data_type, 1, text, 1)
+
+    # -- values of several blocks --------------------------------------------------------------------------
+
+    def phi(self, values: Sequence[Value], blocks: Sequence[str]) -> Value:
+        """The value that comes from the block that was run last."""
+        first = values[0]
+        if not first.text.startswith("%") and all(v.text == first.text for v in values):
+            return first
+        arms = ", ".join(f"[ {v.text}, %{block} ]" for v, block in zip(values, blocks, strict=True))
+        return self.value(first.type, first.lanes, f"phi {first.ir} {arms}")
+
+    def if_any(self, mask: Mask, emit: Emit) -> list[Value]:
+        """Values that are computed only if the mask holds in some lane; they are 0 otherwise."""
+        if mask is True:
+            return emit()
+        some = self.any(mask)
+        inside, behind, here, before = self.new_label("active"), self.new_label("behind"), self.block, self.mark()
+        self.branch(some, inside, behind)
+        self.label(inside, before)
+        values = emit()
+        last = self.jump(behind)
+        self.label(behind, before)
+        zeros = [self.broadcast(self.const(0, v.type), v.lanes) for v in values]
+        return [self.phi([v, zero], [last, here]) for v, zero in zip(values, zeros, strict=True)]
+
+    def first_of(self, arms: Sequence[tuple[str, str, Emit]], otherwise: Emit, done: str) -> list[Value]:
+        """Values of the first arm whose condition holds; without one, those of ``otherwise``.
+
+        Args:
+            arms: condition (i1), weights of its branch, and what emits the arm. Each sees what was emitted before the first test.
+            done: the label behind all arms.
+        """
+        before = self.mark()
+        found: list[tuple[list[Value], str]] = []
+        for condition, weights, emit in arms:
+            way, other = self.new_label("way"), self.new_label("other")
+            self.branch(condition, way, other, weights)
+            self.label(way, before)
+            found.append((emit(), self.jump(done)))
+            self.label(other, before)
+        found.append((otherwise(), self.jump(done)))
+        self.label(done, before)
+        ends = [end for _, end in found]
+        return [self._joined(column, ends) for column in zip(*(values for values, _ in found), strict=True)]
+
+    def _joined(self, values: Sequence[Value], ends: list[str]) -> Value:
+        """The phi of values, of which constants may have one lane where the others have many."""
+        lanes = max(v.lanes for v in values)
+        if any(v.lanes != lanes and v.text.startswith("%") for v in values):
+            raise Unsupported("ways that give one lane and many")
+        return self.phi([self.broadcast(v, lanes) for v in values], ends)

@@ -1,0 +1,22 @@
+"""The text of a module: declarations, functions, attributes and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+_VECTORS = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
+_TAIL = f"""attributes #0 = {{ nounwind {_VECTORS} "no-trapping-math"="true" }}
+attributes #1 = {{ nounwind noinline {_VECTORS} }}
+attributes #2 = {{ cold noinline nounwind noimplicitfloat "no_caller_saved_registers" }}
+!0 = !{{}}
+!1 = !{{!"branch_weights", i32 1, i32 100000}}
+!2 = !{{!"branch_weights", i32 1000, i32 1}}
+"""
+
+
+def module(functions: Sequence[str], declarations: Mapping[str, str]) -> str:
+    """A module of functions.
+
+    Attribute groups: 0 for code that runs, 1 for what must not be inlined, 2 for what is seldom called and leaves all registers as they are.
+    """
+    return "\n".join([*declarations.values(), *functions, _TAIL])

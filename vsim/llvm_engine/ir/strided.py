@@ -1,0 +1,219 @@
+"""Strided lanes: what is proved about the lanes of an integer vector, so that accesses need no test of every lane.
+
+The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row stride are scalars and offset and
+stride are constants. Constants are gathered in the offset, so that addresses which differ by a constant share their root, and with it their checks.
+
+Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The local x of the lanes is 0 1 ... 7 0 1 ... 7: root 0, stride 1, rows of
+8, row stride 0. The local y is y y ... y+1 y+1 ...: root y, stride 0, row stride 1. The byte address ``base + 4 * (y * pitch + x)`` is found by the rules
+for sums and products: root ``base + 4 * y * pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
+
+Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did not wrap around before; a value
+that was written under a mask is strided only in those lanes. Such *assumptions* are carried along, and whoever relies on the lanes tests them
+(:meth:`StridedLanes.holds`) or knows that they hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from visa import types
+from visa.types import DataType
+
+if TYPE_CHECKING:
+    from vsim.llvm_engine.ir.values import Value
+
+MAXIMUM_ASSUMPTIONS = 4
+LARGEST_FACTOR = 1 << 20
+
+
+@dataclass(slots=True, eq=False)
+class Widening:
+    """An assumption: the lanes did not wrap around in the type that they were converted from to a wider one."""
+
+    strided: StridedLanes
+    lanes: int
+    source: DataType
+    target: DataType
+
+    def holds(self) -> str:
+        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower type (the first one does)."""
+        known, target = self.strided, self.target
+        b, narrow, wide = known.first_lane.builder, self.source, types.UQ if target.size == 8 else types.UD
+        lowest = -(1 << (narrow.bits - 1)) if narrow.is_signed else 0
+        first = b.retype(b.cast(b.retype(known.first_lane, narrow), target), wide) + b.const(-lowest, wide)
+        corners = [first]
+        if known.row_stride is not None:
+            row_stride = b.retype(b.cast(b.retype(known.row_stride, narrow), target), wide)
+            corners.append(first + row_stride.deferred("mul", b.const(self.lanes // known.row - 1, wide)))
+        if known.stride:
+            corners += [c + b.const((known.row - 1) * known.stride, wide) for c in corners]
+        if not corners[1:]:
+            return "true"
+        beyond: Value = reduce(lambda x, y: x | y, corners[1:])
+        if beyond.constant is not None:
+            return str(beyond.constant < 1 << narrow.bits).lower()
+        return (beyond < b.const(1 << narrow.bits, wide)).text
+
+
+@dataclass(slots=True)
+class StridedLanes:
+    """What is known of the lanes of a vector; see the head of this module. One row of all lanes has no row stride."""
+
+    root: Value
+    stride: int
+    row: int
+    row_stride: Value | None = None
+    small: bool = False
+    """Every lane is less than 2**12: a local id, which cannot wrap around when it is widened."""
+    assumptions: tuple[Widening | str, ...] = ()
+    """Widenings, and masks (SSA names) outside which nothing is known of a lane."""
+    factor: int = 0
+    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0."""
+    first: int = 0
+    """The lane of what was widened that is lane 0 here."""
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        self.assumptions = tuple(dict.fromkeys(self.assumptions))
+        if self.root.constant:
+            self.offset += self.root.constant
+            self.root = self.root.builder.const(0, self.root.type)
+
+    @property
+    def first_lane(self) -> Value:
+        """Lane 0."""
+        return self.root.deferred("add", self.root.builder.const(self.offset, self.root.type))
+
+    @property
+    def masks(self) -> set[str]:
+        """The masks (SSA names) outside which nothing is known of a lane."""
+        return {n for n in self.assumptions if isinstance(n, str)}
+
+    def within_masks(self) -> StridedLanes:
+        """The same, where all lanes that count are inside those masks."""
+        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, str)))
+
+    def widened(self) -> Widening | None:
+        """What was widened, if lanes are exactly that times the factor and something that is the same for all."""
+        (only,) = self.assumptions if len(self.assumptions) == 1 else (None,)
+        return only if self.factor and isinstance(only, Widening) else None
+
+    def holds(self) -> str:
+        """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
+        tests = [test for n in self.assumptions if not isinstance(n, str) and (test := n.holds()) != "true"]
+        return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+
+    def in_rows_of(self, row: int) -> StridedLanes | None:
+        """The same in rows of another length, if that is possible."""
+        if row == self.row:
+            return self
+        if self.row_stride is not None:
+            return None
+        return replace(self, row=row, row_stride=self.root.builder.const(self.stride * row, self.root.type))
+
+    def followed_by(self, other: StridedLanes) -> StridedLanes | None:
+        """Two rows end to end, if it is known how far they are apart."""
+        roots = self.root is other.root or None not in (self.root.constant, other.root.constant)
+        if self.row_stride or other.row_stride or self.stride != other.stride or not roots:
+            return None
+        distance, small = other.offset - self.offset, self.small and other.small
+        one_row = distance == self.row * self.stride
+        row_stride = None if one_row else self.root.builder.const(distance, self.root.type)
+        assumptions, row = self.assumptions + other.assumptions, 2 * self.row if one_row else self.row
+        return StridedLanes(self.root, self.stride, row, row_stride, small, assumptions, offset=self.offset)
+
+    def part(self, first: int, count: int) -> StridedLanes | None:
+        """Consecutive lanes: part of a row, or whole rows."""
+        root = self.root
+        r, i = divmod(first, self.row)
+        if r and self.row_stride is not None:
+            root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
+        found = replace(self, root=root, first=self.first + first)
+        if i + count <= self.row:
+            found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
+            return found
+        return None if i or count % self.row else found
+
+
+class BasePointer(NamedTuple):
+    """A pointer among a kernel's arguments: what holds them, and its byte there."""
+
+    payload: str
+    byte: int
+
+
+def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
+    """What is known of a sum (``sign`` 1) or a difference (-1)."""
+    lanes, t = max(x.lanes, y.lanes), x.type
+    if lanes == 1 or not t.is_integer:
+        return None
+    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    if left is None or right is None:
+        return None
+    row = min(left.row, right.row)
+    left, right = left.in_rows_of(row), right.in_rows_of(row)
+    if left is None or right is None:
+        return None
+    b = x.builder
+
+    def join(p: Value, q: Value) -> Value:
+        return b.retype(p, t).deferred("add" if sign > 0 else "sub", b.retype(q, t))
+
+    zero = b.const(0, t)
+    row_stride = None
+    if left.row_stride is not None or right.row_stride is not None:
+        row_stride = join(left.row_stride or zero, right.row_stride or zero)
+    return StridedLanes(
+        join(left.root, right.root),
+        left.stride + sign * right.stride,
+        row,
+        row_stride,
+        assumptions=left.assumptions + right.assumptions,
+        factor=left.factor + sign * right.factor if 1 in (x.lanes, y.lanes) else 0,
+        first=left.first + right.first,
+        offset=left.offset + sign * right.offset,
+    )
+
+
+def strided_product(x: Value, factor: Value) -> StridedLanes | None:
+    """What is known of a product with a scalar."""
+    found, b, t = x.strided, x.builder, x.type
+    if not found or factor.lanes > 1 or not t.is_integer:
+        return None
+    factor = b.retype(factor, t)
+    known = factor.constant if factor.constant is not None and factor.constant < LARGEST_FACTOR else None
+    if known is None and found.stride:
+        return None
+    row_stride = None if found.row_stride is None else b.retype(found.row_stride, t).deferred("mul", factor)
+    root = b.retype(found.first_lane if known is None else found.root, t).deferred("mul", factor)
+    known = known or 0
+    return replace(
+        found,
+        root=root,
+        stride=found.stride * known,
+        row_stride=row_stride,
+        small=False,
+        factor=found.factor * known,
+        offset=found.offset * known,
+    )
+
+
+def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
+    """What is known of strided lanes after a conversion to an integer type of another size."""
+    b, known, source = x.builder, x.strided, x.type
+    if known is None:
+        return None
+    row_stride = None
+    if known.row_stride is not None:
+        row_stride = b.cast(b.retype(known.row_stride, source), target, deferred=True)
+    fits = known.small or target.size < source.size
+    root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
+    assumptions, factor = known.assumptions, 0
+    if not fits:
+        assumptions, factor = (*assumptions, Widening(known, x.lanes, source, target)), 1
+    if len(assumptions) > MAXIMUM_ASSUMPTIONS:
+        return None
+    offset = known.offset if fits else 0
+    return StridedLanes(root, known.stride, known.row, row_stride, known.small, assumptions, factor, offset=offset)

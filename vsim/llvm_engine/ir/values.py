@@ -1,0 +1,250 @@
+"""Lane values: a scalar that is the same in every lane, or a vector with an element for each.
+
+Operators emit an instruction where the builder stands and give its result; a scalar operand is broadcast, so that what is uniform stays scalar. Values
+whose lanes are strided are *rematerialised*: they are emitted where they are used, which for addresses of proved accesses is nowhere, and again where
+no earlier use dominates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, overload
+
+from visa import types
+from visa.types import DataType
+from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, strided_product, strided_sum
+from vsim.llvm_engine.ir.types import MASK, ir_type, splat
+
+if TYPE_CHECKING:
+    from vsim.llvm_engine.ir.builder import Builder
+
+MAXIMUM_DEPTH = 40
+"""How many operations deep a value may wait to be emitted."""
+LARGEST_SHIFT = 16
+"""Counts of shifts up to which strided lanes stay strided."""
+_FOLDS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
+}  # fmt: skip
+"""Operations on known scalar integers, which are kept as their unsigned bits."""
+_NEUTRAL = {"mul": 1, "and": -1}
+"""The constant that as the second operand changes nothing, where it is not 0."""
+_FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+
+
+class Value:
+    """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
+
+    __slots__ = (
+        "base_pointer", "builder", "constant", "implies", "inverse", "lanes", "narrow", "strided", "text", "type",
+    )  # fmt: skip
+    depth = 0
+
+    def __init__(
+        self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None
+    ) -> None:
+        self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
+        self.inverse: Value | None = None
+        """The mask of which this is the opposite."""
+        self.narrow: Value | None = None
+        """The 32-bit value of which this is the zero extension."""
+        self.strided: StridedLanes | None = None
+        self.implies: frozenset[str] = frozenset()
+        """Masks (SSA names) that hold wherever this mask does."""
+        self.base_pointer: BasePointer | None = None
+        """The pointer from which this address was computed."""
+
+    @property
+    def ir(self) -> str:
+        """The LLVM type."""
+        return ir_type(self.type, self.lanes)
+
+    @property
+    def typed(self) -> str:
+        """Type and name, as operands are written."""
+        return f"{ir_type(self.type, self.lanes)} {self.text}"
+
+    def strided_over(self, lanes: int) -> StridedLanes | None:
+        """What is known of the lanes of this value, as a scalar broadcast to so many."""
+        return StridedLanes(self, 0, lanes) if self.lanes == 1 else self.strided
+
+    def deferred(self, op: str, other: Value) -> Value:
+        """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot path."""
+        if self.constant is not None and other.constant is not None:
+            return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
+        if other.constant == _NEUTRAL.get(op, 0):
+            return self
+        if self.constant == _NEUTRAL.get(op, 0) and op in ("add", "mul", "or"):
+            return self.builder.retype(other, self.type)
+
+        def text() -> str:
+            x, y = self.builder.match(self, other)
+            return f"{op} {x.ir} {x.text}, {y.text}"
+
+        depth, lanes = max(self.depth, other.depth) + 1, max(self.lanes, other.lanes)
+        found = Rematerialized(self.builder, self.type, lanes, text, depth)
+        if self.base_pointer or other.base_pointer:
+            found.base_pointer = self._base_pointer(op, other)
+        return found
+
+    def copy(self, data_type: DataType) -> Value:
+        """The same under a type with the same LLVM type."""
+        found = Value(self.builder, data_type, self.lanes, self.text, self.constant)
+        found.base_pointer = self.base_pointer
+        return found
+
+    def emitted(self) -> Value:
+        """The same, emitted here."""
+        return self
+
+    # -- operators -----------------------------------------------------------------------------------------
+
+    def binary(self, other: Value, integer: str, real: str) -> Value:
+        """An instruction with two operands of one type; scalars are broadcast, constants folded."""
+        op = real if self.type.is_float else integer
+        if self.constant is not None and other.constant is not None and op in _FOLDS:
+            return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
+        x, y = self.builder.match(self, other)
+        found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
+        if self.base_pointer or other.base_pointer:
+            found.base_pointer = self._base_pointer(op, other)
+        return found
+
+    def _base_pointer(self, op: str, other: Value) -> BasePointer | None:
+        """The pointer from which a sum or a difference was computed."""
+        return self.base_pointer or other.base_pointer if op == "add" else self.base_pointer if op == "sub" else None
+
+    def _with_strided(self, known: StridedLanes | None, op: str, real: str, other: Value) -> Value:
+        """The result of an operation: deferred where its lanes are known, else emitted."""
+        if known is None:
+            return self.binary(other, op, real)
+        found = self.deferred(op, other)
+        found.strided = known
+        return found
+
+    def __add__(self, other: Value) -> Value:
+        if self.constant == 0 or other.constant == 0:
+            kept = other if self.constant == 0 else self
+            if kept.type.is_integer:
+                return kept if kept.type is self.type else self.builder.retype(kept, self.type)
+        total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other)
+        if self.narrow is not None and other.constant is not None:
+            total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
+        return total
+
+    def __sub__(self, other: Value) -> Value:
+        return self._with_strided(strided_sum(self, other, -1), "sub", "fsub", other)
+
+    def __mul__(self, other: Value) -> Value:
+        return self._with_strided(strided_product(self, other) or strided_product(other, self), "mul", "fmul", other)
+
+    def __lshift__(self, other: Value) -> Value:
+        known = None
+        if other.constant is not None and other.constant <= LARGEST_SHIFT:
+            known = strided_product(self, self.builder.const(1 << other.constant, self.type))
+        return self._with_strided(known, "shl", "shl", other)
+
+    def __rshift__(self, other: Value) -> Value:
+        return self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+
+    def __and__(self, other: Value | Literal[True]) -> Value:
+        if other is True:
+            return self
+        if self.type is MASK:
+            everybody = splat("i1 true", max(self.lanes, other.lanes))
+            if everybody in (self.text, other.text):
+                return other if self.text == everybody else self
+        both = self.binary(other, "and", "and")
+        if self.type is MASK:
+            both.implies = self.implies | other.implies | {self.text, other.text}
+        return both
+
+    __rand__ = __and__
+
+    @overload
+    def __or__(self, other: Value) -> Value: ...
+
+    @overload
+    def __or__(self, other: Literal[True]) -> Literal[True]: ...
+
+    def __or__(self, other: Value | Literal[True]) -> Value | Literal[True]:
+        return True if other is True else self.binary(other, "or", "or")
+
+    def __xor__(self, other: Value) -> Value:
+        return self.binary(other, "xor", "xor")
+
+    def __invert__(self) -> Value:
+        if self.inverse is not None:
+            return self.inverse
+        ones = self.builder.splat_literal("true" if self.type is MASK else "-1", self.type, self.lanes)
+        found = self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}")
+        found.inverse = self
+        return found
+
+    def _compare(self, other: Value, name: str) -> Value:
+        x, y = self.builder.match(self, other)
+        if self.type.is_float:
+            text = f"fcmp {_FLOAT_PREDICATES[name]} {x.ir} {x.text}, {y.text}"
+        else:
+            sign = "" if name in ("eq", "ne") else "s" if self.type.is_signed else "u"
+            text = f"icmp {sign}{name} {x.ir} {x.text}, {y.text}"
+        return self.builder.value(MASK, x.lanes, text)
+
+    def __eq__(self, other: Value) -> Value:  # type: ignore[override]
+        return self._compare(other, "eq")
+
+    def __ne__(self, other: Value) -> Value:  # type: ignore[override]
+        return self._compare(other, "ne")
+
+    def __lt__(self, other: Value) -> Value:
+        return self._compare(other, "lt")
+
+    def __le__(self, other: Value) -> Value:
+        return self._compare(other, "le")
+
+    def __gt__(self, other: Value) -> Value:
+        return self._compare(other, "gt")
+
+    def __ge__(self, other: Value) -> Value:
+        return self._compare(other, "ge")
+
+    __hash__ = object.__hash__
+
+
+class Rematerialized(Value):
+    """An integer value without side effects that is emitted where it is used, again where no earlier use dominates."""
+
+    __slots__ = ("depth", "expression", "key", "name")
+
+    def __init__(
+        self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int
+    ) -> None:
+        self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
+        self.expression, self.depth = expression, depth
+        self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
+        self.key = self.name = ""
+        if depth > MAXIMUM_DEPTH:
+            given = self.text
+            self.expression, self.depth = lambda: given, 0
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The name of the SSA value, which is emitted here unless one that dominates this place is known."""
+        if not self.key or not self.builder.is_available(self.key, self.name):
+            self.key = self.expression()
+            self.name = self.builder.assign(self.key)
+        return self.name
+
+    def copy(self, data_type: DataType) -> Value:
+        found = Rematerialized(self.builder, data_type, self.lanes, self.expression, self.depth)
+        found.base_pointer = self.base_pointer
+        return found
+
+    def emitted(self) -> Value:
+        found = Value(self.builder, self.type, self.lanes, self.text)
+        found.narrow, found.strided, found.base_pointer = self.narrow, self.strided, self.base_pointer
+        return found
+
+
+Mask = Value | Literal[True]
+"""A mask, or True where all lanes execute."""

@@ -1,0 +1,89 @@
+"""Compiled kernels of one image: out of memory, the disk or the compiler."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from visa.cisa import write_module
+from visa.image import LinkedImage
+from visa.program import Function
+from vsim.abi import Dispatch
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.runtime import cache, native
+from vsim.llvm_engine.runtime.surfaces import made_for
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """Loaded code of a kernel with the functions that fault records name by number."""
+
+    native: native.Native
+    functions: list[Function]
+
+
+class KernelCache:
+    """The kernels of an image that were compiled, or cannot be."""
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.image = image
+        self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
+        self.module = b""
+        """The bytes of the image's module, which are part of every key."""
+
+    def kernel(self, dispatch: Dispatch, full: bool, row: int) -> CompiledKernel:
+        """The code for a launch.
+
+        Args:
+            full, row: see :func:`vsim.llvm_engine.pipeline.translate`.
+
+        Raises:
+            Unsupported: the kernel needs something that only the reference engine does.
+        """
+        ordered, covered = dispatch.schedule is not None, dispatch.coverage is not None
+        variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
+        found = self.found.get(variant)
+        if found is None:
+            try:
+                found = self._load_or_compile(dispatch, full, row, variant)
+            except Unsupported as problem:
+                found = problem
+            self.found[variant] = found
+        if isinstance(found, Unsupported):
+            raise found
+        return found
+
+    def _load_or_compile(self, dispatch: Dispatch, full: bool, row: int, variant: Hashable) -> CompiledKernel:
+        image = self.image
+        if not self.module:
+            self.module = write_module(image.module)
+        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.host())
+        key = cache.key(self.module, image.ze_info, *target)
+        functions = image.module.all_functions
+        stored = cache.load(key)
+        if stored is not None:
+            numbers, objects = _unpacked(stored)
+            return CompiledKernel(native.Native(objects), [functions[n] for n in numbers])
+        from vsim.llvm_engine import pipeline
+
+        translation = pipeline.translate(dispatch, full, row)
+        objects = pipeline.compile_objects(translation)
+        cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
+        return CompiledKernel(native.Native(objects), translation.functions)
+
+
+def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
+    """Functions (by number in the image) and objects of a kernel as they are kept."""
+    sizes = [len(o) for o in objects]
+    head = struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes)
+    return b"".join([head, *objects])
+
+
+def _unpacked(stored: bytes) -> tuple[list[int], list[bytes]]:
+    functions, count = struct.unpack_from("<2I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 8)
+    sizes = struct.unpack_from(f"<{count}I", stored, 8 + 4 * functions)
+    ends = [8 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+    return list(numbers), [stored[start:end] for start, end in pairwise(ends)]

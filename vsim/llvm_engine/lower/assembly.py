@@ -1,0 +1,92 @@
+"""The text of a lowered function: its signature, its stack slots, and for kernels the loops or the coroutine around the code of a thread.
+
+Every register, waiting mask and return site is a stack slot (``alloca``) in the entry block, which LLVM promotes to SSA values. Masks lie in bytes: as
+vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
+from vsim.llvm_engine.lower.coverage import CoverageMarks
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key
+from vsim.llvm_engine.runtime import driver
+
+LARGEST_ZERO_STORE = 2048
+"""Bytes of a stack slot up to which one store clears it."""
+
+
+@dataclass
+class Slots:
+    """Lines that make the stack slots of a function, and those that clear them for each thread."""
+
+    made: list[str] = field(default_factory=list)
+    cleared: list[str] = field(default_factory=list)
+
+
+def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> str:
+    """The text of a function that was emitted. A kernel without barriers is the loop over its threads, too.
+
+    Args:
+        unwritten: registers that are read before they are written: they begin with zeros.
+    """
+    b, slots = state.b, _slots(state, coverage, unwritten)
+    code = [*b.preheaders[THREAD], *b.lines, *state.cold]
+    if not state.is_kernel:
+        arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {state.mask_ir} %mask"
+        signature = f"define internal void {state.module.symbol(state.function)}({arguments}) #0 {{"
+        return "\n".join([signature, "entry:", *slots.made, *slots.cleared, *code, "}"])
+    if state.is_coroutine:
+        arguments = f"{driver.COMMON}, i64 %thread, i64 %group_x, ptr %frame"
+        signature = f"define ptr @kernel({arguments}) #0 presplitcoroutine {{"
+        begin, suspend = driver.coroutine_begin(), driver.coroutine_first_suspend()
+        return "\n".join([signature, "entry:", begin, *slots.made, *slots.cleared, suspend, *code, "}"])
+    loops = driver.loops(ordered=state.dispatch.schedule is not None)
+    signature = f"define void @group({driver.GROUP_ARGUMENTS}) #0 {{"
+    launch = [*slots.made, *b.preheaders[LAUNCH], loops.groups]
+    group = [*b.preheaders[GROUP], loops.threads]
+    return "\n".join([signature, "entry:", *launch, *group, *slots.cleared, *code, loops.ends, "}"])
+
+
+def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> Slots:
+    slots = Slots()
+    for key, size in state.storage.own_slots():
+        name = state.storage.slot(key)
+        slots.made.append(f"  {name} = alloca [{size} x i8], align 64")
+        if key in unwritten:
+            slots.cleared.append(_zeros(state, name, size))
+    if state.layout.file_offsets:
+        slots.made.append(f"  %file = alloca [{state.layout.file_size} x i8], align 64")
+        slots.cleared.append(_memset(state, "%file", state.layout.file_size))
+    if state.shares and state.is_kernel:
+        slots.made.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
+        slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
+    slots.made.append("  %em = alloca [8 x i8], align 8")
+    for point in state.reconvergence.points:
+        slots.made.append(f"  %wait{point} = alloca [8 x i8], align 8")
+        slots.cleared.append(f"  store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+    for subroutine in state.flow.subroutines:
+        slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
+        slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
+    if coverage:
+        made, cleared = coverage.declaration()
+        slots.made += made
+        slots.cleared += cleared
+    if state.b.scratch_bytes:
+        slots.made.append(f"  %scratch = alloca [{state.b.scratch_bytes} x i8], align 64")
+    return slots
+
+
+def _zeros(state: FunctionState, pointer: str, size: int) -> str:
+    if size > LARGEST_ZERO_STORE:
+        return _memset(state, pointer, size)
+    zeros = f"i{8 * size} 0" if size <= 8 else f"<{size} x i8> zeroinitializer"
+    return f"  store {zeros}, ptr {pointer}, align 64"
+
+
+def _memset(state: FunctionState, pointer: str, size: int) -> str:
+    state.b.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
+    return f"  call void @llvm.memset.p0.i64(ptr align 64 {pointer}, i8 0, i64 {size}, i1 false)"

@@ -1,0 +1,109 @@
+"""Calls of functions: native calls, whose depth is limited, with the registers that all functions of a thread share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa.program import Function, Instruction
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
+from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.runtime import context as cx
+
+MAXIMUM_DEPTH = 1000
+
+
+class Calls:
+    """Calls of functions out of one function."""
+
+    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
+        self.state, self.masks, self.flow, self.exits = state, masks, flow, exits
+
+    def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
+        """These lanes run the function that a string names."""
+        state = self.state
+        target = state.dispatch.image.callee(state.function, name)
+
+        def step() -> None:
+            mask = self._lanes(lanes, instruction)
+            if target is None:
+                raise Unsupported(f"a call of the undefined function '{state.function.strings[name]}'")
+            depth = self._enter()
+            self._call(target, mask)
+            self._return(depth)
+
+        return step
+
+    def call_address(self, address: Callable[[], Value], lanes: Lanes, instruction: Instruction) -> Step:
+        """The lanes of each thread run the function at its address: a switch over all functions of the same width."""
+        state = self.state
+
+        def step() -> None:
+            b = state.b
+            value = address()
+            mask = self._lanes(lanes, instruction)
+            depth = self._enter()
+            done, wild = b.new_label("done"), b.new_label("wild")
+            arms = [(b.new_label("target"), at, f) for at, f in self._candidates()]
+            text = " ".join(f"i32 {at}, label %{label}" for label, at, _ in arms)
+            b.emit(f"switch i32 {value.text}, label %{wild} [ {text} ]")
+            for label, _, function in arms:
+                b.label(label)
+                self._call(function, mask)
+                b.jump(done)
+            b.label(wild)
+
+            def where() -> tuple[str, int, int, str]:
+                return "0", 0, 0, b.assign(f"zext i32 {value.text} to i64")
+
+            self.exits.leave_if("true", cx.CALL, "0", "0", where)
+            b.jump(done)
+            b.label(done)
+            self._return(depth)
+
+        return step
+
+    def _lanes(self, lanes: Lanes, instruction: Instruction) -> Value:
+        taken = self.flow.taken(lanes, instruction)
+        return self.masks.running_vector() if taken is True else taken
+
+    def _candidates(self) -> list[tuple[int, Function]]:
+        """Functions that an address may mean, with their addresses."""
+        image = self.state.dispatch.image
+        first = len(image.module.kernels)
+        numbered = enumerate(image.module.functions, first)
+        return [(image.function_address(n), f) for n, f in numbered if f.simd_size == self.state.lanes]
+
+    def _enter(self) -> str:
+        """Store shared registers and count how deep calls are nested; gives how deep they were."""
+        b = self.state.b
+        self.state.registers.flush(self.state.storage.is_shared, forget=True)
+        pointer = b.offset("%shared", cx.SHARED_DEPTH)
+        depth = b.assign(f"load i64, ptr {pointer}, align 8")
+        deeper = b.assign(f"add i64 {depth}, 1")
+        b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
+        too_deep = b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}")
+        self.exits.leave_if(too_deep, cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
+        return depth
+
+    def _return(self, depth: str) -> None:
+        """Restore the depth; leave if the callee failed or the run is to stop."""
+        b = self.state.b
+        b.emit(f"store i64 {depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+        fault = b.assign(f"load i64, ptr {b.offset('%ctx', cx.FAULT)}, align 8")
+        stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
+        either = b.assign(f"or i64 {fault}, {stop}")
+        failed = b.assign(f"icmp ne i64 {either}, 0")
+        b.leave_if(failed, "exit", "returned")
+
+    def _call(self, function: Function, mask: Value) -> None:
+        """Call a function if any lane is to run it."""
+        b, name = self.state.b, self.state.module.symbol(function)
+
+        def call() -> None:
+            b.emit(f"call void {name}(ptr %ctx, ptr %worker, ptr %shared, {mask.typed})")
+
+        b.if_then(b.any(mask), call, ("call", "called"))

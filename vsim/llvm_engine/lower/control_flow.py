@@ -1,0 +1,276 @@
+"""Control flow of lanes: execution masks at reconvergence points, branches, subroutines, returns.
+
+A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one backward lets the lanes that leave
+the loop wait behind it. A reconvergence point first gathers the lanes that wait there; if no lane runs, control goes on to the next point. Where the analysis
+proves that all lanes are together, masks are constants and branches plain ones.
+
+Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends the subroutine at N; ``exit`` ends
+the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa.program import Instruction
+from vsim.analysis.uniformity import takes_one_way
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.runtime import context as cx
+
+Step = Callable[[], None]
+Lanes = Callable[[], Mask]
+
+
+class ControlFlowLowering:
+    """Branches, subroutines and returns of one function."""
+
+    def __init__(self, state: FunctionState, masks: Masks) -> None:
+        self.state, self.masks = state, masks
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def entrance(self, pc: int) -> str:
+        """The label by which a block is entered: a reconvergence point first gathers the lanes that wait there."""
+        if pc >= self.state.flow.end:
+            return "exit"
+        return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
+
+    def next_waiting(self, pc: int) -> str:
+        """Where a thread goes on none of whose lanes run any more: the next point where some may wait, or the way out."""
+        following = self.state.reconvergence.next_point(pc)
+        if following is not None:
+            return self.entrance(following)
+        subroutine = self.state.flow.subroutine_of(pc)
+        return f"return{subroutine}" if subroutine in self.state.flow.subroutines else "exit"
+
+    def gather(self, point: int) -> None:
+        """Emit what stands in front of a reconvergence point: lanes that wait there run again."""
+        state, b = self.state, self.state.b
+        b.label(f"check{point}")
+        if point in state.reconvergence.converged:
+            b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+            self.masks.run_everybody()
+            b.jump(f"block{point}")
+            return
+        running = self.masks.load_running()
+        waiting = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %wait{point}, align 8"))
+        both = running | waiting
+        b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+        self.masks.set_running(both)
+        b.branch(b.any(both), f"block{point}", self.next_waiting(point))
+
+    def leave_block(self) -> None:
+        """End the registers of the block, before its branch is emitted."""
+        self.state.registers.end_block(self.state.at.block)
+        self.state.at.left = True
+
+    def return_from_subroutine(self, subroutine: int) -> None:
+        """Emit the end of a subroutine: the lanes that its call held run again behind it."""
+        state, b = self.state, self.state.b
+        b.label(f"return{subroutine}")
+        held = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %held{subroutine}, align 8"))
+        self.masks.set_running(held)
+        site = b.assign(f"load i32, ptr %site{subroutine}, align 4")
+        sites = state.flow.return_sites.get(subroutine, ())
+        arms = " ".join(f"i32 {n}, label %{self.entrance(after)}" for n, after in enumerate(sites))
+        b.emit(f"switch i32 {site}, label %exit [ {arms} ]")
+
+    def _poll(self) -> None:
+        """At a loop's end: leave if the run is to stop."""
+        b = self.state.b
+        stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
+        b.leave_if(b.assign(f"icmp ne i64 {stop}, 0"), "exit", "again")
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def taken(self, lanes: Lanes, instruction: Instruction) -> Mask:
+        """The running lanes for which a mask of an instruction holds: a mask over all lanes, or True for all that run."""
+        total, b = self.state.lanes, self.state.b
+        execution = instruction.args["exec"]
+        if instruction.args.get("pred") is None and (execution.size == 1 or execution.size >= total):
+            return True
+        value = lanes()
+        if value is True:
+            return True
+        offset, size = (execution.offset, execution.size) if execution.size > 1 else (0, total)
+        value = b.broadcast(value, min(size, total)) if value.lanes == 1 else value
+        if value.lanes > total:
+            value = b.lanes(value, list(range(total)))
+        if value.lanes < total:
+            end, nobody = offset + value.lanes, Value(b, value.type, value.lanes, "zeroinitializer")
+            value = b.mixed(value, nobody, [i - offset if offset <= i < end else value.lanes for i in range(total)])
+        return value & self.masks.running_vector()
+
+    def _wait(self, pc: int, lanes: Value) -> None:
+        """Lanes go on at a reconvergence point later."""
+        b = self.state.b
+        old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr %wait{pc}, align 8"))
+        b.emit(f"store {(old | lanes).typed}, ptr %wait{pc}, align 8")
+
+    def _nobody_waits_between(self, pc: int, target: int) -> bool:
+        """Whether no lanes can wait between a forward branch and its target."""
+        following = self.state.reconvergence.next_point(pc)
+        return self.state.at.converged or following is None or following >= target
+
+    # -- branches ------------------------------------------------------------------------------------------
+
+    def goto(self, label: int, lanes: Lanes) -> Step:
+        """These lanes go on at the label."""
+        state, pc = self.state, self.state.at.pc
+        instruction, target = state.function.instructions[pc], state.flow.labels[label]
+
+        def step() -> None:
+            b = state.b
+            predicate = instruction.args.get("pred")
+            if takes_one_way(instruction, state.uniform) and predicate is not None:
+                self._branch_uniform(pc, target, self.masks.first_bit(predicate))
+                return
+            taken = self.taken(lanes, instruction)
+            if taken is True:
+                self._branch_uniform(pc, target, None)
+                return
+            rest = self.masks.running_vector() & ~taken
+            if target > pc:
+                self._wait(target, taken)
+                self.masks.set_running(rest)
+                some = b.any(rest)
+                self.leave_block()
+                b.branch(some, self.entrance(pc + 1), self.next_waiting(pc))
+            else:
+                self._wait(pc + 1, rest)
+                self.masks.set_running(taken)
+                some = b.any(taken)
+                self.leave_block()
+                self._poll()
+                b.branch(some, self.entrance(target), self.entrance(pc + 1))
+
+        return step
+
+    def jump(self, label: int, taken: Callable[[], Value] | None) -> Step:
+        """All lanes of the thread go on at the label, if its predicate holds."""
+        state, pc = self.state, self.state.at.pc
+        target = state.flow.labels[label]
+        predicate = state.function.instructions[pc].args.get("pred")
+
+        def step() -> None:
+            self._branch_uniform(pc, target, None if predicate is None else self.masks.first_bit(predicate))
+
+        return step
+
+    def _branch_uniform(self, pc: int, target: int, condition: str | None) -> None:
+        """All running lanes go to the target if the condition holds."""
+        b = self.state.b
+        direct = target <= pc or self._nobody_waits_between(pc, target)
+        running = self.masks.running_vector()
+        self.leave_block()
+        if target <= pc:
+            self._poll()
+        if direct:
+            if condition is None:
+                b.jump(self.entrance(target))
+            else:
+                b.branch(condition, self.entrance(target), self.entrance(pc + 1))
+            return
+        if condition is not None:
+            leaving = b.new_label("leaving")
+            b.branch(condition, leaving, self.entrance(pc + 1))
+            b.label(leaving)
+        self._all_wait(pc, target, running)
+
+    def _all_wait(self, pc: int, target: int, running: Value) -> None:
+        """All running lanes wait at a reconvergence point, as others may wait in front of it."""
+        self._wait(target, running)
+        self.masks.stop_running()
+        self.state.b.jump(self.next_waiting(pc))
+
+    def switch(self, labels: tuple[int, ...], index: Callable[[], Value]) -> Step:
+        """All lanes of the thread go on at the label with that number; beyond the last at the next instruction."""
+        state, pc = self.state, self.state.at.pc
+        targets = [state.flow.labels[label] for label in labels]
+
+        def step() -> None:
+            b = state.b
+            value = index()
+            running = self.masks.running_vector()
+            direct = all(self._nobody_waits_between(pc, target) for target in targets)
+            self.leave_block()
+            cases = [(b.new_label("case"), target) for target in targets]
+            arms = " ".join(f"i32 {n}, label %{name}" for n, (name, _) in enumerate(cases))
+            b.emit(f"switch i32 {value.text}, label %{self.entrance(pc + 1)} [ {arms} ]")
+            for name, target in cases:
+                b.label(name)
+                if target > pc and not direct:
+                    self._all_wait(pc, target, running)
+                    continue
+                if target <= pc:
+                    self._poll()
+                b.jump(self.entrance(target))
+
+        return step
+
+    # -- subroutines ---------------------------------------------------------------------------------------
+
+    def leave(self, lanes: Lanes) -> Step:
+        """These lanes return from the subroutine or function, or end in the kernel."""
+        state, pc = self.state, self.state.at.pc
+        instruction = state.function.instructions[pc]
+
+        def step() -> None:
+            b = state.b
+            taken = self.taken(lanes, instruction)
+            if taken is True:
+                self.masks.stop_running()
+                self.leave_block()
+                b.jump(self.next_waiting(pc))
+                return
+            rest = self.masks.running_vector() & ~taken
+            self.masks.set_running(rest)
+            some = b.any(rest)
+            self.leave_block()
+            b.branch(some, self.entrance(pc + 1), self.next_waiting(pc))
+
+        return step
+
+    def call(self, label: int, lanes: Lanes, instruction: Instruction) -> Step:
+        """These lanes run a subroutine of the same function and come back."""
+        state, pc = self.state, self.state.at.pc
+        target = state.flow.labels[label]
+
+        def step() -> None:
+            b = state.b
+            taken = self.taken(lanes, instruction)
+            running = self.masks.running_vector()
+            number = state.flow.return_sites[target].index(pc + 1)
+            b.emit(f"store {running.typed}, ptr %held{target}, align 8")
+            b.emit(f"store i32 {number}, ptr %site{target}, align 4")
+            some = "true"
+            if taken is True:
+                self.masks.set_running(running)
+            else:
+                self.masks.set_running(taken)
+                some = b.any(taken)
+            self.leave_block()
+            b.branch(some, self.entrance(target), f"return{target}")
+
+        return step
+
+    # -- barriers ------------------------------------------------------------------------------------------
+
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
+        """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the others."""
+
+        def step() -> None:
+            if not wait:
+                return
+            if not self.state.is_coroutine:
+                raise Unsupported("a barrier in a function")
+            b = self.state.b
+            suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
+            resumed = b.new_label("resumed")
+            b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
+            b.label(resumed)
+
+        return step

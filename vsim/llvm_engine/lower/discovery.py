@@ -1,0 +1,111 @@
+"""Discovery: what a first emission tells of a function's storage, before it is emitted for good.
+
+Which registers a block reads and writes is known once its instructions were emitted. From that follow what is live between blocks (only that is stored), how
+large stack slots must be, which begin with zeros, and which values can be carried on in SSA form to the blocks that their only writer dominates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vsim.analysis.dominators import Dominators, Graph
+from vsim.analysis.liveness import liveness
+from vsim.llvm_engine.lower.registers import BlockNeeds, BlockUse
+from vsim.llvm_engine.lower.state import ENTRY, FunctionState
+from vsim.llvm_engine.lower.storage import PREDICATE, Key
+
+
+@dataclass(frozen=True)
+class StorageUse:
+    """What the blocks of a function need of each other. Sets of registers are integers with a bit for each."""
+
+    extents: Mapping[Key, int]
+    """How far accesses to registers go, rounded to what storage can have."""
+    unwritten: frozenset[Key]
+    """Registers that are read before they are written: they begin with zeros."""
+    bits: Mapping[Key, int]
+    live_out: Mapping[int, int]
+    stored: Mapping[int, int]
+    """What other blocks read from storage, by block."""
+    only_writer: Mapping[Key, int]
+    """The block of registers that one block alone writes."""
+    dominators: Dominators
+
+    def needs(self, state: FunctionState, block: int) -> BlockNeeds:
+        """What the others want of a block."""
+        live, stored, bits = self.live_out[block], self.stored[block], self.bits
+        visible = state.storage.is_visible
+        return BlockNeeds(
+            stores=lambda key: bool(stored & bits.get(key, 0)) or visible(key),
+            carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
+            sees=lambda other: self.dominators.dominates(other, block),
+        )
+
+
+def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUse:
+    """The storage that a function uses, from what each of its blocks does to it (see :class:`BlockUse`)."""
+    storage, flow = state.storage, state.flow
+    reached = state.registers.extents.items()
+    extents = {key: storage.rounded(key, high) for key, high in reached if not storage.is_visible(key)}
+    bits: dict[Key, int] = {}
+    writers: dict[Key, set[int]] = {}
+    for n, use in uses.items():
+        for key in use.exposed | use.written:
+            bits.setdefault(key, 1 << len(bits))
+        for key in use.written:
+            writers.setdefault(key, set()).add(n)
+
+    def as_bits(keys: Iterable[Key]) -> int:
+        found = 0
+        for key in keys:
+            found |= bits[key]
+        return found
+
+    def overwritten(use: BlockUse) -> int:
+        whole = (key for key, covered in use.covered.items() if covered >= extents.get(key, storage.size(key)))
+        return as_bits(whole)
+
+    successors = {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in flow.blocks()}
+    points = state.reconvergence.points
+    passed = {n: following for n in points if (following := state.reconvergence.next_point(n)) is not None}
+    live = liveness(
+        [ENTRY, *flow.starts],
+        successors,
+        {n: as_bits(use.exposed) for n, use in uses.items()},
+        {n: overwritten(use) for n, use in uses.items()},
+        passed,
+    )
+    only_writer = {
+        key: next(iter(blocks))
+        for key, blocks in writers.items()
+        if len(blocks) == 1 and key[0] != PREDICATE and not storage.is_visible(key)
+    }
+    dominators = Dominators(_emitted_graph(state, successors), ENTRY)
+    readers: dict[Key, list[int]] = {}
+    for n, use in uses.items():
+        for key in use.exposed | {k for k in use.merged if live.live_out[n] & bits[k]}:
+            readers.setdefault(key, []).append(n)
+    unstored = as_bits(
+        key
+        for key, block in only_writer.items()
+        if all(n > block and dominators.dominates(block, n) for n in readers.get(key, ()))
+    )
+    unwritten = frozenset(key for key, bit in bits.items() if bit & live.live_in[0]) - uses[ENTRY].written
+    stored = {n: out & ~unstored for n, out in live.live_out.items()}
+    return StorageUse(extents, unwritten, bits, live.live_out, stored, only_writer, dominators)
+
+
+def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]) -> Graph:
+    """Ways between blocks as they are emitted.
+
+    What gathers waiting lanes in front of a reconvergence point is a node of its own (-2 - start), from which the way leads over the point's block to the
+    next point if no lane runs.
+    """
+    points = set(state.reconvergence.points)
+    graph = {n: {-2 - s if s in points else s for s in found} for n, found in successors.items()}
+    for start in points:
+        converged = start in state.reconvergence.converged
+        following = None if converged else state.reconvergence.next_point(start)
+        graph[-2 - start] = {start} if following is None else {start, -2 - following}
+    return graph

@@ -1,0 +1,159 @@
+"""Lowers one function: block by block, twice where values flow between blocks.
+
+The first emission is thrown away; :mod:`discovery` learns from it what each block needs of the others. What prepares an instruction is kept for the second
+one, unless it emitted something. A function of one block is emitted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from visa.program import Function
+from vsim.llvm_engine.ir.types import MASK
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.assembly import assemble
+from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
+from vsim.llvm_engine.lower.coverage import CoverageMarks
+from vsim.llvm_engine.lower.discovery import storage_use
+from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.machine import Machine
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.module import ModuleState
+from vsim.llvm_engine.lower.prologue import Prologue
+from vsim.llvm_engine.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUse
+from vsim.llvm_engine.lower.state import ENTRY, FunctionState, Position
+from vsim.llvm_engine.lower.storage import Key
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime import driver
+from vsim.semantics import SEMANTICS
+
+Needs = Callable[[int], BlockNeeds]
+
+
+def lower(module: ModuleState, function: Function) -> str:
+    """The text of a function.
+
+    Raises:
+        Unsupported: it needs something that only the reference engine does.
+    """
+    return FunctionLowering(module, function).text()
+
+
+class FunctionLowering:
+    """Emits the blocks of one function."""
+
+    def __init__(self, module: ModuleState, function: Function) -> None:
+        self.state = FunctionState(module, function)
+        self.exits = FaultExits(self.state)
+        self.masks = Masks(self.state)
+        self.flow = ControlFlowLowering(self.state, self.masks)
+        self.machine = Machine(self.state, self.masks, self.flow, self.exits)
+        self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
+        self.prepared: dict[int, Callable[[], object]] = {}
+        """What emits an instruction, for the second emission."""
+
+    def text(self) -> str:
+        """The function as IR."""
+        state = self.state
+        if state.is_straight:
+            visible = state.storage.is_visible
+            straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
+            uses = self._emit({}, lambda block: straight, keep=False)
+            return assemble(state, self.coverage, uses[ENTRY].exposed)
+        helpers = dict(state.module.helpers)
+        uses = self._emit({}, lambda block: NOTHING_NEEDED, keep=True)
+        state.module.helpers.clear()
+        state.module.helpers.update(helpers)
+        use = storage_use(state, uses)
+        self._emit(use.extents, lambda block: use.needs(state, block), keep=False)
+        return assemble(state, self.coverage, use.unwritten)
+
+    def _emit(self, extents: Mapping[Key, int], needs: Needs, keep: bool) -> dict[int, BlockUse]:
+        """Emit the function; gives what its blocks do to storage. ``keep``: keep what was prepared."""
+        state = self.state
+        state.begin(extents)
+        self.exits.begin()
+        uses = {ENTRY: state.registers.begin_block(needs(ENTRY))}
+        self._enter_function()
+        if not state.is_straight:
+            state.registers.end_block(ENTRY)
+            state.b.jump(self.flow.entrance(0))
+        for start, end in state.flow.blocks():
+            if start in state.reconvergence.points:
+                self.flow.gather(start)
+            if not state.is_straight:
+                state.b.label(f"block{start}")
+                uses[start] = state.registers.begin_block(needs(start))
+            self._block(start, end, keep)
+        for subroutine in state.flow.subroutines:
+            self.flow.return_from_subroutine(subroutine)
+        self._leave_function()
+        return uses
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def _block(self, start: int, end: int, keep: bool) -> None:
+        """The instructions of a block, and the way to the next one."""
+        state = self.state
+        converged = start in state.reconvergence.converged
+        running: Mask = self.masks.everybody() if converged else self.masks.load_running()
+        at = state.at = Position(start, running, converged)
+        if self.coverage:
+            self.coverage.mark(start)
+        for pc in range(start, end):
+            at.pc, at.execution = pc, state.function.instructions[pc].args.get("exec")
+            self._instruction(pc, keep)
+            if at.left:
+                return
+        state.registers.end_block(start)
+        state.b.jump(self.flow.entrance(end))
+
+    def _instruction(self, pc: int, keep: bool) -> None:
+        """Prepare an instruction, unless that was done, and emit it."""
+        instruction = self.state.function.instructions[pc]
+        emit = self.prepared.pop(pc, None)
+        if emit is None:
+            b = self.state.b
+            b.assigned = False
+            emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+            if keep and not b.assigned:
+                self.prepared[pc] = emit
+        emit()
+
+    # -- beginning and end ---------------------------------------------------------------------------------
+
+    def _enter_function(self) -> None:
+        state, b = self.state, self.state.b
+        if not state.is_kernel:
+            mask = Value(b, MASK, state.lanes, "%mask")
+            state.at = Position(ENTRY, mask, converged=False)
+            self.masks.set_running(mask)
+            return
+        if state.shares:
+            b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
+            b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+        state.at = Position(ENTRY, self.masks.everybody(), converged=True)
+        self.masks.run_everybody()
+        Prologue(state).emit()
+
+    def _leave_function(self) -> None:
+        """The ways out: faults, then the usual one."""
+        b = self.state.b
+        if self.exits.record():
+            if self.state.is_coroutine:
+                b.jump("exit")
+            else:
+                self._publish()
+                b.emit("ret void")
+        b.label("exit")
+        self._publish()
+        if self.state.is_coroutine:
+            b.lines.append(driver.coroutine_exit())
+        elif self.state.is_kernel:
+            b.jump("next")
+        else:
+            b.emit("ret void")
+
+    def _publish(self) -> None:
+        if self.coverage:
+            self.coverage.publish()

@@ -1,0 +1,161 @@
+"""The machine that the semantics drive (:class:`vsim.semantics.algebra.Machine`): every call emits code at the current place.
+
+It does nothing itself: each method is one of the part that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from visa import types
+from visa.program import Instruction
+from visa.types import DataType
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.calls import Calls
+from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
+from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.images import ImageNumber, Images
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.operands import Operands
+from vsim.llvm_engine.lower.spaces import Spaces
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.memory.access import MemoryAccess
+from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.memory.texels import TexelAccess
+from vsim.memory import SamplerState
+from vsim.registers import CR0
+from vsim.semantics.algebra import ImageView
+
+
+class Machine:
+    """The parts that lower the instructions of one function."""
+
+    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
+        self.state = state
+        self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
+        module = state.module
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers)
+        self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
+        operands = Operands(state, masks, self.access)
+        self.type_of = operands.type_of
+        self.reader, self.writer = operands.reader, operands.writer
+        self.raw_reader, self.raw_writer = operands.raw_reader, operands.raw_writer
+        self.state_reader, self.state_writer = operands.state_reader, operands.state_writer
+        self.predicate_writer, self.address_of = operands.predicate_writer, operands.address_of
+        self.mask, self.predicate_bits = masks.mask, masks.predicate_bits
+        self.predicate_reader = masks.predicate_reader
+        self.predicate_as_integer = masks.predicate_as_integer
+        self.predicate_from_integer = masks.predicate_from_integer
+        spaces = Spaces(state)
+        self.flat, self.slm, self.urb = spaces.flat, spaces.slm, spaces.urb
+        self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
+        self.images = Images(state, spaces, exits)
+        self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
+        self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
+        self.call, self.leave, self.barrier = flow.call, flow.leave, flow.barrier
+        calls = Calls(state, masks, flow, exits)
+        self.call_function, self.call_address = calls.call_function, calls.call_address
+
+    # -- what the machine knows ----------------------------------------------------------------------------
+
+    def thread_mask(self) -> Mask:
+        """A thread runs alone here, so every one is at this instruction."""
+        return True
+
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        """Address of the function or data symbol that faddr names; None if it is not defined."""
+        return self.state.dispatch.image.symbol_address(self.function, instruction.args["name"])
+
+    def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
+        """The reference engine says what cannot be executed."""
+        return Unsupported(text)
+
+    def named_barrier(self, number: object, arrivals: object, instruction: Instruction) -> NoReturn:
+        """Named barriers run on the reference engine."""
+        raise Unsupported("a named barrier")
+
+    def rounding(self) -> Value | None:
+        """Rounding mode of %cr0; None if the program never changes it."""
+        if not self.state.dispatch.float_modes.rounding:
+            return None
+        b = self.algebra
+        return (self._control() >> b.const(4, types.UD)) & b.const(3, types.UD)
+
+    def denormals(self, data_type: DataType) -> Mask | None:
+        """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
+        bit = self.state.dispatch.float_modes.flushed.get(data_type)
+        if bit is None:
+            return None
+        b = self.algebra
+        return (self._control() & b.const(bit, types.UD)) == b.const(0, types.UD)
+
+    def _control(self) -> Value:
+        return self.state.registers.read(("V", CR0), 0, 1, types.UD)
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def load(
+        self, space: MemorySpace, address: Value, data_type: DataType, mask: Mask, instruction: Instruction
+    ) -> Value:
+        """One element for each lane."""
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
+
+    def store(self, space: MemorySpace, address: Value, value: Value, mask: Mask, instruction: Instruction) -> None:
+        """One element of each lane."""
+        self.store_elements(space, address, [value], mask, instruction)
+
+    def load_elements(
+        self, space: MemorySpace, address: Value, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Value]:
+        """Consecutive elements for each lane."""
+        access = self.texels if space.checked_elsewhere else self.access
+        return access.load(space, address, data_type, mask, count)
+
+    def store_elements(
+        self, space: MemorySpace, address: Value, values: list[Value], mask: Mask, instruction: Instruction
+    ) -> None:
+        """Consecutive elements of each lane."""
+        access = self.texels if space.checked_elsewhere else self.access
+        access.store(space, address, values, mask)
+
+    def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
+        """The lanes of a mask that could read so many bytes at their address."""
+        return self.access.mapped(space, address, size, mask)
+
+    def atomic(
+        self,
+        space: MemorySpace,
+        op: str,
+        address: Value,
+        data_type: DataType,
+        sources: list[Value],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Value:
+        """Atomic operations in lane order; gives the old values."""
+        return self.access.atomic(space, op, address, data_type, sources, mask)
+
+    # -- images --------------------------------------------------------------------------------------------
+
+    def with_image(
+        self,
+        image: ImageNumber,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, Mask], list[Value]],
+    ) -> list[Value]:
+        """What ``act`` gives for the image that the thread finds."""
+        return self.images.with_image(image, lambda view: act(view, mask))
+
+    def with_sampler(
+        self,
+        image: ImageNumber,
+        sampler: int,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Mask], list[Value]],
+    ) -> list[Value]:
+        """The same with the state of a sampler."""
+        return self.images.with_sampler(image, sampler, lambda view, state: act(view, state, mask))

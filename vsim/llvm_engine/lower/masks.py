@@ -1,0 +1,150 @@
+"""Execution masks and predicates: which lanes an instruction executes for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa import types
+from visa.operands import Execution, PredicateControl
+from vsim.llvm_engine.ir.types import MASK, ir_type
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import PREDICATE
+from vsim.llvm_engine.runtime import context as cx
+
+Read = Callable[[], Value]
+
+
+class Masks:
+    """Masks and predicates of one function."""
+
+    def __init__(self, state: FunctionState) -> None:
+        self.state = state
+
+    # -- the execution mask --------------------------------------------------------------------------------
+
+    def everybody(self) -> Mask:
+        """A kernel's lanes that are work-items: True where every thread is full."""
+        state, b, lanes = self.state, self.state.b, self.state.lanes
+        if state.module.full:
+            return True
+        b.declare("llvm.umin.i64", "i64", "i64, i64")
+        items = b.field("%variant", cx.VARIANT_ITEMS)
+        left = b.hoist(f"sub i64 {items}, {b.hoist(f'mul i64 %thread, {lanes}')}")
+        gone = b.hoist(f"sub i64 {lanes}, {b.hoist(f'call i64 @llvm.umin.i64(i64 {left}, i64 {lanes})')}")
+        bits = b.hoist(f"lshr i64 {(1 << lanes) - 1}, {gone}")
+        cut = b.hoist(f"trunc i64 {bits} to i{lanes}")
+        return state.mask_value(b.hoist(f"bitcast i{lanes} {cut} to {state.mask_ir}"))
+
+    def run_everybody(self) -> None:
+        """All work-items of the thread run from here on."""
+        everybody = self.everybody()
+        self.set_running(self.state.b.all_lanes(self.state.lanes) if everybody is True else everybody)
+
+    def set_running(self, lanes: Value) -> None:
+        """Store the execution mask, which the next block loads."""
+        self.state.b.emit(f"store {lanes.typed}, ptr %em, align 8")
+
+    def stop_running(self) -> None:
+        """No lane of the thread runs from here on."""
+        self.state.b.emit(f"store {self.state.mask_ir} zeroinitializer, ptr %em, align 8")
+
+    def load_running(self) -> Value:
+        """The execution mask that was stored last."""
+        state = self.state
+        return state.mask_value(state.b.assign(f"load {state.mask_ir}, ptr %em, align 8"))
+
+    def running_vector(self) -> Value:
+        """The lanes that run, as a value."""
+        running = self.state.at.running
+        return self.state.b.all_lanes(self.state.lanes) if running is True else running
+
+    def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Mask]:
+        """Lanes that execute an instruction: the running ones (all lanes with NoMask) for which the predicate holds."""
+        bits = self.predicate_bits(predicate, execution) if predicate else None
+
+        def mask() -> Mask:
+            running = True if execution.no_mask else self.running(execution.offset, execution.size)
+            if bits is None:
+                return running
+            return bits() if running is True else running & bits()
+
+        return mask
+
+    def running(self, offset: int, size: int) -> Mask:
+        """The running lanes of a part of the execution mask."""
+        at, lanes = self.state.at, self.state.lanes
+        if at.running is True and offset + size <= lanes:
+            return True
+        if offset == 0 and size == lanes:
+            return at.running
+        found = at.running_parts.get((offset, size))
+        if found is None:
+            found = at.running_parts[offset, size] = self._running_part(offset, size)
+        return found
+
+    def _running_part(self, offset: int, size: int) -> Value:
+        b, lanes = self.state.b, self.state.lanes
+        full = self.running_vector()
+        if offset + size <= lanes:
+            return b.lanes(full, list(range(offset, offset + size)))
+        nobody = self.state.mask_value("zeroinitializer")
+        return b.mixed(full, nobody, [i if i < lanes else lanes for i in range(offset, offset + size)])
+
+    def reading(self, count: int) -> Value | None:
+        """The mask of the lanes for which the instruction of this moment reads so many elements; None for all."""
+        execution = self.state.at.execution
+        if execution is None or execution.no_mask or execution.size != count or count == 1:
+            return None
+        running = self.running(execution.offset, count)
+        return None if running is True else running
+
+    # -- predicates ----------------------------------------------------------------------------------------
+
+    def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
+        """The predicate for each lane, as a mask."""
+
+        def bits() -> Value:
+            state, b = self.state, self.state.b
+            of_instruction = execution is state.at.execution and not predicate.mode
+            running = self.reading(execution.size) if of_instruction else None
+            key = (PREDICATE, predicate.var)
+            value = state.registers.read(key, execution.offset, execution.size, MASK, running)
+            if predicate.mode:
+                value = Value(b, MASK, 1, b.any(value) if predicate.mode == "any" else b.all(value))
+            return ~value if predicate.inverse else value
+
+        return bits
+
+    def first_bit(self, predicate: PredicateControl) -> str:
+        """An i1 for a predicate that is the same in all lanes, or of which only the first counts."""
+        size = self.state.lanes if predicate.mode else 1
+        bits = self.predicate_bits(predicate, Execution(size, 0))()
+        return bits.text if bits.lanes == 1 else self.state.b.lane(bits, 0).text
+
+    def predicate_reader(self, index: int, offset: int, count: int) -> Read:
+        """Lanes of a predicate operand."""
+        state = self.state
+        return lambda: state.registers.read((PREDICATE, index), offset, count, MASK, self.reading(count))
+
+    def predicate_as_integer(self, index: int) -> Read:
+        """All bits of a predicate as one UD lane."""
+
+        def read() -> Value:
+            state, b = self.state, self.state.b
+            count = min(32, state.function.predicates[index - 1].elements)
+            value = b.broadcast(state.registers.read((PREDICATE, index), 0, count, MASK), count)
+            if count == 1:
+                return b.cast(value, types.UD)
+            packed = b.packed(value)
+            return Value(b, types.UD, 1, packed if count == 32 else b.assign(f"zext i{count} {packed} to i32"))
+
+        return read
+
+    def predicate_from_integer(self, value: Value, count: int) -> Value:
+        """Bits 0 to count - 1 of lane 0 as a mask."""
+        b = self.state.b
+        if count == 1:
+            return b.value(MASK, 1, f"trunc i32 {value.text} to i1")
+        packed = value.text if count == 32 else b.assign(f"trunc i32 {value.text} to i{count}")
+        return b.value(MASK, count, f"bitcast i{count} {packed} to {ir_type(MASK, count)}")

@@ -1,0 +1,37 @@
+"""What the functions of one module share while they are lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from visa.program import Function
+from vsim.abi import Dispatch
+
+
+@dataclass
+class ModuleState:
+    """The module of a kernel and of all that it can call.
+
+    ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is not known.
+    """
+
+    dispatch: Dispatch
+    full: bool
+    row: int
+    declarations: dict[str, str] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    """Modules of helper functions by name, which are compiled apart and linked."""
+    functions: list[Function] = field(default_factory=list)
+    """The kernel and what it can call, in the order in which they were asked for."""
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def number(self, function: Function) -> int:
+        """The number of a function in the module, by which faults name it; it is lowered later."""
+        if id(function) not in self.numbers:
+            self.numbers[id(function)] = len(self.numbers)
+            self.functions.append(function)
+        return self.numbers[id(function)]
+
+    def symbol(self, function: Function) -> str:
+        """The name of a function in the module."""
+        return f"@body{self.number(function)}"

@@ -1,0 +1,294 @@
+"""Operands: regions of registers, immediates, parts of messages, state; how they are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from visa import types
+from visa.operands import Address, General, Immediate, Indirect, Raw, VectorOperand
+from visa.program import FIRST_VARIABLE
+from visa.types import DataType
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.strided import StridedLanes
+from vsim.llvm_engine.ir.types import ir_type, literal
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, state_key
+from vsim.llvm_engine.memory.access import MemoryAccess
+from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.runtime import context as cx
+from vsim.registers import operand_type
+
+Read = Callable[[], Value]
+Write = Callable[[Value, Mask], None]
+
+
+class Elements(NamedTuple):
+    """The elements of a register that the lanes of an operand are; ``one``: all lanes are the same element."""
+
+    numbers: list[int]
+    one: bool
+    consecutive: bool
+    last: int
+
+
+@cache
+def elements(count: int, vertical: int | None = None, width: int | None = None, horizontal: int | None = 1) -> Elements:
+    """The elements of a region <vertical; width, horizontal>; without one, as many as there are lanes, one after the other."""
+    h, v = horizontal or 0, vertical or 0
+    if width is None:
+        return listed([i * h for i in range(count)])
+    return listed([(i // width) * v + (i % width) * h for i in range(count)])
+
+
+def listed(numbers: list[int]) -> Elements:
+    """Elements by number."""
+    return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(len(numbers))), max(numbers))
+
+
+class Operands:
+    """The operands of one function."""
+
+    def __init__(self, state: FunctionState, masks: Masks, access: MemoryAccess) -> None:
+        self.state, self.masks, self.access = state, masks, access
+
+    def type_of(self, op: VectorOperand) -> DataType:
+        """The type of an operand's elements."""
+        return operand_type(self.state.function, op)
+
+    def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
+        """Reads lanes of an operand in its own type, bf as uw."""
+        if isinstance(op, General):
+            return self._region_reader(op, count, by_lane)
+        if isinstance(op, Immediate):
+            return lambda: self._immediate(op, count)
+        if isinstance(op, Address):
+            width = max(1, min(op.width, count))
+            return lambda: self.state.registers.read((ADDRESS, op.var), 4 * op.offset, width, types.UD)
+        if isinstance(op, Indirect):
+            return lambda: self._read_indirect(op, count)
+        raise Unsupported(f"an operand of class {type(op).__name__}")
+
+    def writer(self, op: VectorOperand, count: int) -> Write:
+        """Writes lanes that have the operand's type under a mask."""
+        if isinstance(op, General):
+            key, low, index, _ = self._region(op, count)
+            if key == (VARIABLE, 0):
+                return lambda value, mask: None
+            return lambda value, mask: self.write(key, low, index, value, mask)
+        if isinstance(op, Address):
+            key, low, index = (ADDRESS, op.var), 4 * op.offset, elements(count)
+            return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
+        if isinstance(op, Indirect):
+            return lambda value, mask: self._write_indirect(op, count, value, mask)
+        raise Unsupported(f"an operand of class {type(op).__name__}")
+
+    # -- regions -------------------------------------------------------------------------------------------
+
+    def _region(self, op: General, count: int) -> tuple[Key, int, Elements, DataType]:
+        """Register, byte of the first element and elements of a region."""
+        state = self.state
+        data_type = state.function.variable_type(op.var)
+        index = elements(count, *op.region)
+        root, start = state.layout.root(op.var)
+        low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
+        if root >= FIRST_VARIABLE and low + (index.last + 1) * data_type.size > state.layout.sizes[root]:
+            raise Unsupported("a region outside its variable")
+        return (VARIABLE, root), low, index, data_type
+
+    def _region_reader(self, op: General, count: int, by_lane: bool) -> Read:
+        b = self.state.b
+        key, low, index, data_type = self._region(op, count)
+        register_type = types.UW if data_type is types.BF else data_type
+        if key == (VARIABLE, 0):
+            return lambda: b.const(0, register_type)
+        return lambda: self._read(key, low, index, register_type, by_lane)
+
+    def _window(self, key: Key, low: int, index: Elements, data_type: DataType) -> int:
+        """How many elements to touch for those of ``index``: a power of two where the variable is long enough."""
+        span = index.last + 1
+        wide = 1 << (span - 1).bit_length()
+        return wide if low + wide * data_type.size <= self.state.storage.size(key) else span
+
+    def _read(self, key: Key, low: int, index: Elements, data_type: DataType, by_lane: bool = False) -> Value:
+        b, registers, count = self.state.b, self.state.registers, len(index.numbers)
+        if index.one:
+            return registers.read(key, low + index.last * data_type.size, 1, data_type)
+        if index.consecutive:
+            return registers.read(key, low, count, data_type, self.masks.reading(count) if by_lane else None)
+        wide = self._window(key, low, index, data_type)
+        whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
+        return b.lanes(whole, index.numbers)
+
+    def write(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
+        """Write elements of a register under a mask."""
+        b, registers, count = self.state.b, self.state.registers, len(index.numbers)
+        if value.lanes > count:
+            value = b.lanes(value, list(range(count)))
+        if mask is not True and mask.lanes > count:
+            mask = b.lanes(mask, list(range(count)))
+        if not index.consecutive:
+            self._write_strided(key, low, index, value, mask)
+        elif mask is True:
+            registers.write(key, low, count, value)
+        else:
+            registers.write_predicated(key, low, count, value, mask)
+
+    def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
+        """Elements with gaps: what lies between them is read and written back."""
+        b, numbers, t = self.state.b, index.numbers, value.type
+        wide = self._window(key, low, index, t)
+        old = b.broadcast(self.state.registers.read(key, low, wide, t), wide)
+        value = b.broadcast(value, len(numbers))
+        if mask is not True:
+            value = b.select(mask, value, b.lanes(old, numbers))
+        if wide != len(numbers):
+            value = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
+        merged = b.mixed(old, value, [wide + i if i in numbers else i for i in range(wide)])
+        self.state.registers.write(key, low, wide, merged)
+
+    def address_of(self, op: General) -> Read:
+        """Byte address of a register operand, as address variables hold it (type UD): its place in the register file."""
+        state = self.state
+        root, start = state.layout.root(op.var)
+        if root not in state.layout.file_offsets:
+            raise Unsupported("the address of a predefined variable")
+        element = state.function.variable_type(op.var).size
+        at = state.layout.file_offsets[root] + start + op.row * state.dispatch.grf_size + op.col * element
+        return lambda: state.b.const(at, types.UD)
+
+    # -- immediates ----------------------------------------------------------------------------------------
+
+    def _immediate(self, op: Immediate, count: int) -> Value:
+        b, t = self.state.b, op.type
+        if t in (types.V, types.UV):
+            return self._packed_integers(op, count)
+        if t is types.VF:
+            return self._packed_floats(op.bits, count)
+        own = types.UW if t is types.BF else t
+        value = op.bits & ((1 << 8 * t.size) - 1)
+        if t.is_float and t is not types.BF:
+            as_integer = {2: types.UW, 4: types.UD, 8: types.UQ}[t.size]
+            number = literal(value, as_integer)
+            return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
+        return b.const(value, own)
+
+    def _packed_integers(self, op: Immediate, count: int) -> Value:
+        """Eight integers of four bits, repeated over the lanes; those that count up are strided."""
+        b = self.state.b
+        nibbles = [op.bits >> (4 * i) & 15 for i in range(8)]
+        values = [n - 16 if op.type is types.V and n > 7 else n for n in nibbles]
+        own = types.W if op.type is types.V else types.UW
+        if count == 1:
+            return b.const(values[0], own)
+        found = b.vector([values[i % 8] for i in range(count)], own)
+        row, stride = min(count, 8), values[1] - values[0]
+        if values[:row] == list(range(values[0], values[0] + row * stride, stride or 1)):
+            row_stride = None if row == count else b.const(0, own)
+            found.strided = StridedLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
+        return found
+
+    def _packed_floats(self, bits: int, count: int) -> Value:
+        """Four floats of eight bits (sign, 3 bits of exponent, 4 of fraction), repeated over the lanes."""
+        b, reals = self.state.b, [_small_float(bits >> (8 * i) & 255) for i in range(4)]
+        if count == 1:
+            return b.const(reals[0], types.F)
+        texts = [f"float {literal(reals[i % 4], types.F)}" for i in range(count)]
+        return Value(b, types.F, count, "<" + ", ".join(texts) + ">")
+
+    # -- indirect regions ----------------------------------------------------------------------------------
+
+    def _offsets(self, op: Indirect, count: int, size: int) -> Value:
+        """Byte offsets of the lanes in the register file, UD."""
+        b = self.state.b
+        v, w, h = op.region
+        chosen = [op.element] * count
+        if v is None and w is not None:
+            chosen = [op.element + i // w for i in range(count)]
+            inner = [op.offset + (i % w) * (h or 0) * size for i in range(count)]
+        elif v is None:
+            inner = [op.offset + i * (h or 0) * size for i in range(count)]
+        else:
+            inner = [op.offset + n * size for n in elements(count, v, w or 1, h).numbers]
+        base = self._read((ADDRESS, op.var), 0, listed(chosen), types.UD)
+        same = len(set(inner)) == 1
+        return base + (b.const(inner[0], types.UD) if same else b.vector(inner, types.UD))
+
+    def _read_indirect(self, op: Indirect, count: int) -> Value:
+        """Reads beyond the register file give its last element."""
+        state, b = self.state, self.state.b
+        own = types.UW if op.type is types.BF else op.type
+        state.registers.flush(state.storage.in_file, forget=False)
+        place = self._offsets(op, count, own.size)
+        limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
+        place = b.select(place < limit, place, limit)
+        wide = b.cast(place, types.UQ)
+        if place.lanes == 1:
+            return b.load(own, 1, b.assign(f"getelementptr i8, ptr %file, i64 {wide.text}"), 1)
+        pointers = b.assign(f"getelementptr i8, ptr %file, {wide.typed}")
+        parts = []
+        for lane in range(count):
+            pointer = b.assign(f"extractelement <{count} x ptr> {pointers}, i64 {lane}")
+            parts.append(b.load(own, 1, pointer, 1))
+        text = "poison"
+        for lane, part in enumerate(parts):
+            text = b.assign(f"insertelement {ir_type(own, count)} {text}, {part.typed}, i64 {lane}")
+        return Value(b, own, count, text)
+
+    def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
+        state, b = self.state, self.state.b
+        state.registers.flush(state.storage.in_file, forget=True)
+        place = b.broadcast(self._offsets(op, count, value.type.size), count)
+        file = MemorySpace(cx.REGISTER, "%file", str(state.layout.file_size))
+        self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
+        state.registers.flush(state.storage.in_file, forget=True)
+
+    # -- messages, predicates, state -----------------------------------------------------------------------
+
+    def _raw(self, op: Raw, offset: int, size: int) -> tuple[Key, int]:
+        """Register and first byte of a part of a message."""
+        root, start = self.state.layout.root(op.var)
+        low = start + op.offset + offset
+        if root >= FIRST_VARIABLE and low + size > self.state.layout.sizes[root]:
+            raise Unsupported("a message outside its variable")
+        return (VARIABLE, root), low
+
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
+        """Reads consecutive elements at a byte offset into a raw operand."""
+        if op.var == 0:
+            return lambda: self.state.b.const(0, data_type)
+        key, low = self._raw(op, offset, count * data_type.size)
+
+        def read() -> Value:
+            return self.state.registers.read(key, low, count, data_type, self.masks.reading(count) if by_lane else None)
+
+        return read
+
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
+        """Writes consecutive elements at a byte offset into a raw operand."""
+        if op.var == 0:
+            return lambda value, mask: None
+        key, low = self._raw(op, offset, count * data_type.size)
+        return lambda value, mask: self.write(key, low, elements(count), value, mask)
+
+    def predicate_writer(self, index: int, offset: int, count: int) -> Write:
+        """Writes lanes of a predicate."""
+        return lambda value, mask: self.write((PREDICATE, index), offset, elements(count), value, mask)
+
+    def state_reader(self, kind: int, index: int, element: int) -> Read:
+        """Reads an element of a surface or sampler variable."""
+        return lambda: self.state.registers.read(state_key(kind, index, element), 0, 1, types.UD)
+
+    def state_writer(self, kind: int, index: int, element: int) -> Write:
+        """Writes an element of a surface or sampler variable."""
+        key = state_key(kind, index, element)
+        return lambda value, mask: self.write(key, 0, elements(1), self.state.b.cast(value, types.UD), mask)
+
+
+def _small_float(code: int) -> float:
+    """A float of a packed immediate."""
+    magnitude = 0.0 if not code & 127 else 2.0 ** ((code >> 4 & 7) - 3) * (1 + (code & 15) / 16)
+    return -magnitude if code & 128 else magnitude

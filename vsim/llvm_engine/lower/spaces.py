@@ -1,0 +1,84 @@
+"""Memory spaces of messages: flat memory, local memory, scratch, surfaces by number."""
+
+from __future__ import annotations
+
+from visa import types
+from visa.operands import SURFACE
+from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
+from vsim.abi import URB
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import state_key
+from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.memory import SLM_ADDRESS_MASK
+
+
+class Spaces:
+    """The memory spaces of one function."""
+
+    def __init__(self, state: FunctionState) -> None:
+        self.state = state
+
+    def flat(self) -> MemorySpace:
+        """The 64-bit address space."""
+        return MemorySpace(cx.FLAT)
+
+    def slm(self) -> MemorySpace:
+        """Local memory of the work-group."""
+        b = self.state.b
+        pointer, size = b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE)
+        return MemorySpace(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK)
+
+    def scratch(self) -> MemorySpace:
+        """Scratch memory of the thread."""
+        b = self.state.b
+        base, size = b.field("%worker", cx.WORKER_SCRATCH, "ptr"), b.field("%ctx", cx.SCRATCH_SIZE)
+        at = b.hoist(f"mul i64 {self.state.thread}, {size}")
+        return MemorySpace(cx.SCRATCH, b.hoist(f"getelementptr i8, ptr {base}, i64 {at}"), size)
+
+    def surface(self, index: int) -> MemorySpace:
+        """The surface that a surface variable names when the instruction executes."""
+        if index == SLM:
+            return self.slm()
+        if index == SCRATCH:
+            return self.scratch()
+        if index == STATELESS:
+            return self.flat()
+        if index == BINDLESS:
+            raise Unsupported("a bindless surface")
+        return self._by_number(self.surface_number(index))
+
+    def surface_number(self, index: int) -> Value:
+        """What a surface variable holds."""
+        return self.state.registers.read(state_key(SURFACE, index), 0, 1, types.UD)
+
+    def surface_by_handle(self, kind: str, value: Value) -> MemorySpace:
+        """The surface behind an LSC surface operand."""
+        if kind == "ss":
+            return self.scratch()
+        if kind == "bti":
+            return self._by_number(value)
+        raise Unsupported(f"a surface of kind {kind}")
+
+    def urb(self) -> MemorySpace:
+        """The buffer that the launch names ``%urb``."""
+        return self._by_number(self.state.b.const(URB, types.UD))
+
+    def _by_number(self, number: Value) -> MemorySpace:
+        b = self.state.b
+        table = b.field("%ctx", cx.SURFACES, "ptr")
+        if number.constant is not None:
+            known = number.constant
+            exists = known < cx.SURFACE_LIMIT or known == URB
+            entry = table_index(False, known if exists else cx.SURFACE_LIMIT - 1) * cx.SURFACE_ENTRY
+            return MemorySpace(cx.SURFACE, b.field(table, entry, "ptr"), b.field(table, entry + 8), str(known))
+        limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
+        held = b.cast(b.select(number < limit, number, limit), types.UQ).text
+        at = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {held}")
+        pointer = b.assign(f"load ptr, ptr {at}, align 8, {INVARIANT_LOAD}")
+        size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, {INVARIANT_LOAD}")
+        return MemorySpace(cx.SURFACE, pointer, size, held)

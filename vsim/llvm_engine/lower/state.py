@@ -1,0 +1,111 @@
+"""What the parts that lower one function share: its analyses, the builder, its registers, and the place that is lowered now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from visa import types
+from visa.operands import Execution
+from visa.program import Function
+from vsim.analysis.control_flow import control_flow
+from vsim.analysis.reconvergence import reconvergence
+from vsim.analysis.uniformity import uniform_predicates
+from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH
+from vsim.llvm_engine.ir.types import MASK, ir_type
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.module import ModuleState
+from vsim.llvm_engine.lower.registers import Registers
+from vsim.llvm_engine.lower.storage import Key, Storage
+from vsim.llvm_engine.runtime import context as cx
+from vsim.registers import layout_of
+
+ENTRY = -1
+"""The block in front of all others, in which a function's inputs go into registers."""
+
+
+@dataclass
+class Position:
+    """The place that is lowered: an instruction in a block."""
+
+    block: int
+    running: Mask
+    """The lanes that run; True where the block is converged and every thread is full."""
+    converged: bool
+    pc: int = 0
+    execution: Execution | None = None
+    """Exec size and mask of the instruction, where it has them."""
+    left: bool = False
+    """Whether an instruction has ended the block."""
+    running_parts: dict[tuple[int, int], Value] = field(default_factory=dict)
+    """Parts of the running lanes by first lane and size."""
+
+
+class FunctionState:
+    """What is known of a function and what was emitted of it."""
+
+    def __init__(self, module: ModuleState, function: Function) -> None:
+        self.module, self.function, self.dispatch = module, function, module.dispatch
+        self.is_kernel = function.is_kernel
+        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size or self.dispatch.simd
+        """Lanes of a thread in this function."""
+        self.layout = layout_of(function)
+        self.flow = control_flow(function)
+        self.uniform = uniform_predicates(function)
+        self.reconvergence = reconvergence(self.flow, self.uniform, self.is_kernel)
+        calls = any(i.desc.flow.calls_function for i in function.instructions)
+        self.shares = calls or not self.is_kernel
+        """Whether predefined variables lie in the block that functions of a thread share."""
+        self.is_coroutine = self.is_kernel and self.dispatch.has_barrier
+        self.is_straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
+        self.b = Builder(module.declarations)
+        self.storage = Storage(self.b, function, self.layout, self.shares)
+        self.registers = Registers(self.b, self.storage)
+        self.at = Position(ENTRY, True, self.is_kernel)
+        self.cold: list[str] = []
+        """Lines off the hot path, which stand behind all others."""
+
+    def begin(self, extents: Mapping[Key, int]) -> None:
+        """Begin an emission of the function; ``extents`` of its registers, as far as they are known."""
+        if self.is_kernel and not self.is_coroutine:
+            self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
+        else:
+            self.b.begin("started" if self.is_coroutine else "entry")
+        self.storage.begin(extents)
+        self.registers = Registers(self.b, self.storage)
+        self.cold = []
+
+    @property
+    def mask_ir(self) -> str:
+        """The LLVM type of a mask of all lanes."""
+        return ir_type(MASK, self.lanes)
+
+    def block_successors(self, start: int, end: int) -> set[int]:
+        """Blocks at which control can be after a block from one instruction to before another.
+
+        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine leads behind its calls.
+        """
+        flow, last = self.flow, end - 1
+        found = set(flow.successors(last, self.lanes)) | {end}
+        if self.function.instructions[last].desc.flow.ends_lanes and flow.subroutine_of(last) in flow.subroutines:
+            found.update(site for sites in flow.return_sites.values() for site in sites)
+        following = self.reconvergence.next_point(last)
+        if following is not None:
+            found.add(following)
+        return {f for f in found if f < flow.end}
+
+    @property
+    def thread(self) -> str:
+        """The number of the thread in its group."""
+        return "%thread" if self.is_kernel else self.b.field("%shared", cx.SHARED_THREAD)
+
+    def group_id(self, axis: int) -> Value:
+        """The work-group's id along an axis."""
+        if axis:
+            return self.b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
+        return Value(self.b, types.UQ, 1, "%group_x")
+
+    def mask_value(self, text: str) -> Value:
+        """A mask of all lanes by its SSA name."""
+        return Value(self.b, MASK, self.lanes, text)

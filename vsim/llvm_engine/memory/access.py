@@ -1,0 +1,179 @@
+"""The path of every access: parts, pattern, bounds, and then a vector, one element, or scattered lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from visa import types
+from visa.types import DataType
+from vsim.llvm_engine.ir.builder import Builder, Emit
+from vsim.llvm_engine.ir.emitter import LIKELY
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.memory.bounds import Bounds, Checked, FaultExit
+from vsim.llvm_engine.memory.part import Part, first_active, last_active, masked, narrowed, proved_rows
+from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of
+from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
+from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
+
+
+class PartAccess:
+    """Loads and stores the lanes of a part, in the way in which they lie.
+
+    ``tests_uniform``: where nothing is proved of a load, it is tested whether the lanes share an offset.
+    """
+
+    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter, tests_uniform: bool = True) -> None:
+        self.b, self.bounds, self.scatter, self.tests_uniform = b, bounds, scatter, tests_uniform
+
+    def load(self, part: Part) -> list[Value]:
+        """The elements of each lane, a value for the first of all lanes, one for the second, ...; 0 for inactive lanes."""
+        b, lanes = self.b, part.offset.lanes
+        if lanes == 1:
+            return self._load_scalar(part)
+        vector = None if part.mask is True else b.broadcast(part.mask, lanes)
+        pattern = pattern_of(part, vector)
+        if not self.tests_uniform:
+            pattern.uniform = "false"
+        row = self.bounds.row_if_contiguous(part, pattern, vector)
+
+        def contiguous() -> list[Value]:
+            return load_row(part, row or self.bounds.row(part, pattern.low, vector), vector)
+
+        def uniform() -> list[Value]:
+            lane = partial(first_active, b, vector, lanes)
+            pointer = self.bounds.resolve(part, pattern.shared, part.size, lane)
+            return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
+
+        def scattered(rare: bool) -> list[Value]:
+            return self.scatter.load(part, masked(part.space, part.offset), vector, rare)
+
+        return self._by_pattern(pattern, contiguous, uniform, scattered)
+
+    def _load_scalar(self, part: Part) -> list[Value]:
+        """One offset for all lanes."""
+        b, mask = self.b, part.mask
+
+        def lane() -> str:
+            return "0" if mask is True or mask.lanes == 1 else first_active(b, mask, mask.lanes)
+
+        pointer = self.bounds.resolve(part, part.offset, part.size, lane)
+        return load_elements(b, pointer, part.element, part.count)
+
+    def store(self, part: Part, values: list[Value]) -> list[Value]:
+        """Store elements of each active lane; of lanes with one offset the highest wins."""
+        b, lanes = self.b, part.lanes
+        vector = None if part.mask is True else b.broadcast(part.mask, lanes)
+
+        def single(offset: Value) -> list[Value]:
+            last = last_active(b, vector, lanes)
+            pointer = self.bounds.resolve(part, offset, part.size, lambda: last)
+            for k, value in enumerate(values):
+                element = value if value.lanes == 1 else b.lane(value, last)
+                b.store(element, b.offset(pointer, k * part.element.size), 1)
+            return []
+
+        if part.offset.lanes == 1:
+            return single(part.offset)
+        pattern = pattern_of(part, vector)
+        if not (pattern.proved and self.tests_uniform):
+            pattern.uniform = "false"  # Not worth a test: lanes seldom store to one place.
+        values = [b.broadcast(v, lanes) for v in values]
+        row = self.bounds.row_if_contiguous(part, pattern, vector)
+
+        def contiguous() -> list[Value]:
+            store_row(part, row or self.bounds.row(part, pattern.low, vector), values, vector)
+            return []
+
+        def scattered(rare: bool) -> list[Value]:
+            self.scatter.store(part, masked(part.space, part.offset), values, vector, rare)
+            return []
+
+        return self._by_pattern(pattern, contiguous, lambda: single(pattern.shared), scattered)
+
+    def _by_pattern(
+        self, pattern: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
+    ) -> list[Value]:
+        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
+
+        Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
+        """
+        if pattern.contiguous == "true":
+            return contiguous()
+        if pattern.uniform == "true":
+            return uniform()
+        done = self.b.new_label("done")
+        arms = [
+            (condition, weights, emit)
+            for condition, weights, emit in ((pattern.contiguous, "", contiguous), (pattern.uniform, LIKELY, uniform))
+            if condition != "false"
+        ]
+        return self.b.first_of(arms, lambda: scattered(pattern.proved), done)
+
+
+class MemoryAccess:
+    """Memory instructions of one function, each lane of which is checked."""
+
+    def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
+        self.b = b
+        bounds = Checked(b, leave, helpers)
+        self.loops = LaneLoops(b, bounds)
+        self.parts = PartAccess(b, bounds, self.loops)
+
+    def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
+        """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
+        parts: list[list[Value]] = []
+        last_base = ""
+        for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
+            base = offset.strided.first_lane.text if offset.strided and own is True else ""
+            if base and base == last_base:  # a row at the same place as the one before it
+                parts.append(parts[-1])
+            else:
+                part = Part(space, offset, own, element, count, offset.lanes, first)
+                emit = partial(self.parts.load, part)
+                parts.append(emit() if part.is_one_row() else self.b.if_any(own, emit))
+            last_base = base
+        return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
+
+    def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
+        """Consecutive elements for each active lane; of lanes with one address the highest wins."""
+        element, count = values[0].type, len(values)
+        lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
+        for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
+            own_lanes = lanes if address.lanes == 1 else offset.lanes
+            part = Part(space, offset, own, element, count, own_lanes, first)
+            emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
+            if part.is_one_row():
+                emit()
+            else:
+                self.b.if_any(own, emit)
+
+    def _own_values(self, values: list[Value], part: Part, lanes: int) -> list[Value]:
+        """The lanes of the values that belong to a part."""
+        count = part.offset.lanes
+        row = list(range(part.first, part.first + count))
+        return [v if v.lanes == 1 or count in (1, lanes) else self.b.lanes(v, row) for v in values]
+
+    def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
+        """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
+        b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        part = Part(space, address, mask, types.UB, 1, lanes)
+        found = mask
+        for offset in (address, address + b.const(size - 1, address.type)):
+            results = self.loops.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
+            inside = b.load(types.UB, lanes, results, 64) != b.const(0, types.UB)
+            found = inside if found is True else found & inside
+        return found
+
+    def atomic(
+        self, space: MemorySpace, op: str, address: Value, element: DataType, sources: list[Value], mask: Mask
+    ) -> Value:
+        """Atomic operations in lane order; old values, 0 where the mask does not hold."""
+        b = self.b
+        lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
+        part = Part(space, offset, mask, element, 1, lanes)
+        return b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)

@@ -1,0 +1,80 @@
+"""Rows of lanes as vectors: consecutive elements of each lane lie between those of the next one, and are put in order by shuffles."""
+
+from __future__ import annotations
+
+from visa.types import DataType
+from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.memory.part import Part
+
+
+def load_row(part: Part, pointer: str, vector: Value | None) -> list[Value]:
+    """The elements of a row from a host pointer on: a vector for the first elements of all lanes, one for the second, ...
+
+    Args:
+        vector: the active lanes, None for all; the others give 0.
+    """
+    b, element, lanes = part.offset.builder, part.element, part.offset.lanes
+    step = lanes * element.size
+    found = [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in _masks(b, vector, lanes, part.count)]
+    return _deinterleaved(b, found)
+
+
+def store_row(part: Part, pointer: str, values: list[Value], vector: Value | None) -> None:
+    """The opposite of :func:`load_row`."""
+    b, lanes = part.offset.builder, values[0].lanes
+    step = lanes * part.element.size
+    for value, (k, m) in zip(_interleaved(b, values), _masks(b, vector, lanes, part.count), strict=True):
+        _store(b, b.offset(pointer, k * step), value, m)
+
+
+def load_elements(b: Builder, pointer: str, data_type: DataType, count: int) -> list[Value]:
+    """Consecutive elements at a host pointer, the same for all lanes."""
+    return [b.load(data_type, 1, b.offset(pointer, k * data_type.size), 1) for k in range(count)]
+
+
+def _load(b: Builder, pointer: str, data_type: DataType, lanes: int, mask: Value | None) -> Value:
+    if mask is None:
+        return b.load(data_type, lanes, pointer, 1)
+    return masked_read(b, "load", data_type, pointer, 1, mask)
+
+
+def _store(b: Builder, pointer: str, value: Value, mask: Value | None) -> None:
+    if mask is None:
+        b.store(value, pointer, 1)
+    else:
+        masked_write(b, "store", value, pointer, 1, mask)
+
+
+def _masks(b: Builder, vector: Value | None, lanes: int, count: int) -> list[tuple[int, Value | None]]:
+    """Numbers and masks of the vectors that the elements of all lanes fill, if each lane has ``count`` of them."""
+    if vector is None or count == 1:
+        return [(k, vector) for k in range(count)]
+    return [(k, b.lanes(vector, [(k * lanes + i) // count for i in range(lanes)])) for k in range(count)]
+
+
+def _deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
+    """Vectors as memory holds them, one behind the other, as one vector for each of a lane's elements."""
+    count, lanes = len(vectors), vectors[0].lanes
+    return [_picked(b, vectors, [divmod(i * count + k, lanes) for i in range(lanes)]) for k in range(count)]
+
+
+def _interleaved(b: Builder, values: list[Value]) -> list[Value]:
+    """The opposite: vectors as memory holds them."""
+    count, lanes = len(values), values[0].lanes
+    return [
+        _picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)
+    ]
+
+
+def _picked(b: Builder, vectors: list[Value], sources: list[tuple[int, int]]) -> Value:
+    """A vector of lanes that are given as vector and lane; two vectors are mixed at a time."""
+    lanes, found = vectors[0].lanes, vectors[0]
+    for number, other in enumerate(vectors[1:], 1):
+        picks = [
+            lane if n == 0 and number == 1 else i if n < number else lanes + lane if n == number else -1
+            for i, (n, lane) in enumerate(sources)
+        ]
+        found = b.mixed(found, other, picks)
+    return found

@@ -1,0 +1,70 @@
+"""The compiler, pass by pass: from a kernel to native code. This is the page to read first.
+
+=============  ==============================================================================  ==========================================
+pass           what it does                                                                    where
+=============  ==============================================================================  ==========================================
+analyse        blocks, uniform predicates, reconvergence points, converged blocks              :mod:`vsim.analysis`, ``lower/state.py``
+discover       a first emission tells which registers blocks read and write; from that follow  ``lower/discovery.py``
+               liveness, sizes of stack slots, and values that serve in dominated blocks
+lower          every instruction's semantics emit IR, with value numbering, invariants in      ``lower/``, ``memory/``, ``ir/``
+               preheaders, strided lanes and bounds checks
+optimise       LLVM's passes: promotion of stack slots, combining of instructions, control     ``runtime/native.py``
+               flow, dead stores, splitting of coroutines
+emit           LLVM's code generator makes an object                                           ``runtime/native.py``
+link           the object, with the driver and helper functions that were compiled apart       ``runtime/native.py``
+=============  ==============================================================================  ==========================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visa.collector import paused_collection
+from visa.program import Function
+from vsim.abi import Dispatch
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.lower.function import lower
+from vsim.llvm_engine.lower.module import ModuleState
+from vsim.llvm_engine.runtime import driver, native
+
+
+@dataclass(frozen=True)
+class Translation:
+    """IR of a kernel with everything that it can call, its functions by number, and the modules of support that it needs."""
+
+    text: str
+    functions: list[Function]
+    support: list[str]
+
+
+@paused_collection()
+def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
+    """Analyse, discover and lower a kernel and all functions that it can call.
+
+    Args:
+        full: every thread has all its lanes.
+        row: lanes in a row of local ids that is known to count up; 0 if it is not known.
+
+    Raises:
+        Unsupported: the kernel needs something that only the reference engine does.
+    """
+    state = ModuleState(dispatch, full, row)
+    state.number(dispatch.kernel)
+    texts: list[str] = []
+    for function in state.functions:  # which grows meanwhile
+        texts.append(lower(state, function))
+    state.declarations["record_fault"] = driver.RECORD_FAULT
+    if dispatch.has_barrier:
+        state.declarations["coroutines"] = driver.coroutine_declarations()
+    around = driver.driver(dispatch.has_barrier, ordered=dispatch.schedule is not None)
+    return Translation(module(texts, state.declarations), state.functions, [around, *state.helpers.values()])
+
+
+def compile_objects(translation: Translation) -> list[bytes]:
+    """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a machine."""
+    return [native.compile_object(translation.text), *(driver.compiled(text) for text in translation.support)]
+
+
+def link(objects: list[bytes]) -> native.Native:
+    """Load objects and bind them to each other."""
+    return native.Native(objects)

@@ -1,0 +1,181 @@
+"""Launch plans: everything of a launch that its arguments do not change, made once for a kernel and an ND-range.
+
+Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a *variant*, with a payload, a table of local
+ids and sizes of its own; eight at most, of which most launches need one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from vsim.abi import Dispatch, Group
+from vsim.analysis.control_flow import may_repeat
+from vsim.arrays import Array, Bytes, Words
+from vsim.llvm_engine.kernels import CompiledKernel
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.tables import WorkerMemory, address, aligned
+from vsim.llvm_engine.runtime.workers import default_threads
+
+LIGHT_WORK = 1 << 14
+"""Instructions in all threads of a launch up to which waking a worker costs more than running them."""
+SLICE_WORK = 1 << 22
+"""Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
+CHUNKS_PER_WORKER, LARGEST_CHUNK = 16, 64
+"""Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that many groups."""
+
+
+class Geometry(NamedTuple):
+    """The shape of a launch: the size of partial groups along each dimension, and whether there are any."""
+
+    whole: Group
+    partial_size: tuple[int, ...]
+    is_partial: tuple[bool, ...]
+    threads_per_group: int
+    full: bool
+    """Every thread has all its lanes."""
+
+
+def geometry(dispatch: Dispatch) -> Geometry:
+    """The shape of a launch."""
+    axes = zip(dispatch.global_size, dispatch.group_counts, dispatch.local_size, strict=True)
+    sizes = tuple(g - (count - 1) * n for g, count, n in axes)
+    is_partial = tuple(size != n for size, n in zip(sizes, dispatch.local_size, strict=True))
+    whole = dispatch.group(0)
+    full = _items(whole) % dispatch.simd == 0 and not any(is_partial)
+    return Geometry(whole, sizes, is_partial, dispatch.threads_of(whole), full)
+
+
+def _items(group: Group) -> int:
+    return group.size[0] * group.size[1] * group.size[2]
+
+
+def row_of(dispatch: Dispatch) -> int:
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0."""
+    x, y, z = dispatch.local_size
+    if y == z == 1:
+        return dispatch.simd
+    if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
+        return 0
+    if x % dispatch.simd == 0:
+        return dispatch.simd
+    return x if dispatch.simd % x == 0 and y % (dispatch.simd // x) == 0 else 0
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much a launch does: ``count`` workers; ``slice`` groups at a time in the caller's thread, 0 where workers run them all."""
+
+    count: int
+    slice: int
+
+
+def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
+    """How many workers run a launch. One that is short runs in the caller's thread, as one without loops on one worker does."""
+    per_group = shape.threads_per_group * max(1, len(dispatch.kernel.instructions))
+    repeats = may_repeat(dispatch.kernel)
+    light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
+    count = min(thread_count or default_threads(), dispatch.group_count)
+    if light or dispatch.schedule or dispatch.needs_order:
+        count = 1
+    return Work(count, -(-SLICE_WORK // per_group) if count == 1 and not repeats else 0)
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields of one run."""
+
+    kernel: CompiledKernel
+    context: Words
+    initial: Words
+    """The context as every run begins with it."""
+    surfaces: Words
+    payloads: Sequence[tuple[Group, Bytes]]
+    jobs: Sequence[Callable[[], None]]
+    thread_slots: int
+    """Threads that live at once, over all workers."""
+    slice: int
+    keep: Sequence[Array]
+    """Arrays that the context points to."""
+
+    def stop(self) -> None:
+        """Let the workers end."""
+        self.context[cx.STOP // 8] = 1
+
+
+def launch_plan(
+    dispatch: Dispatch,
+    shape: Geometry,
+    kernel: CompiledKernel,
+    workers: Sequence[WorkerMemory],
+    slice_groups: int,
+    local_ids: Callable[[Group], Bytes],
+) -> LaunchPlan:
+    """The plan of a launch.
+
+    Args:
+        slice_groups: groups that run in the caller's thread at a time; 0 where workers run them all.
+        local_ids: gives the table of local ids for the shape of a group.
+    """
+    context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
+    surfaces = np.zeros(2 * cx.SURFACE_LIMIT * cx.SURFACE_ENTRY // 8, np.uint64)
+    variants, payloads, keep = _variants(dispatch, shape, local_ids)
+    fields = {
+        cx.GROUP_COUNT: dispatch.group_count,
+        cx.SURFACES: address(surfaces),
+        cx.VARIANTS: address(variants),
+        cx.SLM_SIZE: dispatch.slm_size,
+        cx.SCRATCH_SIZE: dispatch.scratch_size,
+        cx.LOCAL_ITEMS: _items(shape.whole),
+        cx.CHUNK: _chunk(dispatch, len(workers)),
+    }
+    if dispatch.schedule:
+        order = dispatch.schedule.order(dispatch.group_count)
+        keep.append(order)
+        fields[cx.GROUP_ORDER] = address(order)
+    for d in range(3):
+        fields[cx.COUNTS + 8 * d] = dispatch.group_counts[d]
+        fields[cx.PARTIAL + 8 * d] = shape.is_partial[d] << d
+        fields[cx.OFFSETS + 8 * d] = dispatch.offset[d]
+        fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
+    for offset, value in fields.items():
+        context[offset // 8] = value
+    jobs = [partial(kernel.native.run, address(context), address(w.block)) for w in workers]
+    slots = len(workers) * shape.threads_per_group
+    return LaunchPlan(kernel, context, context.copy(), surfaces, payloads, jobs, slots, slice_groups, [*keep, variants])
+
+
+def _chunk(dispatch: Dispatch, workers: int) -> int:
+    """How many groups a worker takes at a time."""
+    if dispatch.schedule:
+        return 1
+    return max(1, min(LARGEST_CHUNK, dispatch.group_count // (workers * CHUNKS_PER_WORKER)))
+
+
+def _variants(
+    dispatch: Dispatch, shape: Geometry, local_ids: Callable[[Group], Bytes]
+) -> tuple[Words, list[tuple[Group, Bytes]], list[Array]]:
+    """The table of variants, payloads by group, and the arrays that the table points to."""
+    table = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
+    payloads: list[tuple[Group, Bytes]] = []
+    keep: list[Array] = []
+    for index in range(8 if any(shape.is_partial) else 1):
+        x, y, z = (
+            small if index >> d & 1 and is_partial else whole
+            for d, (small, is_partial, whole) in enumerate(
+                zip(shape.partial_size, shape.is_partial, dispatch.local_size, strict=True)
+            )
+        )
+        group = Group((0, 0, 0), (x, y, z))
+        payload, ids = np.zeros(len(dispatch.payload) + 64, np.uint8), local_ids(group)
+        count = dispatch.threads_of(group)
+        order: Array = dispatch.schedule.order(count) if dispatch.schedule else ids
+        payloads.append((group, payload))
+        keep += [ids, order]
+        first = index * cx.VARIANT_SIZE // 8
+        table[first : first + 5] = address(payload), address(ids), x * y * z, count, address(order)
+    return table, payloads, keep

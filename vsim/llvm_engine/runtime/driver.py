@@ -1,0 +1,151 @@
+"""Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
+
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a row. Without barriers ``group`` is
+compiled around the kernel (:func:`loops`); with barriers it is here, gets one group at a time, and resumes its threads, which are coroutines, in turn.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from vsim.llvm_engine.ir.intrinsics import coroutine_end
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime import native
+from vsim.llvm_engine.runtime.cache import key, load, save
+from vsim.llvm_engine.runtime.templates import fill
+
+RECORDED = cx.FAULT_FIELDS[:-3]
+"""What ``record_fault`` is told; the rest of a fault's fields, the work-group, the worker knows."""
+RECORD_FAULT = f"declare void @record_fault(ptr, ptr, {', '.join(['i64'] * len(RECORDED))})"
+COMMON = "ptr noalias %ctx, ptr %worker, ptr %variant"
+COMMON_TYPES = "ptr, ptr, ptr"
+GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
+"""The last two: the first group's number along x, and how many groups in a row."""
+
+
+@cache
+def compiled(text: str) -> bytes:
+    """Object code of a module of support, out of memory, the disk or the compiler."""
+    name = key(text, native.host())
+    found = load(name)
+    if found is None:
+        found = native.compile_support(text)
+        save(name, found)
+    return found
+
+
+@cache
+def driver(barriers: bool, ordered: bool) -> str:
+    """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
+
+    Args:
+        ordered: a schedule says in which order groups and threads run.
+    """
+    parts = [_run(ordered, rows=not (ordered or barriers)), _fault_recorder()]
+    declarations = {
+        "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        "least": "declare i64 @llvm.umin.i64(i64, i64)",
+        "most": "declare i64 @llvm.umax.i64(i64, i64)",
+    }
+    if barriers:
+        parts.append(_phases(ordered))
+        declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
+        declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
+    else:
+        declarations["group"] = f"declare void @group({COMMON_TYPES}, i64, i64)"
+    return module(parts, declarations)
+
+
+def _run(ordered: bool, rows: bool) -> str:
+    return fill(
+        "driver",
+        "run",
+        order=fill("driver", "group_order") if ordered else "",
+        first="%gn" if ordered else "%g0",
+        several="%several" if rows else "1",
+        halt=fill("driver", "halt"),
+        **_axes("COUNTS", cx.COUNTS),
+        **_axes("PARTIAL", cx.PARTIAL),
+        **_axes("WORKER_GROUP", cx.WORKER_GROUP),
+    )
+
+
+def _axes(name: str, offset: int) -> dict[str, int]:
+    """Offsets of a field's second and third number."""
+    return {f"{name}_Y": offset + 8, f"{name}_Z": offset + 16}
+
+
+def _fault_recorder() -> str:
+    group = [
+        fill("driver", "worker_group", name=name, offset=cx.WORKER_GROUP + 8 * axis)
+        for axis, name in enumerate(cx.FAULT_FIELDS[-3:])
+    ]
+    stores = [
+        fill("driver", "store_field", name=name, n=n, offset=cx.FAULT_INFO + 8 * n)
+        for n, name in enumerate(cx.FAULT_FIELDS)
+    ]
+    arguments = ", ".join(f"i64 %{n}" for n in RECORDED)
+    return fill("driver", "record_fault", arguments=arguments, group="\n".join(group), stores="\n".join(stores))
+
+
+class Loops(NamedTuple):
+    """What stands around a kernel without barriers, whose threads run one after the other.
+
+    ``groups`` ends what there is once for a launch, ``threads`` what there is once for a group; the code of a thread goes on to ``%next``, which
+    ``ends`` begins with.
+    """
+
+    groups: str
+    threads: str
+    ends: str
+
+
+def loops(ordered: bool) -> Loops:
+    """The loops over groups and threads; ``ordered``: a schedule says in which order threads run."""
+    order, thread = _thread_number(ordered)
+    return Loops(
+        fill("driver", "loop_over_groups"),
+        fill("driver", "loop_over_threads", order=order, thread=thread),
+        fill("driver", "ends_of_loops", halt=fill("driver", "halt")),
+    )
+
+
+def _thread_number(ordered: bool) -> tuple[str, str]:
+    """What gives the number of a group's thread at place %t, and its name."""
+    return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
+
+
+def _phases(ordered: bool) -> str:
+    order, thread = _thread_number(ordered)
+    zeros = ", ".join(["i64 0"] * (len(RECORDED) - 1))
+    return fill(
+        "driver",
+        "phases",
+        arguments=GROUP_ARGUMENTS,
+        order=order,
+        thread=thread,
+        halt=fill("driver", "halt"),
+        zeros=zeros,
+    )
+
+
+def coroutine_declarations() -> str:
+    """The intrinsics of a kernel that is a coroutine."""
+    return fill("driver", "coroutine_intrinsics", end=coroutine_end()[0])
+
+
+def coroutine_begin() -> str:
+    """The beginning of a kernel that is a coroutine, in front of its stack slots."""
+    return fill("driver", "coroutine_begin")
+
+
+def coroutine_first_suspend() -> str:
+    """Behind its stack slots: the coroutine waits until the driver resumes it."""
+    return fill("driver", "coroutine_first_suspend")
+
+
+def coroutine_exit() -> str:
+    """Its end, behind the label ``exit``."""
+    return fill("driver", "coroutine_end", end=coroutine_end()[1])

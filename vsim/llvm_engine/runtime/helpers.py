@@ -1,0 +1,151 @@
+"""Helper functions of accesses, shared by all kernels: the text of each is a module, compiled once for a machine.
+
+Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the usual way nothing.
+"""
+
+from __future__ import annotations
+
+from vsim.llvm_engine.ir.intrinsics import MaskedIntrinsic
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.runtime.templates import fill
+
+_READ_MODIFY_WRITE = {
+    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max",
+    "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+"""LLVM's words for atomic operations by those of the data port."""
+_FLOATS = {2: "half", 4: "float", 8: "double"}
+_WIDEST_STORE = 64
+"""Bytes of the largest vector that clears results."""
+
+
+def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
+    """The module of a function that goes through the active lanes of an access, all at once where it can.
+
+    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size
+    of a region,) and sources. It returns the first lane whose address is outside, or -1.
+
+    Args:
+        op: ``load``, ``store``, ``mapped`` or an atomic operation.
+        flat: addresses are of the flat space, else offsets in a region.
+        index: the LLVM type of addresses.
+        size: bytes of an element.
+        rare: it is seldom called, and leaves all registers as they are.
+    """
+    ty = f"i{8 * size}"
+    declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
+    at_once = op in ("load", "store") and lanes > 1 and not rare
+    text = fill(
+        "lanes",
+        "lane_loop",
+        name=name,
+        region="" if flat else ", ptr %region, i64 %limit",
+        sources="".join(f", ptr %source{k}" for k in range(sources)),
+        attributes="#2" if rare else "#0",
+        size=size,
+        ty=ty,
+        index=index,
+        table=fill("lanes", "table") if flat else "",
+        vector_path=_vector_path(op, flat, index, ty, lanes, declarations) if at_once else "",
+        clear="  br label %cleared" if op == "store" else _clear(ty, lanes, size, rare),
+        wide=_widened("a", "%address", index),
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+        outside=fill("lanes", "outside"),
+        operands="\n".join(fill("lanes", "operand", ty=ty, k=k) for k in range(sources)),
+        act=_act(op, ty, size),
+        bad="br label %next" if op == "mapped" else "ret i64 %lane",
+    )
+    return module([text], declarations)
+
+
+def _widened(name: str, narrow: str, index: str, lanes: int = 1) -> str:
+    """Offsets as i64."""
+    if index == "i64":
+        ir, zero = (f"<{lanes} x i64>", "zeroinitializer") if lanes > 1 else ("i64", "0")
+        return f"%{name} = or {ir} {narrow}, {zero}"
+    source, target = (f"<{lanes} x i32>", f"<{lanes} x i64>") if lanes > 1 else ("i32", "i64")
+    return f"%{name} = zext {source} {narrow} to {target}"
+
+
+def _clear(ty: str, lanes: int, size: int, rare: bool) -> str:
+    """Zeros for results; then on to %cleared."""
+    if rare:
+        return fill("lanes", "clear_one_by_one", ty=ty, lanes=lanes)
+    parts = []
+    for start in range(0, lanes * size, _WIDEST_STORE):
+        width = min(_WIDEST_STORE, lanes * size - start)
+        align = width if width & (width - 1) == 0 else 1
+        parts.append(fill("lanes", "clear_vector", start=start, width=width, align=align))
+    return "\n".join([*parts, "  br label %cleared"])
+
+
+def _act(op: str, ty: str, size: int) -> str:
+    """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
+    if op in ("mapped", "load", "store", "cmpxchg"):
+        return fill("lanes", op, ty=ty, size=size)
+    if op in _READ_MODIFY_WRITE:
+        operand = "1" if op in ("inc", "dec") else "%s0"
+        operation = _READ_MODIFY_WRITE[op]
+        return fill("lanes", "read_modify_write", ty=ty, size=size, operation=operation, operand=operand)
+    real = _FLOATS[size]
+    return fill("lanes", "float_loop", ty=ty, size=size, real=real, update=fill("lanes", op, ty=ty, real=real))
+
+
+def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:
+    """All lanes at once, where all of them are inside the buffer of the first one; else on to %slow."""
+    intrinsic = MaskedIntrinsic("gather" if op == "load" else "scatter", ty, lanes)
+    declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
+    call = intrinsic.call("%vp", 1, f"<{lanes} x i1> %m", f"<{lanes} x {ty}> %vv")
+    if flat:
+        buffer = fill("lanes", "buffer", stem="f", address="%fa")
+        base = fill("lanes", "splat", to="vb", value="%forigin", lanes=lanes)
+        offsets = fill("lanes", "flat_offsets", lanes=lanes, buffer=buffer, base=base)
+    else:
+        offsets = fill("lanes", "region_offsets", lanes=lanes)
+    bound = "%flimit" if flat else "%limit"
+    return fill(
+        "lanes",
+        "vector_path",
+        lanes=lanes,
+        index=index,
+        mask_bits="or i64 %bits, 0" if lanes == 64 else f"trunc i64 %bits to i{lanes}",
+        wide=_widened("vw", "%va", index, lanes),
+        offsets=offsets,
+        bound=bound,
+        highest=fill("lanes", "splat", to="vl", value="%highest", lanes=lanes),
+        where="%fregion" if flat else "%region",
+        act=fill("lanes", f"vector_{op}", ty=ty, lanes=lanes, call=call),
+    )
+
+
+def row_function(name: str, flat: bool, index: str, size: int, mask: int | None) -> str:
+    """The module of a function for lanes whose elements of ``size`` bytes follow each other.
+
+    It takes the context (or pointer and size of a region, whose addresses have a mask), the address of lane 0, and the active lanes as bits. If these
+    are inside, it returns -1 and the host pointer of where lane 0's element is or would be; else the first active lane that is outside and its address.
+    """
+    intrinsics = (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))
+    text = fill(
+        "lanes",
+        "row",
+        name=name,
+        arguments="ptr %ctx" if flat else "ptr %region, i64 %limit",
+        index=index,
+        size=size,
+        skipped="or i64 %back, 0" if index == "i64" else "trunc i64 %back to i32",
+        mask=-1 if mask is None else mask,
+        wide=_widened("a", "%held", index),
+        table=fill("lanes", "table") if flat else "",
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+        outside=fill("lanes", "outside"),
+    )
+    return module([text], {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in intrinsics})
+
+
+def widened_function(name: str, narrow: str, signed: bool) -> str:
+    """The module of a function that computes addresses from what was widened on the way to them.
+
+    It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane 0 and distance of rows, and
+    the shape (see the template).
+    """
+    return module([fill("lanes", "widened", name=name, narrow=narrow, extend="sext" if signed else "zext")], {})

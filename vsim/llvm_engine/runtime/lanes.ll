@@ -1,0 +1,281 @@
+; Functions that handle the lanes of an access out of line (see helpers.py).
+
+;; lane_loop
+; Goes through the active lanes of an access one by one, behind a vector path if there is one.
+define i64 @$name(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more$region$sources) $attributes {
+  %need = add i64 %more, $size
+$table
+$vector_path
+  br label %begin
+begin:
+$clear
+cleared:
+  br label %head
+head:
+  %left = phi i64 [ %bits, %cleared ], [ %rest, %next ]
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %body
+body:
+  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
+  %address.p = getelementptr $index, ptr %addresses, i64 %lane
+  %address = load $index, ptr %address.p
+  $wide
+$buffer
+$outside
+  br i1 %out, label %bad, label %good
+good:
+  %p = getelementptr i8, ptr %region, i64 %off
+  %rp = getelementptr $ty, ptr %results, i64 %lane
+$operands
+$act
+next:
+  br label %head
+bad:
+  $bad
+done:
+  ret i64 -1
+}
+
+;; operand
+  %source$k.p = getelementptr $ty, ptr %source$k, i64 %lane
+  %s$k = load $ty, ptr %source$k.p
+
+;; table
+  %table.p = getelementptr i8, ptr %ctx, i64 $SLOT_TABLE
+  %table = load ptr, ptr %table.p
+  %count.p = getelementptr i8, ptr %ctx, i64 $SLOT_COUNT
+  %count = load i64, ptr %count.p
+
+;; buffer
+; The buffer of a flat address: its host pointer, its size (0 where there is none) and the offset in it.
+  %${stem}number = lshr i64 $address, 32
+  %${stem}slot = call i64 @llvm.umin.i64(i64 %${stem}number, i64 %count)
+  %${stem}entry = getelementptr [$SLOT_ENTRY x i8], ptr %table, i64 %${stem}slot
+  %${stem}origin = load i64, ptr %${stem}entry
+  %${stem}region.p = getelementptr i8, ptr %${stem}entry, i64 8
+  %${stem}region = load ptr, ptr %${stem}region.p
+  %${stem}limit.p = getelementptr i8, ptr %${stem}entry, i64 16
+  %${stem}limit = load i64, ptr %${stem}limit.p
+  %${stem}off = sub i64 $address, %${stem}origin
+
+;; outside
+; Whether some of %need bytes at %off are not inside.
+  %beyond = icmp ugt i64 %off, %limit
+  %room = sub i64 %limit, %off
+  %short = icmp ult i64 %room, %need
+  %out = or i1 %beyond, %short
+
+;; clear_one_by_one
+; Vector instructions would end with the upper halves of all vector registers cleared.
+  br label %clear
+clear:
+  %cell = phi i64 [ 0, %begin ], [ %cell1, %clear ]
+  %cell.p = getelementptr $ty, ptr %results, i64 %cell
+  store $ty 0, ptr %cell.p
+  %cell1 = add i64 %cell, 1
+  %cells = icmp ult i64 %cell1, $lanes
+  br i1 %cells, label %clear, label %cleared
+
+;; clear_vector
+  %cell$start.p = getelementptr i8, ptr %results, i64 $start
+  store <$width x i8> zeroinitializer, ptr %cell$start.p, align $align
+
+;; mapped
+  store $ty 1, ptr %rp
+  br label %next
+
+;; load
+  %v = load $ty, ptr %p, align 1
+  store $ty %v, ptr %rp
+  br label %next
+
+;; store
+  store $ty %s0, ptr %p, align 1
+  br label %next
+
+;; read_modify_write
+  %old = atomicrmw $operation ptr %p, $ty $operand monotonic, align $size
+  store $ty %old, ptr %rp
+  br label %next
+
+;; cmpxchg
+  %pair = cmpxchg ptr %p, $ty %s0, $ty %s1 monotonic monotonic, align $size
+  %old = extractvalue { $ty, i1 } %pair, 0
+  store $ty %old, ptr %rp
+  br label %next
+
+;; float_loop
+; An atomic on floats: tried until nobody else came between.
+  %start = load atomic $ty, ptr %p monotonic, align $size
+  br label %again
+again:
+  %seen = phi $ty [ %start, %good ], [ %old, %again ]
+  %x = bitcast $ty %seen to $real
+  %y = bitcast $ty %s0 to $real
+$update
+  %pair = cmpxchg ptr %p, $ty %seen, $ty %new monotonic monotonic, align $size
+  %old = extractvalue { $ty, i1 } %pair, 0
+  %ok = extractvalue { $ty, i1 } %pair, 1
+  br i1 %ok, label %written, label %again
+written:
+  store $ty %old, ptr %rp
+  br label %next
+
+;; fmax
+  %g = fcmp ogt $real %x, %y
+  %n = fcmp uno $real %y, %y
+  %k = or i1 %g, %n
+  %new = select i1 %k, $ty %seen, $ty %s0
+
+;; fmin
+  %g = fcmp olt $real %x, %y
+  %n = fcmp uno $real %y, %y
+  %k = or i1 %g, %n
+  %new = select i1 %k, $ty %seen, $ty %s0
+
+;; fadd
+  %t = fadd $real %x, %y
+  %new = bitcast $real %t to $ty
+
+;; fsub
+  %t = fsub $real %x, %y
+  %new = bitcast $real %t to $ty
+
+;; fcmpwr
+  %k = fcmp oeq $real %x, %y
+  %new = select i1 %k, $ty %s1, $ty %seen
+
+;; vector_path
+; All lanes at once, where all of them are inside the buffer of the first one; else on to %slow.
+  %mb = $mask_bits
+  %m = bitcast i$lanes %mb to <$lanes x i1>
+  %va = load <$lanes x $index>, ptr %addresses, align 64
+  $wide
+$offsets
+  %small = icmp ult i64 $bound, %need
+  %highest = sub i64 $bound, %need
+$highest
+  %vout = icmp ugt <$lanes x i64> %vo, %vl
+  %vbad = and <$lanes x i1> %vout, %m
+  %bb = bitcast <$lanes x i1> %vbad to i$lanes
+  %anybad = icmp ne i$lanes %bb, 0
+  %go = or i1 %anybad, %small
+  br i1 %go, label %slow, label %together
+together:
+  %vp = getelementptr i8, ptr $where, <$lanes x i64> %vo
+$act
+  ret i64 -1
+slow:
+
+;; splat
+  %$to.i = insertelement <$lanes x i64> poison, i64 $value, i64 0
+  %$to = shufflevector <$lanes x i64> %$to.i, <$lanes x i64> poison, <$lanes x i32> zeroinitializer
+
+;; flat_offsets
+  %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %fa = extractelement <$lanes x i64> %vw, i64 %f
+$buffer
+$base
+  %vo = sub <$lanes x i64> %vw, %vb
+
+;; region_offsets
+  %vo = or <$lanes x i64> %vw, zeroinitializer
+
+;; vector_load
+  %vv = $call
+  store <$lanes x $ty> %vv, ptr %results, align 64
+
+;; vector_store
+  %vv = load <$lanes x $ty>, ptr %source0, align 64
+  $call
+
+;; row
+; For lanes whose elements follow each other: where lane 0's is or would be, if the active lanes are inside.
+define { i64, ptr } @$name($arguments, $index %base, i64 %bits) #2 {
+  %nobody = icmp eq i64 %bits, 0
+  br i1 %nobody, label %empty, label %some
+empty:
+  ret { i64, ptr } { i64 -1, ptr null }
+some:
+  %first = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %behind = call i64 @llvm.ctlz.i64(i64 %bits, i1 true)
+  %last = sub i64 63, %behind
+  %distance = sub i64 %last, %first
+  %lanes = add i64 %distance, 1
+  %need = mul i64 %lanes, $size
+  %back = mul i64 %first, $size
+  %skipped = $skipped
+  %sum = add $index %base, %skipped
+  %held = and $index %sum, $mask
+  $wide
+$table
+$buffer
+$outside
+  br i1 %out, label %bad, label %good
+bad:
+  %whole = udiv i64 %room, $size
+  %inside = select i1 %beyond, i64 0, i64 %whole
+  %from = add i64 %first, %inside
+  %ahead = shl i64 -1, %from
+  %others = and i64 %bits, %ahead
+  %lane = call i64 @llvm.cttz.i64(i64 %others, i1 false)
+  %further = sub i64 %lane, %first
+  %further_bytes = mul i64 %further, $size
+  %there = add i64 %a, %further_bytes
+  %address = inttoptr i64 %there to ptr
+  %b0 = insertvalue { i64, ptr } poison, i64 %lane, 0
+  %b1 = insertvalue { i64, ptr } %b0, ptr %address, 1
+  ret { i64, ptr } %b1
+good:
+  %lane0 = sub i64 %off, %back
+  %p = getelementptr i8, ptr %region, i64 %lane0
+  %g1 = insertvalue { i64, ptr } { i64 -1, ptr poison }, ptr %p, 1
+  ret { i64, ptr } %g1
+}
+
+;; widened
+; Addresses from what was widened on the way to them. %shape: number of lanes, number of the first one, lanes in a row, stride within it, from bits 0,
+; 8, 16 and 32 on.
+define void @$name(ptr %addresses, i64 %base, i64 %factor, $narrow %low, $narrow %jump, i64 %shape) #2 {
+entry:
+  %count = and i64 %shape, 255
+  %shape1 = lshr i64 %shape, 8
+  %start = and i64 %shape1, 255
+  %shape2 = lshr i64 %shape, 16
+  %row = and i64 %shape2, 65535
+  %step = ashr i64 %shape, 32
+  %narrow_step = trunc i64 %step to $narrow
+  %low_wide = $extend $narrow %low to i64
+  %jump_wide = $extend $narrow %jump to i64
+  %start_row = udiv i64 %start, %row
+  %start_column = urem i64 %start, %row
+  %start_down = mul i64 %start_row, %jump_wide
+  %start_along = mul i64 %start_column, %step
+  %start_sum = add i64 %start_down, %start_along
+  br label %lane
+lane:
+  %n = phi i64 [ 0, %entry ], [ %n1, %lane ]
+  %number = add i64 %start, %n
+  %r = udiv i64 %number, %row
+  %c = urem i64 %number, %row
+  %r_narrow = trunc i64 %r to $narrow
+  %c_narrow = trunc i64 %c to $narrow
+  %down = mul $narrow %r_narrow, %jump
+  %along = mul $narrow %c_narrow, %narrow_step
+  %sum0 = add $narrow %low, %down
+  %sum = add $narrow %sum0, %along
+  %wide = $extend $narrow %sum to i64
+  %from_low = sub i64 %wide, %low_wide
+  %from_start = sub i64 %from_low, %start_sum
+  %scaled = mul i64 %from_start, %factor
+  %address = add i64 %base, %scaled
+  %place = getelementptr i64, ptr %addresses, i64 %n
+  store i64 %address, ptr %place, align 8
+  %n1 = add i64 %n, 1
+  %more = icmp ult i64 %n1, %count
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}

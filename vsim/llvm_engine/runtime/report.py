@@ -1,0 +1,107 @@
+"""Faults as errors: what the record of a fault says of the instruction, the lane and the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from visa.diagnostics import Diagnostic, SimulationError
+from visa.program import Function
+from vsim import threads
+from vsim.abi import Dispatch
+from vsim.arrays import Words
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.runtime import context as cx
+from vsim.memory import Buffer
+
+_ALL_BITS = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class FaultRecord:
+    """The fields of a fault record by name (:data:`context.FAULT_FIELDS`), as signed numbers."""
+
+    kind: int
+    body: int
+    instruction: int
+    lane: int
+    step: int
+    bytes: int
+    address: int
+    number: int
+    size: int
+    thread: int
+    group_x: int
+    group_y: int
+    group_z: int
+
+
+def read_record(context: Words) -> FaultRecord:
+    """The fault that stopped a launch."""
+    start = cx.FAULT_INFO // 8
+    fields = context[start : start + len(cx.FAULT_FIELDS)].view("i8")
+    return FaultRecord(*(int(v) for v in fields))
+
+
+def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | Unsupported:
+    """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
+    record = read_record(context)
+    if record.kind == cx.FRAMES:
+        return Unsupported("frames that do not fit")
+    record = _first_outside(dispatch, record)
+    counts = dispatch.group_counts
+    group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
+    where = threads.describe(dispatch, group, record.thread, record.lane)
+    function = functions[record.body] if record.body < len(functions) else dispatch.kernel
+    number = record.instruction
+    if record.kind == cx.BARRIER:
+        number = next(n for n, i in enumerate(function.instructions) if i.desc.flow.is_barrier)
+    instruction = function.instructions[number]
+    from visa.text.printer import FunctionPrinter
+
+    text = FunctionPrinter(function).instruction(instruction)
+    tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
+    span = dispatch.image.span(function, instruction.line)
+    return SimulationError(Diagnostic("S030", _what(dispatch, record) + tail, span))
+
+
+def _what(dispatch: Dispatch, record: FaultRecord) -> str:
+    """What went wrong."""
+    if record.kind == cx.BARRIER:
+        return "a barrier waits for threads of the work-group that never arrive"
+    if record.kind == cx.CALL:
+        return f"there is no function at address {record.address:#x}"
+    if record.kind == cx.DEPTH:
+        return f"calls are nested more than {record.address - 1} deep"
+    if record.kind == cx.REGISTER:
+        return f"register address {record.address} lies outside the registers whose addresses are taken"
+    if record.kind == cx.IMAGE:
+        return f"surface {record.number} is used as an image, but is none,"
+    return f"access of {record.bytes} bytes outside {_memory(dispatch, record)}"
+
+
+def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
+    """Of lanes that follow each other the first whose element is outside."""
+    step, start, size = record.step, record.address, record.size
+    if record.kind == cx.FLAT:
+        buffer = dispatch.memory.slots.get((start & _ALL_BITS) >> 32)
+        start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)
+    inside = (size - start) // step if step and 0 <= start < size else 0
+    return replace(record, lane=record.lane + inside, address=record.address + inside * step)
+
+
+def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
+    """The memory that was accessed, and where."""
+    at, size = record.address, record.size
+    if record.kind == cx.FLAT:
+        at &= _ALL_BITS
+        buffer = dispatch.memory.slots.get(at >> 32)
+        if buffer is None:
+            return f"address {at:#x}, where there is no buffer,"
+        return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+    if record.kind == cx.SURFACE:
+        surface = dispatch.surfaces.get(record.number)
+        name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
+    else:
+        name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
+    return f"'{name}', which has {size} bytes, at offset {at}"

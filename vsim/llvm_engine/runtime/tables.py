@@ -1,0 +1,104 @@
+"""Memory that compiled code is given: tables of buffers, surfaces and local ids, and the memory of worker threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsim import threads
+from vsim.abi import Dispatch, Group
+from vsim.arrays import Array, Bytes, Words
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.memory import AddressSpace, Buffer
+
+ARENA_BYTES = 16 << 20
+"""Memory for the frames of suspended threads of one work-group."""
+MAXIMUM_THREADS = 1024
+"""Threads of a work-group."""
+
+
+def aligned(size: int, align: int = 64) -> Bytes:
+    """Zeroed memory that begins at a multiple of ``align``."""
+    raw = np.zeros(size + align, np.uint8)
+    start = -raw.ctypes.data % align
+    return raw[start : start + size]
+
+
+def address(array: Array) -> int:
+    """Where an array begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+class SlotTable:
+    """Where the buffers of an address space are; behind them stands an empty entry, for all slots beyond."""
+
+    def __init__(self) -> None:
+        self.words: Words = np.zeros(0, np.uint64)
+        self.changes = -1
+
+    @property
+    def last(self) -> int:
+        """The number of the empty entry."""
+        return self.words.size // 3 - 1
+
+    def update(self, memory: AddressSpace) -> None:
+        """Follow the changes of the address space."""
+        if self.changes == memory.changes:
+            return
+        count = max(memory.slots, default=0) + 2
+        self.words = np.zeros(3 * max(count, self.words.size // 3), np.uint64)
+        for slot, buffer in memory.slots.items():
+            self.words[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
+        self.changes = memory.changes
+
+
+def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
+    """Write the surfaces and images of a launch into their table."""
+    table[:] = 0
+    entries = [(table_index(False, n), s) for n, s in dispatch.surfaces.items()]
+    entries += [(table_index(True, handle), image) for handle, image in dispatch.images.items()]
+    for number, surface in entries:
+        entry = table[number * cx.SURFACE_ENTRY // 8 :]
+        if isinstance(surface, Buffer):
+            entry[:2] = surface.host, surface.size
+        else:
+            entry[:2] = address(surface.array), surface.array.nbytes
+            entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(surface.sizes)] = surface.sizes
+
+
+def local_id_table(dispatch: Dispatch, group: Group) -> Bytes:
+    """Local ids of all threads of a group, three rows of words for each."""
+    row, count = threads.id_row_bytes(dispatch), dispatch.threads_of(group)
+    found = aligned(count * 3 * row + 64)
+    words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
+    for t in range(count):
+        for dimension, ids in enumerate(threads.local_ids(dispatch, group, t)):
+            words[t, dimension, : dispatch.simd] = ids
+    return found
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
+
+    block: Words
+    slm: Bytes
+    scratch: Bytes
+    arena: Bytes | None
+    handles: Bytes | None
+
+
+def worker_memory(dispatch: Dispatch, threads_per_group: int, first_slot: int) -> WorkerMemory:
+    """Memory for a worker that runs groups of so many threads, the first of which has a number among all that live."""
+    slm, scratch = aligned(dispatch.slm_size + 64), aligned(dispatch.scratch_size * threads_per_group + 64)
+    block = aligned(cx.WORKER_SIZE).view(np.uint64)
+    block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(slm), address(scratch)
+    block[cx.WORKER_SLOT // 8] = first_slot
+    if not dispatch.has_barrier:
+        return WorkerMemory(block, slm, scratch, None, None)
+    arena, handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * MAXIMUM_THREADS)
+    block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
+    block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
+    return WorkerMemory(block, slm, scratch, arena, handles)
