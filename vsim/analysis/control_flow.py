@@ -1,7 +1,8 @@
 """Control flow of one function: basic blocks, labels, subroutines, and the successors of an instruction.
 
-An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visa.isa.Flow` in the instruction table; nothing here
-knows a mnemonic. A block is named by the pc of its first instruction, a subroutine (the target of ``call``) by that of its mark.
+An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visa.isa.Flow` in the
+instruction table; nothing here knows a mnemonic. A block is named by the pc of its first instruction, a subroutine (the
+target of ``call``) by that of its mark.
 
 Example, with the numbers in front::
 
@@ -73,9 +74,11 @@ class ControlFlow:
         return [self.labels[args["label"]]] if flow.is_branch or flow is Flow.CALL else []
 
     def successors(self, pc: int, lanes: int) -> list[int]:
-        """Where the lanes of a thread can be after an instruction, in the same function; ``end`` where they can run off it.
+        """Where the lanes of a thread can be after an instruction, in the same function; ``end`` where they can run off
+        it.
 
-        A call of a function leads to the next instruction, one of a subroutine to that too, by way of the subroutine's return.
+        A call of a function leads to the next instruction, one of a subroutine to that too, by way of the subroutine's
+        return.
 
         Args:
             lanes: of a thread: what takes all of them, unpredicated, leaves none behind.

@@ -1,8 +1,8 @@
 """Dominators: which nodes of a graph every way from the entry leads through.
 
-The algorithm is that of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm"): immediate dominators are intersected along the reverse
-postorder until nothing changes. Queries are constant time: a node dominates those whose preorder number in the dominator tree lies within its own
-range.
+The algorithm is that of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm"): immediate dominators are
+intersected along the reverse postorder until nothing changes. Queries are constant time: a node dominates those whose
+preorder number in the dominator tree lies within its own range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Liveness: what later blocks may read, by backward data flow. Sets are integers, a bit for each thing that can be live."""
+"""Liveness: what later blocks may read, by backward data flow.
+
+Sets are integers, a bit for each thing that can be live.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reachability: the instructions that a kernel can execute, through calls too. What cannot be reached need not be executable."""
+"""Reachability: the instructions that a kernel can execute, through calls too.
+
+What cannot be reached need not be executable.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,8 @@ def check(image: LinkedImage, kernel: Function) -> None:
     for function, n, i in reachable(image, kernel):
         why = refusal(i, image.grf_size)
         if why:
-            what = f"kernel '{kernel.name}' reaches {i.desc.mnemonic} (instruction {n} of '{function.name}'), which cannot be executed"
-            found.append(Diagnostic("S022", f"{what}: {why}", image.span(function, i.line)))
+            what = f"kernel '{kernel.name}' reaches {i.desc.mnemonic} (instruction {n} of '{function.name}')"
+            message = f"{what}, which cannot be executed: {why}"
+            found.append(Diagnostic("S022", message, image.span(function, i.line)))
     if found:
         raise LaunchError(found)

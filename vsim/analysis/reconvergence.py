@@ -1,12 +1,13 @@
-"""Reconvergence: where lanes that went different ways wait for each other, and where all lanes of a thread are known to run together.
+"""Reconvergence: where lanes that went different ways wait for each other, and where all lanes of a thread are known to
+run together.
 
-The rule of both engines: of the places at which lanes of a thread are, the one with the smallest pc runs first (thread frontiers with the pc as
-priority). So lanes that jump forward wait at their target until the others come by, and lanes that leave a loop wait behind it. Such a place is a
-*reconvergence point*. A point is *converged* if no lane can be waiting anywhere else when it runs: there the execution mask is full, and is known
-when code is made.
+The rule of both engines: of the places at which lanes of a thread are, the one with the smallest pc runs first (thread
+frontiers with the pc as priority). So lanes that jump forward wait at their target until the others come by, and lanes
+that leave a loop wait behind it. Such a place is a *reconvergence point*. A point is *converged* if no lane can be
+waiting anywhere else when it runs: there the execution mask is full, and is known when code is made.
 
-Example: lanes of ``(P1) goto ELSE`` wait at ELSE while the others run what lies between. ELSE is a reconvergence point; it is converged if it is also
-where the others come to, unless an enclosing jump still holds lanes further down::
+Example: lanes of ``(P1) goto ELSE`` wait at ELSE while the others run what lies between. ELSE is a reconvergence point;
+it is converged if it is also where the others come to, unless an enclosing jump still holds lanes further down::
 
     0 (P1) goto (M1, 16) ELSE      some lanes wait at 2
     1 add ...                      runs with the others
@@ -24,7 +25,9 @@ from vsim.analysis.uniformity import takes_one_way
 
 @dataclass(frozen=True)
 class Reconvergence:
-    """Where lanes of a function may wait (``points``, ascending), and the blocks that all lanes run together (``converged``)."""
+    """Where lanes of a function may wait (``points``, ascending), and the blocks that all lanes run together
+    (``converged``).
+    """
 
     flow: ControlFlow
     points: tuple[int, ...]
@@ -39,7 +42,9 @@ class Reconvergence:
 
 @dataclass(frozen=True)
 class _Branch:
-    """A jump or return after which lanes may wait at ``waiting``, which is the function's end for those that are gone."""
+    """A jump or return after which lanes may wait at ``waiting``, which is the function's end
+    for those that are gone.
+    """
 
     pc: int
     waiting: int
@@ -74,7 +79,8 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], starts_full: bool)
 def _converged(flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branch]) -> frozenset[int]:
     """Blocks of the main part that all lanes run together: the least fixed point, from none on.
 
-    A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come back.
+    A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come
+    back.
     """
     ends = [n for n, i in enumerate(flow.function.instructions) if i.desc.flow.ends_lanes and n < flow.main_end]
     converged: set[int] = set()

@@ -1,4 +1,6 @@
-"""Uniformity: which predicates have the same bit in all lanes, so that a branch on them takes the whole thread one way."""
+"""Uniformity: which predicates have the same bit in all lanes, so that a branch on them
+takes the whole thread one way.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def takes_one_way(instruction: Instruction, uniform: frozenset[int]) -> bool:
 
 
 def uniform_predicates(function: Function) -> frozenset[int]:
-    """Predicates whose every write gives all lanes the same bit, whatever lanes are active: the greatest fixed point of that."""
+    """Predicates whose every write gives all lanes the same bit, whatever lanes are active: the greatest fixed point of
+    that.
+    """
     writes: dict[int, list[Instruction]] = {}
     for i in function.instructions:
         dst = i.args.get("dst")
@@ -35,7 +39,9 @@ def uniform_predicates(function: Function) -> frozenset[int]:
 
 
 def _gives_one_bit(function: Function, instruction: Instruction, var: int, uniform: set[int]) -> bool:
-    """Whether a write of a predicate gives all lanes the same bit: a comparison of scalars, or logic on uniform predicates."""
+    """Whether a write of a predicate gives all lanes the same bit: a comparison of scalars, or logic on uniform
+    predicates.
+    """
     args, desc = instruction.args, instruction.desc
     execution = args["exec"]
     width = min(32, function.predicates[var - 1].elements)

@@ -1,18 +1,15 @@
 """The compiler, pass by pass: from a kernel to native code. This is the page to read first.
 
-=============  ==============================================================================  ==========================================
-pass           what it does                                                                    where
-=============  ==============================================================================  ==========================================
-analyse        blocks, uniform predicates, reconvergence points, converged blocks              :mod:`vsim.analysis`, ``lower/state.py``
-discover       a first emission tells which registers blocks read and write; from that follow  ``lower/discovery.py``
-               liveness, sizes of stack slots, and values that serve in dominated blocks
-lower          every instruction's semantics emit IR, with value numbering, invariants in      ``lower/``, ``memory/``, ``ir/``
-               preheaders, strided lanes and bounds checks
-optimise       LLVM's passes: promotion of stack slots, combining of instructions, control     ``runtime/native.py``
-               flow, dead stores, splitting of coroutines
-emit           LLVM's code generator makes an object                                           ``runtime/native.py``
-link           the object, with the driver and helper functions that were compiled apart       ``runtime/native.py``
-=============  ==============================================================================  ==========================================
+* **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
+  reconvergence points, converged blocks.
+* **discover** (``lower/discovery.py``): a first emission tells which registers blocks read and write; from that follow
+  liveness, the sizes of stack slots, and values that serve in dominated blocks.
+* **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
+  in preheaders, strided lanes and bounds checks.
+* **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
+  control flow, elimination of dead stores, splitting of coroutines.
+* **emit** (``runtime/native.py``): LLVM's code generator makes an object.
+* **link** (``runtime/native.py``): the object, with the driver and helper functions that were compiled apart.
 """
 
 from __future__ import annotations
@@ -30,7 +27,9 @@ from vsim.llvm_engine.runtime import driver, native
 
 @dataclass(frozen=True)
 class Translation:
-    """IR of a kernel with everything that it can call, its functions by number, and the modules of support that it needs."""
+    """IR of a kernel with everything that it can call, its functions by number, and the modules of support that it
+    needs.
+    """
 
     text: str
     functions: list[Function]
@@ -61,7 +60,9 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
 
 
 def compile_objects(translation: Translation) -> list[bytes]:
-    """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a machine."""
+    """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a
+    machine.
+    """
     return [native.compile_object(translation.text), *(driver.compiled(text) for text in translation.support)]
 
 

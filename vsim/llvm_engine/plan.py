@@ -1,7 +1,7 @@
 """Launch plans: everything of a launch that its arguments do not change, made once for a kernel and an ND-range.
 
-Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a *variant*, with a payload, a table of local
-ids and sizes of its own; eight at most, of which most launches need one.
+Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a
+*variant*, with a payload, a table of local ids and sizes of its own; eight at most, of which most launches need one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ LIGHT_WORK = 1 << 14
 SLICE_WORK = 1 << 22
 """Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
 CHUNKS_PER_WORKER, LARGEST_CHUNK = 16, 64
-"""Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that many groups."""
+"""Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
+many groups.
+"""
 
 
 class Geometry(NamedTuple):
@@ -55,7 +57,9 @@ def _items(group: Group) -> int:
 
 
 def row_of(dispatch: Dispatch) -> int:
-    """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0."""
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or
+    made of whole ones; else 0.
+    """
     x, y, z = dispatch.local_size
     if y == z == 1:
         return dispatch.simd
@@ -68,14 +72,20 @@ def row_of(dispatch: Dispatch) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """How much a launch does: ``count`` workers; ``slice`` groups at a time in the caller's thread, 0 where workers run them all."""
+    """How much a launch does:
+
+    ``count`` workers; ``slice`` groups at a time in the caller's thread, 0 where workers run them all.
+    """
 
     count: int
     slice: int
 
 
 def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
-    """How many workers run a launch. One that is short runs in the caller's thread, as one without loops on one worker does."""
+    """How many workers run a launch.
+
+    One that is short runs in the caller's thread, as one without loops on one worker does.
+    """
     per_group = shape.threads_per_group * max(1, len(dispatch.kernel.instructions))
     repeats = may_repeat(dispatch.kernel)
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
@@ -87,7 +97,9 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields of one run."""
+    """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
+    of one run.
+    """
 
     kernel: CompiledKernel
     context: Words

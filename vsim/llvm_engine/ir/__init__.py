@@ -1,1 +1,3 @@
-"""LLVM IR as text: lane values and what is known of them, the builder, and the forms that differ between versions of LLVM."""
+"""LLVM IR as text: lane values and what is known of them, the builder, and the forms that differ between versions of
+LLVM.
+"""

@@ -1,4 +1,6 @@
-"""The builder: the lane algebra of the semantics (:class:`vsim.semantics.algebra.Algebra`), emitted as instructions of LLVM IR."""
+"""The builder: the lane algebra of the semantics (:class:`vsim.semantics.algebra.Algebra`), emitted as instructions of
+LLVM IR.
+"""
 
 from __future__ import annotations
 
@@ -261,7 +263,9 @@ class Builder(Emitter):
         return self._fma_half(x, y, z) if x.type is types.HF else self.call("fma", x, y, z)
 
     def _fma_half(self, x: Value, y: Value, z: Value) -> Value:
-        """In float the product is exact; the sum is rounded to odd, so that rounding it to half is the only rounding."""
+        """In float the product is exact; the sum is rounded to odd, so that rounding it to
+        half is the only rounding.
+        """
         wide = [self.cast(v, types.F) for v in (x, y, z)]
         product, addend = wide[0] * wide[1], wide[2]
         total = product + addend
@@ -381,7 +385,8 @@ class Builder(Emitter):
         """Values of the first arm whose condition holds; without one, those of ``otherwise``.
 
         Args:
-            arms: condition (i1), weights of its branch, and what emits the arm. Each sees what was emitted before the first test.
+            arms: condition (i1), weights of its branch, and what emits the arm. Each sees what was emitted before the
+                first test.
             done: the label behind all arms.
         """
         before = self.mark()

@@ -1,9 +1,10 @@
 """The text of one function, block by block, with value numbering and loop-invariant code motion while it is written.
 
-*Value numbering.* An instruction without side effects whose text was emitted before, in a place that dominates this one, is not emitted again: its name
-is its value number. Which places dominate is known by construction: a label says up to which mark what was emitted still dominates it (a scoped hash
-table). *Invariants.* A kernel without barriers is a function with three nested loops: launch, groups of a row, threads of a group. An instruction
-whose operands do not change within a loop is emitted in front of it, in the loop's preheader.
+*Value numbering.* An instruction without side effects whose text was emitted before, in a place that dominates this
+one, is not emitted again: its name is its value number. Which places dominate is known by construction: a label says up
+to which mark what was emitted still dominates it (a scoped hash table). *Invariants.* A kernel without barriers is a
+function with three nested loops: launch, groups of a row, threads of a group. An instruction whose operands do not
+change within a loop is emitted in front of it, in the loop's preheader.
 
 Both work on the text of instructions, since every SSA name is assigned once.
 """
@@ -23,7 +24,9 @@ _PURE = (
 _NAMES = re.compile(r"%[\w.]+")
 INVARIANT_LOAD = "!invariant.load !0"
 UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
-"""What a conditional branch ends with whose first target is seldom, or nearly always, taken (see :func:`module.module`)."""
+"""What a conditional branch ends with whose first target is seldom, or nearly always, taken (see
+:func:`module.module`).
+"""
 
 
 class Emitter:
@@ -52,7 +55,9 @@ class Emitter:
         """Whether the loops over groups and threads are part of the function."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
-        """Begin the function, or begin it anew, with a block; with ``levels`` of its arguments if the loops are part of it."""
+        """Begin the function, or begin it anew, with a block; with ``levels`` of its arguments if the loops are part of
+        it.
+        """
         self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.levels, self.hoisting = dict(levels or {}), levels is not None
@@ -68,7 +73,9 @@ class Emitter:
         self.lines.append("  " + text)
 
     def assign(self, text: str) -> str:
-        """An instruction with a result; its name, or that of an equal one without side effects which dominates this place."""
+        """An instruction with a result; its name, or that of an equal one without side effects which dominates this
+        place.
+        """
         self.assigned = True
         pure = text.startswith(_PURE) or text.endswith(INVARIANT_LOAD)
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
@@ -80,7 +87,9 @@ class Emitter:
         return self.number(text, name) if pure else name
 
     def hoist(self, text: str) -> str:
-        """A pure instruction over what does not change in a launch, a group or a thread, in that preheader; its name."""
+        """A pure instruction over what does not change in a launch, a group or a thread, in
+        that preheader; its name.
+        """
         return self.invariants.get(text) or self._into_preheader(text, self._level(text))
 
     def _level(self, text: str) -> int:

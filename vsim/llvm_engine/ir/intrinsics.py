@@ -1,4 +1,6 @@
-"""The one place that knows what differs between versions of LLVM: masked memory intrinsics and the end of coroutines."""
+"""The one place that knows what differs between versions of LLVM: masked memory intrinsics
+and the end of coroutines.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from vsim.llvm_engine.ir.types import ir_type, overload
 from vsim.llvm_engine.ir.values import Value
 
 _ALIGN_IS_ARGUMENT = int(binding.llvm_version_info[0]) < 22
-"""Before LLVM 22, masked memory intrinsics took their alignment as an argument; since then it is an attribute of the pointer."""
+"""Before LLVM 22, masked memory intrinsics took their alignment as an argument; since then it is an attribute of the
+pointer.
+"""
 
 
 class MaskedIntrinsic(NamedTuple):

@@ -17,6 +17,7 @@ attributes #2 = {{ cold noinline nounwind noimplicitfloat "no_caller_saved_regis
 def module(functions: Sequence[str], declarations: Mapping[str, str]) -> str:
     """A module of functions.
 
-    Attribute groups: 0 for code that runs, 1 for what must not be inlined, 2 for what is seldom called and leaves all registers as they are.
+    Attribute groups: 0 for code that runs, 1 for what must not be inlined, 2 for what is seldom called and leaves all
+    registers as they are.
     """
     return "\n".join([*declarations.values(), *functions, _TAIL])

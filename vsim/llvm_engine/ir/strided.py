@@ -1,15 +1,17 @@
 """Strided lanes: what is proved about the lanes of an integer vector, so that accesses need no test of every lane.
 
-The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row stride are scalars and offset and
-stride are constants. Constants are gathered in the offset, so that addresses which differ by a constant share their root, and with it their checks.
+The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
+stride are scalars and offset and stride are constants. Constants are gathered in the offset, so that addresses which
+differ by a constant share their root, and with it their checks.
 
-Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The local x of the lanes is 0 1 ... 7 0 1 ... 7: root 0, stride 1, rows of
-8, row stride 0. The local y is y y ... y+1 y+1 ...: root y, stride 0, row stride 1. The byte address ``base + 4 * (y * pitch + x)`` is found by the rules
-for sums and products: root ``base + 4 * y * pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
+Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The local x of the lanes is 0 1 ... 7 0 1
+... 7: root 0, stride 1, rows of 8, row stride 0. The local y is y y ... y+1 y+1 ...: root y, stride 0, row stride 1.
+The byte address ``base + 4 * (y * pitch + x)`` is found by the rules for sums and products: root ``base + 4 * y *
+pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
 
-Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did not wrap around before; a value
-that was written under a mask is strided only in those lanes. Such *assumptions* are carried along, and whoever relies on the lanes tests them
-(:meth:`StridedLanes.holds`) or knows that they hold.
+Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
+not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
+carried along, and whoever relies on the lanes tests them (:meth:`StridedLanes.holds`) or knows that they hold.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Widening:
     target: DataType
 
     def holds(self) -> str:
-        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower type (the first one does)."""
+        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower
+        type (the first one does).
+        """
         known, target = self.strided, self.target
         b, narrow, wide = known.first_lane.builder, self.source, types.UQ if target.size == 8 else types.UD
         lowest = -(1 << (narrow.bits - 1)) if narrow.is_signed else 0
@@ -70,7 +74,8 @@ class StridedLanes:
     assumptions: tuple[Widening | str, ...] = ()
     """Widenings, and masks (SSA names) outside which nothing is known of a lane."""
     factor: int = 0
-    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0."""
+    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0.
+    """
     first: int = 0
     """The lane of what was widened that is lane 0 here."""
     offset: int = 0

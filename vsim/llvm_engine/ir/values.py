@@ -1,8 +1,8 @@
 """Lane values: a scalar that is the same in every lane, or a vector with an element for each.
 
-Operators emit an instruction where the builder stands and give its result; a scalar operand is broadcast, so that what is uniform stays scalar. Values
-whose lanes are strided are *rematerialised*: they are emitted where they are used, which for addresses of proved accesses is nowhere, and again where
-no earlier use dominates.
+Operators emit an instruction where the builder stands and give its result; a scalar operand is broadcast, so that what
+is uniform stays scalar. Values whose lanes are strided are *rematerialised*: they are emitted where they are used,
+which for addresses of proved accesses is nowhere, and again where no earlier use dominates.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Value:
         return StridedLanes(self, 0, lanes) if self.lanes == 1 else self.strided
 
     def deferred(self, op: str, other: Value) -> Value:
-        """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot path."""
+        """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot
+        path.
+        """
         if self.constant is not None and other.constant is not None:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         if other.constant == _NEUTRAL.get(op, 0):

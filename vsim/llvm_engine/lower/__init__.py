@@ -1,6 +1,7 @@
 """Lowering: a function of vISA to a function of LLVM IR.
 
-:mod:`function` walks the blocks and is the place to begin. The semantics of each instruction drive the :class:`machine.Machine`, which hands on to the parts:
-operands, indirect operands, masks, memory spaces, images, control flow, calls. :mod:`registers` holds the values of a block, :mod:`storage` the stack slots
-behind them, :mod:`discovery` what a first walk learns about both.
+:mod:`function` walks the blocks and is the place to begin. The semantics of each instruction drive the
+:class:`machine.LoweringMachine`, which hands on to the parts: operands, indirect operands, masks, memory spaces,
+images, control flow, calls. :mod:`registers` holds the values of a block, :mod:`storage` the stack slots behind them,
+:mod:`discovery` what a first walk learns about both.
 """

@@ -1,7 +1,8 @@
-"""The text of a lowered function: its signature, its stack slots, and for kernels the loops or the coroutine around the code of a thread.
+"""The text of a lowered function: its signature, its stack slots, and for kernels the loops or the coroutine around the
+code of a thread.
 
-Every register, waiting mask and return site is a stack slot (``alloca``) in the entry block, which LLVM promotes to SSA values. Masks lie in bytes: as
-vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
+Every register, waiting mask and return site is a stack slot (``alloca``) in the entry block, which LLVM promotes to SSA
+values. Masks lie in bytes: as vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Control flow of lanes: execution masks at reconvergence points, branches, subroutines, returns.
 
-A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one backward lets the lanes that leave
-the loop wait behind it. A reconvergence point first gathers the lanes that wait there; if no lane runs, control goes on to the next point. Where the analysis
-proves that all lanes are together, masks are constants and branches plain ones.
+A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one
+backward lets the lanes that leave the loop wait behind it. A reconvergence point first gathers the lanes that wait
+there; if no lane runs, control goes on to the next point. Where the analysis proves that all lanes are together, masks
+are constants and branches plain ones.
 
-Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends the subroutine at N; ``exit`` ends
-the thread.
+Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends
+the subroutine at N; ``exit`` ends the thread.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class ControlFlowLowering:
         return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
 
     def next_waiting(self, pc: int) -> str:
-        """Where a thread goes on none of whose lanes run any more: the next point where some may wait, or the way out."""
+        """Where a thread goes on none of whose lanes run any more: the next point where some
+        may wait, or the way out.
+        """
         following = self.state.reconvergence.next_point(pc)
         if following is not None:
             return self.entrance(following)
@@ -87,7 +90,9 @@ class ControlFlowLowering:
     # -- lanes ---------------------------------------------------------------------------------------------
 
     def taken(self, lanes: Lanes, instruction: Instruction) -> Mask:
-        """The running lanes for which a mask of an instruction holds: a mask over all lanes, or True for all that run."""
+        """The running lanes for which a mask of an instruction holds: a mask over all lanes,
+        or True for all that run.
+        """
         total, b = self.state.lanes, self.state.b
         execution = instruction.args["exec"]
         if instruction.args.get("pred") is None and (execution.size == 1 or execution.size >= total):
@@ -260,7 +265,9 @@ class ControlFlowLowering:
     # -- barriers ------------------------------------------------------------------------------------------
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
-        """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the others."""
+        """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the
+        others.
+        """
 
         def step() -> None:
             if not wait:

@@ -1,4 +1,6 @@
-"""Which blocks executed: a bit for each, kept in stack slots that LLVM promotes while a thread runs, and gathered when it ends."""
+"""Which blocks executed: a bit for each, kept in stack slots that LLVM promotes while a thread runs, and gathered when
+it ends.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Discovery: what a first emission tells of a function's storage, before it is emitted for good.
 
-Which registers a block reads and writes is known once its instructions were emitted. From that follow what is live between blocks (only that is stored), how
-large stack slots must be, which begin with zeros, and which values can be carried on in SSA form to the blocks that their only writer dominates.
+Which registers a block reads and writes is known once its instructions were emitted. From that follow what is live
+between blocks (only that is stored), how large stack slots must be, which begin with zeros, and which values can be
+carried on in SSA form to the blocks that their only writer dominates.
 """
 
 from __future__ import annotations
@@ -43,64 +44,80 @@ class StorageUse:
         )
 
 
+class _Uses:
+    """What blocks do to storage, by block, with a bit for each register."""
+
+    def __init__(self, state: FunctionState, uses: Mapping[int, BlockUse], extents: Mapping[Key, int]) -> None:
+        self.state, self.uses, self.extents = state, uses, extents
+        self.bits: dict[Key, int] = {}
+        for use in uses.values():
+            for key in use.exposed | use.written:
+                self.bits.setdefault(key, 1 << len(self.bits))
+
+    def as_bits(self, keys: Iterable[Key]) -> int:
+        """A set of registers."""
+        found = 0
+        for key in keys:
+            found |= self.bits[key]
+        return found
+
+    def exposed(self) -> dict[int, int]:
+        """Registers that blocks read before they write them."""
+        return {n: self.as_bits(use.exposed) for n, use in self.uses.items()}
+
+    def killed(self) -> dict[int, int]:
+        """Registers that blocks overwrite whole."""
+        size = self.state.storage.size
+        return {
+            n: self.as_bits(k for k, covered in use.covered.items() if covered >= self.extents.get(k, size(k)))
+            for n, use in self.uses.items()
+        }
+
+    def only_writer(self) -> dict[Key, int]:
+        """The block of each register that one block alone writes, where nobody else sees the register."""
+        writers: dict[Key, list[int]] = {}
+        for n, use in self.uses.items():
+            for key in use.written:
+                writers.setdefault(key, []).append(n)
+        hidden = (k for k in writers if k[0] != PREDICATE and not self.state.storage.is_visible(k))
+        return {key: writers[key][0] for key in hidden if len(writers[key]) == 1}
+
+    def unstored(self, only_writer: Mapping[Key, int], dominators: Dominators, live_out: Mapping[int, int]) -> int:
+        """Registers that storage need not hold: all readers come behind the only writer and are dominated by it."""
+        readers: dict[Key, list[int]] = {}
+        for n, use in self.uses.items():
+            for key in use.exposed | {k for k in use.merged if live_out[n] & self.bits[k]}:
+                readers.setdefault(key, []).append(n)
+        return self.as_bits(
+            key
+            for key, block in only_writer.items()
+            if all(n > block and dominators.dominates(block, n) for n in readers.get(key, ()))
+        )
+
+
 def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUse:
     """The storage that a function uses, from what each of its blocks does to it (see :class:`BlockUse`)."""
     storage, flow = state.storage, state.flow
     reached = state.registers.extents.items()
     extents = {key: storage.rounded(key, high) for key, high in reached if not storage.is_visible(key)}
-    bits: dict[Key, int] = {}
-    writers: dict[Key, set[int]] = {}
-    for n, use in uses.items():
-        for key in use.exposed | use.written:
-            bits.setdefault(key, 1 << len(bits))
-        for key in use.written:
-            writers.setdefault(key, set()).add(n)
-
-    def as_bits(keys: Iterable[Key]) -> int:
-        found = 0
-        for key in keys:
-            found |= bits[key]
-        return found
-
-    def overwritten(use: BlockUse) -> int:
-        whole = (key for key, covered in use.covered.items() if covered >= extents.get(key, storage.size(key)))
-        return as_bits(whole)
-
+    found = _Uses(state, uses, extents)
     successors = {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in flow.blocks()}
-    points = state.reconvergence.points
-    passed = {n: following for n in points if (following := state.reconvergence.next_point(n)) is not None}
-    live = liveness(
-        [ENTRY, *flow.starts],
-        successors,
-        {n: as_bits(use.exposed) for n, use in uses.items()},
-        {n: overwritten(use) for n, use in uses.items()},
-        passed,
-    )
-    only_writer = {
-        key: next(iter(blocks))
-        for key, blocks in writers.items()
-        if len(blocks) == 1 and key[0] != PREDICATE and not storage.is_visible(key)
-    }
+    next_point = state.reconvergence.next_point
+    passed = {n: following for n in state.reconvergence.points if (following := next_point(n)) is not None}
+    live = liveness([ENTRY, *flow.starts], successors, found.exposed(), found.killed(), passed)
     dominators = Dominators(_emitted_graph(state, successors), ENTRY)
-    readers: dict[Key, list[int]] = {}
-    for n, use in uses.items():
-        for key in use.exposed | {k for k in use.merged if live.live_out[n] & bits[k]}:
-            readers.setdefault(key, []).append(n)
-    unstored = as_bits(
-        key
-        for key, block in only_writer.items()
-        if all(n > block and dominators.dominates(block, n) for n in readers.get(key, ()))
-    )
-    unwritten = frozenset(key for key, bit in bits.items() if bit & live.live_in[0]) - uses[ENTRY].written
+    only_writer = found.only_writer()
+    unstored = found.unstored(only_writer, dominators, live.live_out)
+    unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0]) - uses[ENTRY].written
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
-    return StorageUse(extents, unwritten, bits, live.live_out, stored, only_writer, dominators)
+    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators)
 
 
 def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]) -> Graph:
     """Ways between blocks as they are emitted.
 
-    What gathers waiting lanes in front of a reconvergence point is a node of its own (-2 - start), from which the way leads over the point's block to the
-    next point if no lane runs.
+    What gathers waiting lanes in front of a reconvergence point is a node of its own (-2 - start), from which the way
+    leads over the point's block to the next point if no lane runs.
     """
     points = set(state.reconvergence.points)
     graph = {n: {-2 - s if s in points else s for s in found} for n, found in successors.items()}

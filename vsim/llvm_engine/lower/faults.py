@@ -1,7 +1,8 @@
-"""Fault exits: where something without a defined result would happen, the function is left with a record of what and who.
+"""Fault exits: where something without a defined result would happen, the function is left with a record of what and
+who.
 
-The branch is predicted not to be taken, and what it emits stands behind all other code. All exits of a function meet in one block, which calls the
-recorder once.
+The branch is predicted not to be taken, and what it emits stands behind all other code. All exits of a function meet in
+one block, which calls the recorder once.
 """
 
 from __future__ import annotations

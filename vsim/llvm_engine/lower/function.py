@@ -1,7 +1,7 @@
 """Lowers one function: block by block, twice where values flow between blocks.
 
-The first emission is thrown away; :mod:`discovery` learns from it what each block needs of the others. What prepares an instruction is kept for the second
-one, unless it emitted something. A function of one block is emitted once.
+The first emission is thrown away; :mod:`discovery` learns from it what each block needs of the others. What prepares an
+instruction is kept for the second one, unless it emitted something. A function of one block is emitted once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.discovery import storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
-from vsim.llvm_engine.lower.machine import Machine
+from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.lower.prologue import Prologue
@@ -47,7 +47,7 @@ class FunctionLowering:
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
         self.flow = ControlFlowLowering(self.state, self.masks)
-        self.machine = Machine(self.state, self.masks, self.flow, self.exits)
+        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""

@@ -1,4 +1,6 @@
-"""Images and samplers: code is emitted for each kind that the launch has, behind tests where the number is not known when code is made."""
+"""Images and samplers: code is emitted for each kind that the launch has, behind tests where the number is not known
+when code is made.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ class Images:
         default: Choice | None,
         act: Callable[[Choice], list[Value]],
     ) -> list[Value]:
-        """``act`` for what a number means; where the number is not known now, a branch for each thing that it may mean."""
+        """``act`` for what a number means; where the number is not known now, a branch for
+        each thing that it may mean.
+        """
         if number.constant is not None:
             found = wanted.get(number.constant, default)
             if found is None:

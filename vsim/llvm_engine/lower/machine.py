@@ -1,4 +1,5 @@
-"""The machine that the semantics drive (:class:`vsim.semantics.algebra.Machine`): every call emits code at the current place.
+"""The machine that the semantics drive (:class:`vsim.semantics.algebra.Machine`): every call emits code at the current
+place.
 
 It does nothing itself: each method is one of the part that does it.
 """
@@ -29,7 +30,7 @@ from vsim.registers import CR0
 from vsim.semantics.algebra import ImageView
 
 
-class Machine:
+class LoweringMachine:
     """The parts that lower the instructions of one function."""
 
     def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:

@@ -12,7 +12,8 @@ from vsim.abi import Dispatch
 class ModuleState:
     """The module of a kernel and of all that it can call.
 
-    ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is not known.
+    ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
+    not known.
     """
 
     dispatch: Dispatch

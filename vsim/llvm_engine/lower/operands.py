@@ -37,7 +37,9 @@ class Elements(NamedTuple):
 
 @cache
 def elements(count: int, vertical: int | None = None, width: int | None = None, horizontal: int | None = 1) -> Elements:
-    """The elements of a region <vertical; width, horizontal>; without one, as many as there are lanes, one after the other."""
+    """The elements of a region <vertical; width, horizontal>; without one, as many as there are lanes, one after the
+    other.
+    """
     h, v = horizontal or 0, vertical or 0
     if width is None:
         return listed([i * h for i in range(count)])
@@ -151,7 +153,9 @@ class Operands:
         self.state.registers.write(key, low, wide, merged)
 
     def address_of(self, op: General) -> Read:
-        """Byte address of a register operand, as address variables hold it (type UD): its place in the register file."""
+        """Byte address of a register operand, as address variables hold it (type UD): its
+        place in the register file.
+        """
         state = self.state
         root, start = state.layout.root(op.var)
         if root not in state.layout.file_offsets:

@@ -1,7 +1,8 @@
 """The prologue of a kernel: what a thread finds in its registers when it begins.
 
-The payload holds what is the same for all threads of a group. Local ids come from a table for the shape of the group; where they are known to count up
-along rows, only the first one is loaded, and the lanes are strided. %r0 and the other registers that identify a thread are computed where they are used.
+The payload holds what is the same for all threads of a group. Local ids come from a table for the shape of the group;
+where they are known to count up along rows, only the first one is loaded, and the lanes are strided. %r0 and the other
+registers that identify a thread are computed where they are used.
 """
 
 from __future__ import annotations

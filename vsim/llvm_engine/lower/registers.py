@@ -1,9 +1,11 @@
 """Registers while a function is emitted: SSA values within a block, written to storage where other blocks need them.
 
-Storage is bytes. Within a block the latest value of each byte range is an SSA value; reads find it there, also in parts or under another element type.
+Storage is bytes. Within a block the latest value of each byte range is an SSA value; reads find it there, also in parts
+or under another element type.
 
-*Predicated writes.* A write under a mask leaves the other lanes as they were. The merged value is emitted where somebody needs it: instructions that execute
-under the same mask, or part of it, read what was written. Example, where the merge is never emitted, as X is dead after the two::
+*Predicated writes.* A write under a mask leaves the other lanes as they were. The merged value is emitted where
+somebody needs it: instructions that execute under the same mask, or part of it, read what was written. Example, where
+the merge is never emitted, as X is dead after the two::
 
     (P1) mul (M1, 16) X Y Y        X = {fresh: Y * Y, mask P1, old: X}
     (P1) add (M1, 16) Z X W        reads the fresh X: its lanes outside P1 do not matter
@@ -44,8 +46,8 @@ class PredicatedWrite:
 class ByteRange:
     """A byte range of a register with its value.
 
-    A ``dirty`` one is stored at the block's end; of one that is not ``stored`` storage may know nothing; one that is not ``whole`` has lanes that are in
-    storage only.
+    A ``dirty`` one is stored at the block's end; of one that is not ``stored`` storage may know nothing; one that is
+    not ``whole`` has lanes that are in storage only.
     """
 
     low: int
@@ -81,8 +83,9 @@ class BlockUse:
 class BlockNeeds:
     """What the rest of the function wants of a block.
 
-    ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose values serve in all blocks that
-    this one dominates. ``sees``: whether values that another block carries serve in this one.
+    ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
+    values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
+    this one.
     """
 
     stores: Keys
@@ -110,7 +113,9 @@ class Registers:
     # -- blocks --------------------------------------------------------------------------------------------
 
     def begin_block(self, needs: BlockNeeds) -> BlockUse:
-        """Forget the values of the last block, but for those that were carried on by a block that dominates this one."""
+        """Forget the values of the last block, but for those that were carried on by a block
+        that dominates this one.
+        """
         self.ranges = {}
         self.use = BlockUse()
         self.needs = needs
@@ -126,7 +131,10 @@ class Registers:
         return found
 
     def end_block(self, block: int) -> None:
-        """Carry on and store what other blocks need. Predicates are stored whole, so that every block finds them in one form."""
+        """Carry on and store what other blocks need.
+
+        Predicates are stored whole, so that every block finds them in one form.
+        """
         for key, ranges in self.ranges.items():
             if self.needs.carries(key):
                 self.carried[key] = block, [ByteRange(e.low, e.high, e.value.emitted(), False) for e in ranges]
@@ -249,7 +257,9 @@ class Registers:
         return b.bitcast(value, data_type) if value.type is not data_type else value
 
     def _joined(self, touching: list[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
-        """Elements that lie in several byte ranges which together cover them, if halves, quarters and so on can be put together."""
+        """Elements that lie in several byte ranges which together cover them, if halves, quarters and so on can be put
+        together.
+        """
         size = data_type.size
         ordered = sorted(touching, key=lambda e: e.low)
         gaps = ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered))
@@ -290,7 +300,9 @@ class Registers:
     def _before(
         self, key: Key, low: int, count: int, data_type: DataType, mask: Value
     ) -> tuple[Value, bool, Callable[[], None] | None]:
-        """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to tell when they are needed."""
+        """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to
+        tell when they are needed.
+        """
         high, use = low + count * data_type.size, self.use
 
         def note() -> None:

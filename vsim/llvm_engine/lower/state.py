@@ -1,4 +1,6 @@
-"""What the parts that lower one function share: its analyses, the builder, its registers, and the place that is lowered now."""
+"""What the parts that lower one function share: its analyses, the builder, its registers, and the place that is lowered
+now.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ class FunctionState:
     def block_successors(self, start: int, end: int) -> set[int]:
         """Blocks at which control can be after a block from one instruction to before another.
 
-        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine leads behind its calls.
+        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine
+        leads behind its calls.
         """
         flow, last = self.flow, end - 1
         found = set(flow.successors(last, self.lanes)) | {end}

@@ -1,8 +1,10 @@
-"""Storage of a function's registers between blocks: stack slots, the registers that all functions of a thread share, the register file.
+"""Storage of a function's registers between blocks: stack slots, the registers that all functions of a thread share,
+the register file.
 
-Every register that code touches has a *key*: its kind and number. Most live in a stack slot of their own, which LLVM promotes to SSA values (mem2reg).
-Variables whose addresses are taken lie together in the *register file*, at offsets that address variables hold. The predefined variables of functions that
-call each other (arguments, return values, stack pointers) lie in a block that the kernel hands on.
+Every register that code touches has a *key*: its kind and number. Most live in a stack slot of their own, which LLVM
+promotes to SSA values (mem2reg). Variables whose addresses are taken lie together in the *register file*, at offsets
+that address variables hold. The predefined variables of functions that call each other (arguments, return values, stack
+pointers) lie in a block that the kernel hands on.
 """
 
 from __future__ import annotations

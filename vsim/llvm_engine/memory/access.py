@@ -10,15 +10,15 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
-from vsim.llvm_engine.memory.bounds import Bounds, Checked, FaultExit
-from vsim.llvm_engine.memory.part import Part, first_active, last_active, masked, narrowed, proved_rows
+from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
+from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of
 from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 
 
-class PartAccess:
+class LanePartAccess:
     """Loads and stores the lanes of a part, in the way in which they lie.
 
     ``tests_uniform``: where nothing is proved of a load, it is tested whether the lanes share an offset.
@@ -27,8 +27,10 @@ class PartAccess:
     def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter, tests_uniform: bool = True) -> None:
         self.b, self.bounds, self.scatter, self.tests_uniform = b, bounds, scatter, tests_uniform
 
-    def load(self, part: Part) -> list[Value]:
-        """The elements of each lane, a value for the first of all lanes, one for the second, ...; 0 for inactive lanes."""
+    def load(self, part: LanePart) -> list[Value]:
+        """The elements of each lane, a value for the first of all lanes, one for the second,
+        ...; 0 for inactive lanes.
+        """
         b, lanes = self.b, part.offset.lanes
         if lanes == 1:
             return self._load_scalar(part)
@@ -51,7 +53,7 @@ class PartAccess:
 
         return self._by_pattern(pattern, contiguous, uniform, scattered)
 
-    def _load_scalar(self, part: Part) -> list[Value]:
+    def _load_scalar(self, part: LanePart) -> list[Value]:
         """One offset for all lanes."""
         b, mask = self.b, part.mask
 
@@ -61,7 +63,7 @@ class PartAccess:
         pointer = self.bounds.resolve(part, part.offset, part.size, lane)
         return load_elements(b, pointer, part.element, part.count)
 
-    def store(self, part: Part, values: list[Value]) -> list[Value]:
+    def store(self, part: LanePart, values: list[Value]) -> list[Value]:
         """Store elements of each active lane; of lanes with one offset the highest wins."""
         b, lanes = self.b, part.lanes
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
@@ -117,9 +119,9 @@ class MemoryAccess:
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
         self.b = b
-        bounds = Checked(b, leave, helpers)
+        bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
-        self.parts = PartAccess(b, bounds, self.loops)
+        self.parts = LanePartAccess(b, bounds, self.loops)
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
@@ -130,7 +132,7 @@ class MemoryAccess:
             if base and base == last_base:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
-                part = Part(space, offset, own, element, count, offset.lanes, first)
+                part = LanePart(space, offset, own, element, count, offset.lanes, first)
                 emit = partial(self.parts.load, part)
                 parts.append(emit() if part.is_one_row() else self.b.if_any(own, emit))
             last_base = base
@@ -142,14 +144,14 @@ class MemoryAccess:
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
-            part = Part(space, offset, own, element, count, own_lanes, first)
+            part = LanePart(space, offset, own, element, count, own_lanes, first)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()
             else:
                 self.b.if_any(own, emit)
 
-    def _own_values(self, values: list[Value], part: Part, lanes: int) -> list[Value]:
+    def _own_values(self, values: list[Value], part: LanePart, lanes: int) -> list[Value]:
         """The lanes of the values that belong to a part."""
         count = part.offset.lanes
         row = list(range(part.first, part.first + count))
@@ -159,7 +161,7 @@ class MemoryAccess:
         """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
         b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
         vector = None if mask is True else b.broadcast(mask, lanes)
-        part = Part(space, address, mask, types.UB, 1, lanes)
+        part = LanePart(space, address, mask, types.UB, 1, lanes)
         found = mask
         for offset in (address, address + b.const(size - 1, address.type)):
             results = self.loops.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
@@ -175,5 +177,5 @@ class MemoryAccess:
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
-        part = Part(space, offset, mask, element, 1, lanes)
+        part = LanePart(space, offset, mask, element, 1, lanes)
         return b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)

@@ -1,8 +1,10 @@
-"""Bounds checks: where the bytes of an access lie in the host's memory, if they are inside their buffer; else the function is left.
+"""Bounds checks: where the bytes of an access lie in the host's memory, if they are inside their buffer; else the
+function is left.
 
-An address of the flat space is looked up in the table of slots (4 GiB each, one buffer at most), which gives the buffer's base, host pointer and size;
-where there is none, the size is 0. If the address was computed from a pointer argument, the buffer of that pointer is tried first: its entry is the same
-for the whole launch, so the look-up is hoisted out of all loops.
+An address of the flat space is looked up in the table of slots (4 GiB each, one buffer at most), which gives the
+buffer's base, host pointer and size; where there is none, the size is 0. If the address was computed from a pointer
+argument, the buffer of that pointer is tried first: its entry is the same for the whole launch, so the look-up is
+hoisted out of all loops.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, UNLIKELY
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.part import Part, mask_bits, scalar_offset
+from vsim.llvm_engine.memory.part import LanePart, mask_bits, scalar_offset
 from vsim.llvm_engine.memory.pattern import AccessPattern
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
@@ -29,23 +31,23 @@ FaultExit = Callable[[str, int, str, str, Where], None]
 class Bounds(Protocol):
     """How an access finds its bytes."""
 
-    def resolve(self, part: Part, offset: Value, count: int, lane: Callable[[], str]) -> str:
+    def resolve(self, part: LanePart, offset: Value, count: int, lane: Callable[[], str]) -> str:
         """Host pointer of ``count`` bytes at a scalar offset; ``lane`` emits the lane that a fault names."""
 
-    def row(self, part: Part, low: Value, vector: Value | None) -> str:
+    def row(self, part: LanePart, low: Value, vector: Value | None) -> str:
         """Host pointer of lane 0's element, where lanes follow each other."""
 
-    def row_if_contiguous(self, part: Part, pattern: AccessPattern, vector: Value | None) -> str | None:
+    def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         """The row's host pointer, if its bounds can be part of the test that lanes follow each other."""
 
 
-class Checked:
+class CheckedBounds:
     """Everything is checked; who leaves the function is told what was accessed."""
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
         self.b, self.leave, self.helpers = b, leave, helpers
 
-    def fault_if(self, condition: str, part: Part, where: Where) -> None:
+    def fault_if(self, condition: str, part: LanePart, where: Where) -> None:
         """Leave the function if the condition holds; ``where`` counts lanes from the part's first one."""
 
         def counted() -> tuple[str, int, int, str]:
@@ -54,13 +56,13 @@ class Checked:
 
         self.leave(condition, part.space.kind, part.space.number, part.space.size or "0", counted)
 
-    def resolve(self, part: Part, offset: Value, count: int, lane: Callable[[], str]) -> str:
+    def resolve(self, part: LanePart, offset: Value, count: int, lane: Callable[[], str]) -> str:
         address = scalar_offset(part.space, offset)
         outside, pointer = self._locate(part.space, address, count)
         self._check(outside, part, lambda: (lane(), 0, count, address))
         return pointer
 
-    def row(self, part: Part, low: Value, vector: Value | None) -> str:
+    def row(self, part: LanePart, low: Value, vector: Value | None) -> str:
         """Host pointer of lane 0's element. If not all lanes of the row are inside, the active ones must be."""
         b, size = self.b, part.size
         address = scalar_offset(part.space, low)
@@ -79,8 +81,10 @@ class Checked:
         b.label(way, before)
         return b.number(passed, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
 
-    def row_if_contiguous(self, part: Part, pattern: AccessPattern, vector: Value | None) -> str | None:
-        """In the flat space, where all lanes are active: whether they follow each other and all are inside is one test."""
+    def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
+        """In the flat space, where all lanes are active: whether they follow each other and
+        all are inside is one test.
+        """
         certain = pattern.contiguous in ("true", "false")
         if not part.space.is_flat or certain or not pattern.proved or vector is not None:
             return None
@@ -92,14 +96,16 @@ class Checked:
     # -- where things are ----------------------------------------------------------------------------------
 
     def _locate(self, space: MemorySpace, address: str, count: int) -> tuple[str, str]:
-        """Whether any of ``count`` bytes from an address on is outside (i1), and the address's host pointer if it is not."""
+        """Whether any of ``count`` bytes from an address on is outside (i1), and the address's host pointer if it is
+        not.
+        """
         if space.pointer is None:
             base, pointer, size = self._buffer_of(address, self.b.assign)
             return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
         assert space.size
         return self._within(address, space.pointer, space.size, count)
 
-    def _locate_row(self, part: Part, low: Value, address: str) -> tuple[str, str]:
+    def _locate_row(self, part: LanePart, low: Value, address: str) -> tuple[str, str]:
         count = part.offset.lanes * part.size
         return self._presume(low, address, count) if low.base_pointer else self._locate(part.space, address, count)
 
@@ -113,7 +119,9 @@ class Checked:
         return self._within(b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
 
     def _buffer_of(self, address: str, assign: Callable[[str], str]) -> tuple[str, str, str]:
-        """Base address, host pointer and size of the buffer whose slot an address is in; the size is 0 if there is none."""
+        """Base address, host pointer and size of the buffer whose slot an address is in; the size is 0 if there is
+        none.
+        """
         b = self.b
         b.declare("llvm.umin.i64", "i64", "i64, i64")
         slot = assign(f"lshr i64 {address}, 32")
@@ -139,15 +147,17 @@ class Checked:
         limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
         return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
-    def _check(self, outside: str, part: Part, where: Where) -> None:
+    def _check(self, outside: str, part: LanePart, where: Where) -> None:
         """A fault, unless the same test was passed before."""
         passed = f"passed {outside}"
         if passed not in self.b.numbers:
             self.fault_if(outside, part, where)
             self.b.number(passed, outside)
 
-    def _active_part(self, part: Part, low: Value, bits: str) -> str:
-        """Host pointer of where lane 0's element is or would be, if the active lanes are inside; computed out of line."""
+    def _active_part(self, part: LanePart, low: Value, bits: str) -> str:
+        """Host pointer of where lane 0's element is or would be, if the active lanes are
+        inside; computed out of line.
+        """
         b, index, space, size = self.b, ir_type(low.type, 1), part.space, part.size
         arguments, types_of, name = "ptr %ctx", "ptr", f"row_flat_{index}_{size}"
         if not space.is_flat:
@@ -167,17 +177,17 @@ class Checked:
         return moved
 
 
-class Unchecked:
+class UncheckedBounds:
     """Addresses that are known to be inside their memory, such as those of texels, whose coordinates were checked."""
 
     def __init__(self, b: Builder) -> None:
         self.b = b
 
-    def resolve(self, part: Part, offset: Value, count: int, lane: Callable[[], str]) -> str:
+    def resolve(self, part: LanePart, offset: Value, count: int, lane: Callable[[], str]) -> str:
         return self.b.assign(f"getelementptr i8, ptr {part.space.pointer}, i64 {scalar_offset(part.space, offset)}")
 
-    def row(self, part: Part, low: Value, vector: Value | None) -> str:
+    def row(self, part: LanePart, low: Value, vector: Value | None) -> str:
         return self.b.assign(f"getelementptr i8, ptr {part.space.pointer}, i64 {scalar_offset(part.space, low)}")
 
-    def row_if_contiguous(self, part: Part, pattern: AccessPattern, vector: Value | None) -> str | None:
+    def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         return None

@@ -12,11 +12,12 @@ from vsim.llvm_engine.memory.space import MemorySpace
 
 
 @dataclass(frozen=True)
-class Part:
+class LanePart:
     """Lanes of an access.
 
-    Every lane accesses ``count`` consecutive elements of a type from its byte offset in the space on. ``lanes`` are as many as the offset has, or as
-    the mask has if one offset serves all; ``first`` is the number of the first of them in the instruction.
+    Every lane accesses ``count`` consecutive elements of a type from its byte offset in the space on. ``lanes`` are as
+    many as the offset has, or as the mask has if one offset serves all; ``first`` is the number of the first of them in
+    the instruction.
     """
 
     space: MemorySpace
@@ -40,7 +41,9 @@ class Part:
         )
 
     def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
-        """Offsets of the first, second, ... elements of all lanes, and the bytes behind each that are checked with it."""
+        """Offsets of the first, second, ... elements of all lanes, and the bytes behind each
+        that are checked with it.
+        """
         b = offset.builder
         for k in range(self.count):
             step = b.const(k * self.element.size, offset.type)

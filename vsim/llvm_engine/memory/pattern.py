@@ -1,4 +1,6 @@
-"""How the lanes of an access lie: in a row, at one address, or scattered; what is proved, and the tests of what is not."""
+"""How the lanes of an access lie: in a row, at one address, or scattered; what is proved,
+and the tests of what is not.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,15 @@ from dataclasses import dataclass
 
 from visa import types
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.part import Part, byte_steps, first_active, masked
+from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
 
 
 @dataclass
 class AccessPattern:
     """Where a row begins or would begin (``low``), and the offset of all lanes if they share it (``shared``).
 
-    Whether they are a row, or share an offset, is a condition each (i1, perhaps constant). ``proved``: the conditions follow from what is known of
-    the lanes, so that they nearly always hold.
+    Whether they are a row, or share an offset, is a condition each (i1, perhaps constant). ``proved``: the conditions
+    follow from what is known of the lanes, so that they nearly always hold.
     """
 
     low: Value
@@ -24,7 +26,7 @@ class AccessPattern:
     proved: bool = False
 
 
-def pattern_of(part: Part, vector: Value | None) -> AccessPattern:
+def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
     """How the active lanes of an access lie, as far as it is proved; else the tests are emitted."""
     offset, t = part.offset, part.offset.type
     b, known = offset.builder, offset.strided

@@ -1,4 +1,6 @@
-"""Scattered lanes: functions out of line go through the active lanes, or a gather or scatter takes all of them at once."""
+"""Scattered lanes: functions out of line go through the active lanes, or a gather or scatter
+takes all of them at once.
+"""
 
 from __future__ import annotations
 
@@ -8,44 +10,46 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.bounds import Checked
-from vsim.llvm_engine.memory.part import Part, mask_bits, widened
+from vsim.llvm_engine.memory.bounds import CheckedBounds
+from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
 from vsim.llvm_engine.runtime.helpers import lane_function, widened_function
 
 
 class Scatter(Protocol):
     """How scattered lanes are accessed; ``rare``: on a way that is seldom taken."""
 
-    def load(self, part: Part, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
 
-    def store(self, part: Part, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
 class LaneLoops:
-    """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that is outside."""
+    """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that
+    is outside.
+    """
 
-    def __init__(self, b: Builder, bounds: Checked) -> None:
+    def __init__(self, b: Builder, bounds: CheckedBounds) -> None:
         self.b, self.bounds = b, bounds
 
-    def load(self, part: Part, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         return [
             self._result(part, self.call("load", part, column, vector, [], rare, more))
             for column, more in part.elements_at(offset)
         ]
 
-    def store(self, part: Part, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         for value, (column, more) in zip(values, part.elements_at(offset), strict=True):
             self.call("store", part, column, vector, [value], rare, more)
 
-    def _result(self, part: Part, pointer: str) -> Value:
+    def _result(self, part: LanePart, pointer: str) -> Value:
         return self.b.load(part.element, part.lanes, pointer, 64)
 
     def call(
         self,
         op: str,
-        part: Part,
+        part: LanePart,
         offset: Value,
         vector: Value | None,
         sources: list[Value],
@@ -85,7 +89,7 @@ class LaneLoops:
         self.bounds.fault_if(b.assign(f"icmp sge i64 {bad}, 0"), part, where)
         return result
 
-    def _function(self, op: str, part: Part, offset: Value, sources: int, rare: bool) -> str:
+    def _function(self, op: str, part: LanePart, offset: Value, sources: int, rare: bool) -> str:
         """The name of the function, which the module links to."""
         flat, index, size, lanes = part.space.is_flat, ir_type(offset.type, 1), part.element.size, part.lanes
         memory = "flat" if flat else "region"
@@ -128,17 +132,17 @@ class GatherScatter:
     def __init__(self, b: Builder) -> None:
         self.b = b
 
-    def load(self, part: Part, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         assert vector
         return [
             masked_read(self.b, "gather", part.element, self._pointers(part, column), 4, vector)
             for column, _ in part.elements_at(offset)
         ]
 
-    def store(self, part: Part, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         assert vector
         for value, (column, _) in zip(values, part.elements_at(offset), strict=True):
             masked_write(self.b, "scatter", value, self._pointers(part, column), 4, vector)
 
-    def _pointers(self, part: Part, offset: Value) -> str:
+    def _pointers(self, part: LanePart, offset: Value) -> str:
         return self.b.assign(f"getelementptr i8, ptr {part.space.pointer}, {offset.typed}")

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class MemorySpace:
     """The flat address space, or one piece of host memory: a surface, local memory, scratch, the register file.
 
-    ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a surface's, for faults;
-    ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever accesses it has made sure that addresses are inside.
+    ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
+    surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
+    accesses it has made sure that addresses are inside.
     """
 
     kind: int

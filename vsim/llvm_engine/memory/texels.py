@@ -1,7 +1,7 @@
 """Texels: loads and stores inside images, whose coordinates were checked, so that the bytes need no bounds.
 
-There are many of them, and lanes may lie in any way, so each kind is a function of its own (type, lanes, elements), shared by all modules: whole vectors
-where lanes follow each other, else a gather or scatter.
+There are many of them, and lanes may lie in any way, so each kind is a function of its own (type, lanes, elements),
+shared by all modules: whole vectors where lanes follow each other, else a gather or scatter.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
-from vsim.llvm_engine.memory.access import PartAccess
-from vsim.llvm_engine.memory.bounds import Checked, FaultExit, Unchecked
-from vsim.llvm_engine.memory.part import Part, rows
+from vsim.llvm_engine.memory.access import LanePartAccess
+from vsim.llvm_engine.memory.bounds import CheckedBounds, FaultExit, UncheckedBounds
+from vsim.llvm_engine.memory.part import LanePart, rows
 from vsim.llvm_engine.memory.scatter import GatherScatter, LaneLoops
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
@@ -31,15 +31,15 @@ class TexelAccess:
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str], row: int = 0) -> None:
         self.b, self.helpers, self.row = b, helpers, row
-        self.loops = LaneLoops(b, Checked(b, leave, helpers))
+        self.loops = LaneLoops(b, CheckedBounds(b, leave, helpers))
         # Lanes outside the mask must be 0, and texels seldom are the same: no test for one place.
-        self.parts = PartAccess(b, Unchecked(b), GatherScatter(b), tests_uniform=False)
+        self.parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b), tests_uniform=False)
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; 0 where the mask does not hold."""
         b, parts = self.b, []
         for offset, own, first in self._rows(address, mask):
-            part = Part(space, offset, own, element, count, offset.lanes, first)
+            part = LanePart(space, offset, own, element, count, offset.lanes, first)
             if offset.lanes == 1:
                 found = b.if_any(own, partial(self.parts.load, part))
             elif element.size < SMALLEST_GATHERED:
@@ -56,7 +56,7 @@ class TexelAccess:
         b, element = self.b, values[0].type
         for offset, own, first in self._rows(address, mask):
             lanes = offset.lanes
-            part = Part(space, offset, own, element, len(values), lanes, first)
+            part = LanePart(space, offset, own, element, len(values), lanes, first)
             row = list(range(first, first + lanes))
             mine = [b.broadcast(v if v.lanes in (1, lanes) else b.lanes(v, row), lanes) for v in values]
             if lanes == 1:
@@ -91,10 +91,10 @@ class TexelAccess:
     def _body(self, name: str, result: str, element: DataType, lanes: int, count: int) -> str:
         """The module of a function; one without a result stores."""
         b, stores = Builder({}), result == "void"
-        parts = PartAccess(b, Unchecked(b), GatherScatter(b), tests_uniform=False)
+        parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b), tests_uniform=False)
         offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
         values = [Value(b, element, lanes, f"%value{k}") for k in range(count)] if stores else []
-        part = Part(MemorySpace(cx.SURFACE, "%base"), offset, mask, element, count, lanes)
+        part = LanePart(MemorySpace(cx.SURFACE, "%base"), offset, mask, element, count, lanes)
         if stores:
             b.if_any(mask, partial(parts.store, part, values))
             b.emit("ret void")

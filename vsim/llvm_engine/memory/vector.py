@@ -1,4 +1,6 @@
-"""Rows of lanes as vectors: consecutive elements of each lane lie between those of the next one, and are put in order by shuffles."""
+"""Rows of lanes as vectors: consecutive elements of each lane lie between those of the next one, and are put in order
+by shuffles.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,12 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.part import Part
+from vsim.llvm_engine.memory.part import LanePart
 
 
-def load_row(part: Part, pointer: str, vector: Value | None) -> list[Value]:
-    """The elements of a row from a host pointer on: a vector for the first elements of all lanes, one for the second, ...
+def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
+    """The elements of a row from a host pointer on: a vector for the first elements of all lanes, one for the second,
+    ...
 
     Args:
         vector: the active lanes, None for all; the others give 0.
@@ -21,7 +24,7 @@ def load_row(part: Part, pointer: str, vector: Value | None) -> list[Value]:
     return _deinterleaved(b, found)
 
 
-def store_row(part: Part, pointer: str, values: list[Value], vector: Value | None) -> None:
+def store_row(part: LanePart, pointer: str, values: list[Value], vector: Value | None) -> None:
     """The opposite of :func:`load_row`."""
     b, lanes = part.offset.builder, values[0].lanes
     step = lanes * part.element.size

@@ -1,4 +1,6 @@
-"""Compiled code on disk: files named by a digest of everything that the code depends on, checked when read, bounded in number of bytes."""
+"""Compiled code on disk: files named by a digest of everything that the code depends on, checked when read, bounded in
+number of bytes.
+"""
 
 from __future__ import annotations
 

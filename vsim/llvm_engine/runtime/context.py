@@ -24,8 +24,9 @@ FAULT_FIELDS = (
     "group_y",
     "group_z",
 )
-"""Of an access the first lane, how far apart the addresses of lanes are that follow each other (else 0), the bytes of each lane, the first address;
-of the memory its number and size; who did it."""
+"""Of an access the first lane, how far apart the addresses of lanes are that follow each other (else 0), the bytes of
+each lane, the first address; of the memory its number and size; who did it.
+"""
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
 
@@ -45,7 +46,10 @@ WORKER_GROUP = 64
 WORKER_SIZE = 128
 
 ARENA_ALIGN = 512
-"""Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes. LLVM relies on it when it addresses a frame."""
+"""Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.
+
+LLVM relies on it when it addresses a frame.
+"""
 
 # One for each combination of partial dimensions of a group.
 VARIANT_PAYLOAD, VARIANT_IDS, VARIANT_ITEMS, VARIANT_THREADS, VARIANT_ORDER = range(0, 40, 8)

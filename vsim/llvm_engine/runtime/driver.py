@@ -1,7 +1,8 @@
 """Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
 
-The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a row. Without barriers ``group`` is
-compiled around the kernel (:func:`loops`); with barriers it is here, gets one group at a time, and resumes its threads, which are coroutines, in turn.
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a
+row. Without barriers ``group`` is compiled around the kernel (:func:`loops`); with barriers it is here, gets one group
+at a time, and resumes its threads, which are coroutines, in turn.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def _fault_recorder() -> str:
 class Loops(NamedTuple):
     """What stands around a kernel without barriers, whose threads run one after the other.
 
-    ``groups`` ends what there is once for a launch, ``threads`` what there is once for a group; the code of a thread goes on to ``%next``, which
-    ``ends`` begins with.
+    ``groups`` ends what there is once for a launch, ``threads`` what there is once for a group; the code of a thread
+    goes on to ``%next``, which ``ends`` begins with.
     """
 
     groups: str

@@ -1,6 +1,7 @@
 """Helper functions of accesses, shared by all kernels: the text of each is a module, compiled once for a machine.
 
-Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the usual way nothing.
+Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the
+usual way nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime.templates import fill
 
 _READ_MODIFY_WRITE = {
-    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min", "maxsint": "max",
-    "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
+    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min",
+    "maxsint": "max", "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
 """LLVM's words for atomic operations by those of the data port."""
 _FLOATS = {2: "half", 4: "float", 8: "double"}
@@ -22,8 +23,8 @@ _WIDEST_STORE = 64
 def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
     """The module of a function that goes through the active lanes of an access, all at once where it can.
 
-    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be inside, too, (pointer and size
-    of a region,) and sources. It returns the first lane whose address is outside, or -1.
+    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be
+    inside, too, (pointer and size of a region,) and sources. It returns the first lane whose address is outside, or -1.
 
     Args:
         op: ``load``, ``store``, ``mapped`` or an atomic operation.
@@ -121,8 +122,9 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None) -> str:
     """The module of a function for lanes whose elements of ``size`` bytes follow each other.
 
-    It takes the context (or pointer and size of a region, whose addresses have a mask), the address of lane 0, and the active lanes as bits. If these
-    are inside, it returns -1 and the host pointer of where lane 0's element is or would be; else the first active lane that is outside and its address.
+    It takes the context (or pointer and size of a region, whose addresses have a mask), the address of lane 0, and the
+    active lanes as bits. If these are inside, it returns -1 and the host pointer of where lane 0's element is or would
+    be; else the first active lane that is outside and its address.
     """
     intrinsics = (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))
     text = fill(
@@ -145,7 +147,7 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
 def widened_function(name: str, narrow: str, signed: bool) -> str:
     """The module of a function that computes addresses from what was widened on the way to them.
 
-    It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane 0 and distance of rows, and
-    the shape (see the template).
+    It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane
+    0 and distance of rows, and the shape (see the template).
     """
     return module([fill("lanes", "widened", name=name, narrow=narrow, extend="sext" if signed else "zext")], {})

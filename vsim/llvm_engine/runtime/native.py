@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
@@ -28,7 +27,7 @@ def host() -> str:
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
 
 
-def target_machine(level: int) -> Any:
+def target_machine(level: int) -> llvm.TargetMachine:
     """A target machine for the host."""
     initialize()
     target = llvm.Target.from_default_triple()
@@ -42,17 +41,21 @@ def target_machine(level: int) -> Any:
 
 
 LARGE_LINES = 4_000
-"""Beyond this many lines combining instructions costs more than it gains: code as large is straight, and the builder has found what is equal."""
+"""Beyond this many lines combining instructions costs more than it gains: code as large is straight, and the builder
+has found what is equal.
+"""
 HUGE_BLOCKS = 10_000
-"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: minutes for 30,000 of them. Beyond this
-many, code is selected block by block and slots stay in memory, which takes seconds."""
-# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it is no production pass. test_run has
-# the kernel that showed it. LLVM's whole pipeline takes up to twice the time of everything else, for code that is at most a few percent faster.)
+"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: minutes for
+30,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
+"""
+# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
+# is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
+# everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
 
-def _run_passes(module: Any, machine: Any, names: tuple[str, ...]) -> None:
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, names: tuple[str, ...]) -> None:
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     manager = llvm.create_new_module_pass_manager()
     for name in names:
@@ -60,7 +63,7 @@ def _run_passes(module: Any, machine: Any, names: tuple[str, ...]) -> None:
     manager.run(module, builder)
 
 
-def _run_pipeline(module: Any, machine: Any, level: int) -> None:
+def _run_pipeline(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -69,7 +72,9 @@ def _run_pipeline(module: Any, machine: Any, level: int) -> None:
 
 
 def compile_object(text: str) -> bytes:
-    """Native object code of a module, which goes through a short pipeline of our own; a huge one through nearly none."""
+    """Native object code of a module, which goes through a short pipeline of our own; a huge
+    one through nearly none.
+    """
     huge = text.count(":\n") > HUGE_BLOCKS
     machine = target_machine(0 if huge else 1)
     module = llvm.parse_assembly(text)

@@ -1,7 +1,8 @@
 """Template files of LLVM IR.
 
-A file ``NAME.ll`` holds sections, each behind a line ``;; SECTION``. In a section ``$name`` or ``${name}`` stands for a value: one that is given, or a field
-of the structures in :mod:`context` by its name there. A line that holds only a placeholder for an empty text disappears.
+A file ``NAME.ll`` holds sections, each behind a line ``;; SECTION``. In a section ``$name`` or ``${name}`` stands for a
+value: one that is given, or a field of the structures in :mod:`context` by its name there. A line that holds only a
+placeholder for an empty text disappears.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any
 
 STACK_BYTES = 256 << 20
 # What to run, and where to say that it ended (with its error).
-Job = tuple[Callable[[], Any], "SimpleQueue[BaseException | None]"]
+Job = tuple[Callable[[], object], "SimpleQueue[BaseException | None]"]
 
 
 class Pool:
@@ -50,8 +49,11 @@ class Pool:
         finally:
             threading.stack_size(previous)
 
-    def run(self, jobs: Sequence[Callable[[], Any]], stop: Callable[[], None], max_seconds: float | None) -> bool:
-        """Run jobs side by side; False if they were stopped because time was up. Ctrl-C stops them and is raised again."""
+    def run(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], max_seconds: float | None) -> bool:
+        """Run jobs side by side; False if they were stopped because time was up.
+
+        Ctrl-C stops them and is raised again.
+        """
         done: SimpleQueue[BaseException | None] = SimpleQueue()
         with self.growing:
             self._grow(len(jobs))
