@@ -90,9 +90,9 @@ class FunctionState:
         leads behind its calls.
         """
         flow, last = self.flow, end - 1
-        found = set(flow.successors(last, self.lanes)) | {end}
-        if self.function.instructions[last].desc.flow.ends_lanes and flow.subroutine_of(last) in flow.subroutines:
-            found.update(site for sites in flow.return_sites.values() for site in sites)
+        found = set(flow.successors(last, self.lanes))
+        if self.function.instructions[last].desc.flow.ends_lanes:
+            found.update(flow.return_sites.get(flow.subroutine_of(last), ()))
         following = self.reconvergence.next_point(last)
         if following is not None:
             found.add(following)
