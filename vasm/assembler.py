@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from visa.calls import write_calls
+from visa.calls import calls_of, write_calls
 from visa.cisa import write_module
 from visa.collector import paused_collection
 from visa.container import CALLS, LINES, VISA, Container
@@ -13,7 +13,7 @@ from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
 from visa.lines import write_lines
 from visa.platforms import find
-from visa.program import Function, Module
+from visa.program import Module
 from visa.text.parser import parse_module
 
 
@@ -38,7 +38,7 @@ class Assembly:
             container.grf_size = platform.grf_size
         if debug:
             container.sections[LINES] = write_lines(
-                {b.name: (b.file, [i.line for i in b.instructions]) for b in self.module.all_functions}
+                {f.name: (f.file, [i.line for i in f.instructions]) for f in self.module.all_functions}
             )
         return container.write()
 
@@ -59,37 +59,20 @@ def assemble_text(
         return Assembly(module, write_module(module), collector.items, platform)
 
 
-def call_targets(function: Function) -> list[tuple[str, str, int]]:
-    """Mnemonic, name and instruction number of every fcall and faddr of a function."""
-    return [
-        (i.desc.mnemonic, function.strings[i.args["name"]], n)
-        for n, i in enumerate(function.instructions)
-        if i.desc.mnemonic in ("fcall", "faddr")
-    ]
-
-
 def symbols(module: Module, isa: bytes) -> list[Symbol]:
-    """Kernels and functions with their places in the module, and the names that it does not define."""
+    """Kernels and functions with their ranges in the bytes of the module, and the names that it does not define."""
     found: list[Symbol] = []
-    places = _places(isa, len(module.kernels), len(module.functions))
-    for function, (offset, size) in zip(module.all_functions, places, strict=True):
-        found.append(
-            Symbol(
-                function.name,
-                offset,
-                size,
-                binding=STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL,
-                section=VISA,
-            )
-        )
-    defined = {b.name for b in module.all_functions}
-    wanted = {
-        name: None for function in module.all_functions for _, name, _ in call_targets(function) if name not in defined
-    }
-    return found + [Symbol(name, kind=STT_NOTYPE) for name in wanted]
+    ranges = _byte_ranges(isa, len(module.kernels), len(module.functions))
+    for function, (offset, size) in zip(module.all_functions, ranges, strict=True):
+        binding = STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL
+        found.append(Symbol(function.name, offset, size, binding=binding, section=VISA))
+    defined = {f.name for f in module.all_functions}
+    names = (f.strings[call.string] for f in module.all_functions for call in calls_of(f))
+    undefined = dict.fromkeys(name for name in names if name not in defined)
+    return found + [Symbol(name, kind=STT_NOTYPE) for name in undefined]
 
 
-def _places(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:
+def _byte_ranges(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:
     """Offset and size of each function, read out of the module's header."""
     position, found = 8, []
     for index in range(kernels + functions):

@@ -5,19 +5,25 @@ It begins with a checksum of the module that it describes; of another module, or
 
 from __future__ import annotations
 
+import functools
 import struct
 import zlib
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from visa.isa import FORMS, InstructionDesc
+from visa.isa.record import Flow
 from visa.program import Function, Module
 
-_KINDS = ("fcall", "faddr")
-_CALL = struct.Struct("<IBIBBI")
+_CALL, _ADDRESS = range(2)
+_RECORD = struct.Struct("<IBIBBI")
 
 
 class Call(NamedTuple):
-    """An fcall or faddr: number of the instruction, which of the two, the string that it names, sizes in registers, source line."""
+    """An instruction that calls a function by its name, or takes the address of a function or of data.
+
+    ``number`` counts the instructions of the function, ``kind`` says which of the two it is, ``string`` is the index of the
+    name, the sizes of arguments and return value are in registers, ``line`` is that of the source (0 where unknown).
+    """
 
     number: int
     kind: int
@@ -27,16 +33,32 @@ class Call(NamedTuple):
     line: int = 0
 
     @property
+    def takes_address(self) -> bool:
+        """Whether it takes an address and calls nothing."""
+        return self.kind == _ADDRESS
+
+    @property
     def mnemonic(self) -> str:
-        return _KINDS[self.kind]
+        """The mnemonic of the instruction, for messages."""
+        return _mnemonics()[self.kind]
+
+
+def _kind(desc: InstructionDesc) -> int:
+    return _CALL if desc.flow is Flow.CALL_FUNCTION else _ADDRESS
+
+
+@functools.cache
+def _mnemonics() -> dict[int, str]:
+    return {_kind(desc): desc.mnemonic for desc in FORMS if desc.names_symbol}
 
 
 def calls_of(function: Function) -> list[Call]:
     """The calls of a function, by its instructions."""
     return [
-        Call(n, _KINDS.index(i.desc.mnemonic), i.args["name"], i.args.get("arg_grf", 0), i.args.get("ret_grf", 0), i.line)
-        for n, i in enumerate(function.instructions) if i.desc.mnemonic in _KINDS
-    ]  # fmt: skip
+        Call(n, _kind(i.desc), i.args["name"], i.args.get("arg_grf", 0), i.args.get("ret_grf", 0), i.line)
+        for n, i in enumerate(function.instructions)
+        if i.desc.names_symbol
+    ]
 
 
 def write_calls(module: Module, data: bytes) -> bytes:
@@ -44,12 +66,12 @@ def write_calls(module: Module, data: bytes) -> bytes:
     out = [struct.pack("<I", zlib.crc32(data))]
     for function in module.all_functions:
         calls = calls_of(function)
-        out += [struct.pack("<II", len(function.instructions), len(calls)), *(_CALL.pack(*c) for c in calls)]
+        out += [struct.pack("<II", len(function.instructions), len(calls)), *(_RECORD.pack(*c) for c in calls)]
     return b"".join(out)
 
 
 def read_calls(section: bytes, data: bytes) -> list[tuple[int, list[Call]]] | None:
-    """For each function the number of its instructions and its calls; None if the section does not belong to these bytes."""
+    """For each function the number of its instructions and its calls; None if the section belongs to other bytes."""
     if len(section) < 4 or struct.unpack_from("<I", section)[0] != zlib.crc32(data):
         return None
     found, position = [], 4
@@ -57,21 +79,21 @@ def read_calls(section: bytes, data: bytes) -> list[tuple[int, list[Call]]] | No
         while position < len(section):
             instructions, count = struct.unpack_from("<II", section, position)
             position += 8
-            end = position + count * _CALL.size
+            end = position + count * _RECORD.size
             if end > len(section):
                 return None
-            found.append((instructions, [Call(*fields) for fields in _CALL.iter_unpack(section[position:end])]))
+            found.append((instructions, [Call(*fields) for fields in _RECORD.iter_unpack(section[position:end])]))
             position = end
     except struct.error:
         return None
     return found
 
 
-def whole(found: Iterable[tuple[int, list[Call]]], module: Module) -> bool:
-    """Whether what was read fits the functions of a module."""
-    functions, rows = module.all_functions, list(found)
-    return len(rows) == len(functions) and all(
-        c.kind < len(_KINDS) and c.string < len(b.strings) and c.number < count
-        for (count, calls), b in zip(rows, functions, strict=True)
-        for c in calls
+def describes(calls: list[tuple[int, list[Call]]], module: Module) -> bool:
+    """Whether what :func:`read_calls` found fits the functions of a module."""
+    functions = module.all_functions
+    return len(calls) == len(functions) and all(
+        c.kind in (_CALL, _ADDRESS) and c.string < len(function.strings) and c.number < count
+        for (count, found), function in zip(calls, functions, strict=True)
+        for c in found
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from visa.calls import Call, calls_of, read_calls, whole
+from visa.calls import Call, calls_of, describes, read_calls
 from visa.cisa import read_module
 from visa.container import CALLS, LINES, VISA, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
@@ -98,7 +98,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     data = container.sections[VISA]
     calls = read_calls(container.sections.get(CALLS, b""), data)
     module = read_module(data, name, keep_bytes=True, lazy=calls is not None)
-    if calls is not None and not whole(calls, module):
+    if calls is not None and not describes(calls, module):
         raise FormatError(Diagnostic("L002", "the section '.visa.calls' does not fit the module", Span(name, 0)))
     found = ObjectFile(name, module, container.platform, container.grf_size, lines)
     for number, function in enumerate(module.all_functions):

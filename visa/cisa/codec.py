@@ -9,8 +9,7 @@ from typing import Any
 
 from visa import types
 from visa.isa import InstructionDesc, InstructionSet
-from visa.isa.enums import TARGET_OUTPUTS
-from visa.isa.record import Field, width_of
+from visa.isa.record import Field, target_outputs, width_of
 from visa.operands import (
     Address,
     Execution,
@@ -256,8 +255,7 @@ class Decoder:
         elif kind in ("r", "w"):
             args[name] = Raw(*self._take("<IH"))
         elif kind == "r!":
-            count = 4 + sum(1 for bit in TARGET_OUTPUTS if args["mode"] & bit)
-            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(count))
+            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(target_outputs(args["mode"])))
         elif kind == "r*":
             args[name] = tuple(Raw(*self._take("<IH")) for _ in range(args.pop("#" + name)))
         elif kind == "L*":

@@ -26,7 +26,7 @@ def _systolic(opcode: int, name: str, summary: str) -> InstructionDesc:
     return form(
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
-        types="d ud f hf bf", platforms=since("xehp"),
+        types="d ud f hf bf", platforms=since("xehp"), spelling="bare-region",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ _CATEGORY = "flow"
 _CALL_SIZES = (1, 8, 16, 32)
 
 FORMS = (
-    form(0x30, ".function", "L:label", "Start of a subroutine.", category=_CATEGORY, flow=Flow.LABEL, text="label"),
+    form(0x30, ".function", "L:label", "Start of a subroutine.", category=_CATEGORY, flow=Flow.LABEL, text="label", spelling="subroutine"),
     form(0x31, ".label", "L:label", "Target of jumps.", category=_CATEGORY, flow=Flow.LABEL, text="label"),
     form(0x32, "jmp", "ec pr L:label", "Scalar jump of the whole thread.", category=_CATEGORY, flow=Flow.JUMP),
     form(0x33, "call", "ec pr L:label", "Call a subroutine of the same body.", category=_CATEGORY, flow=Flow.CALL, aliases=("fccall",)),

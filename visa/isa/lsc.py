@@ -1,6 +1,6 @@
 """Load, store and cache messages (LSC), the memory instructions since DG2."""
 
-from visa.isa.enums import FENCE_OPS, FENCE_SCOPES, LSC_CACHES, LSC_SFIDS
+from visa.isa.enums import FENCE_OPS, FENCE_SCOPES, LSC_CACHES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
 from visa.isa.record import Access, Choice, InstructionDesc, Memory, form
 from visa.platforms import since
 
@@ -23,14 +23,16 @@ _ATOMICS = (
 )  # fmt: skip
 
 
-def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}") -> InstructionDesc:
+def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
+             spelling: str = "") -> InstructionDesc:
     return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                memory=Memory.OPERAND, access=access)  # fmt: skip
+                memory=Memory.OPERAND, access=access, spelling=spelling)  # fmt: skip
 
 
-def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2") -> InstructionDesc:
+def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
+           spelling: str = "", implied: tuple[tuple[str, int], ...] = ()) -> InstructionDesc:
     return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                semantics=f"typed_{name}", memory=Memory.IMAGE, access=access)  # fmt: skip
+                semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied)  # fmt: skip
 
 
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
@@ -42,25 +44,28 @@ _TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface
 FORMS = (
     _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD),
     _untyped(Access.LOAD, "lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED),
-    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD),
-    _untyped(Access.LOAD, "lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D),
+    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, spelling="channels"),
+    _untyped(Access.LOAD, "lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D,
+             "optional-exec"),
     _untyped(Access.STORE, "lsc_store", 4, "Write elements at each lane's address.", _STORE),
     _untyped(Access.STORE, "lsc_store_strided", 5, "Write elements at a base address and a stride.", _STORE, _STRIDED),
-    _untyped(Access.STORE, "lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE),
-    _untyped(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of a matrix in memory.", "(exec) @matrix @block2d:src1", _BLOCK2D),
+    _untyped(Access.STORE, "lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE, spelling="channels"),
+    _untyped(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of a matrix in memory.", "(exec) @matrix @block2d:src1", _BLOCK2D,
+             "optional-exec"),
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
-    _typed(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD),
-    _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D),
-    _typed(Access.STORE, "lsc_store_quad", 6, "Write the named channels of an image element.", _STORE),
-    _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D),
+    _typed(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD, spelling="channels"),
+    _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D, "optional-exec"),
+    _typed(Access.STORE, "lsc_store_quad", 6, "Write the named channels of an image element.", _STORE, spelling="channels"),
+    _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),
-    _typed(Access.NONE, "lsc_read_state_info", 30, "Read the state of a surface.", "(exec) dst @address"),
+    _typed(Access.NONE, "lsc_read_state_info", 30, "Read the state of a surface.", "(exec) dst @address", spelling="optional-exec bare-surface",
+           implied=(("data_size", LSC_DATA_SIZES["d32"]), ("order", LSC_ORDERS["n"]), ("elems", LSC_ELEMENTS[1]))),
     form(0x8B, "lsc_fence", "ec pr B:sfid B:op B:scope", "Order memory accesses.", category=_CATEGORY, text="",
          suffixes=(Choice("sfid", LSC_SFIDS), Choice("op", FENCE_OPS), Choice("scope", FENCE_SCOPES)), platforms=since("dg2")),
 )  # fmt: skip

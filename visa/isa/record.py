@@ -13,7 +13,8 @@ T: S:  surface or sampler index, one byte             int
 L:     label index, two bytes                         int
 B: H:  unsigned integer of 1 or 2 bytes               int
 W: I:  unsigned and signed integer of 4 bytes         int
-N2 N4  index into the function's strings, 2 or 4 bytes    str
+N2:    name of a symbol, two bytes                    int, index into the function's strings
+N4:    name of a source file, four bytes              int, index into the function's strings
 n:x    count of the list field x, one byte            (none)
 L*: r* list of labels or raw operands                 tuple
 ====== ============================================== =========================================
@@ -25,6 +26,18 @@ whose length follows from ``mode``.
 The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
 ``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
 for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*`` for a list.
+
+Fields that the text leaves out are 0, or as ``implied`` says. The *spelling* is a set of words for what else is peculiar
+to the text of an instruction:
+
+=============== =============================================================================================
+subroutine      a label that begins a subroutine: a directive with the name in quotes, not ``name:``
+optional-exec   execution mask and size may be missing; the encoding then has (M1_NM, 1)
+predicate-copy  of a whole predicate: mask, size and predicate in front count for nothing, the encoding has (M1_NM, 1)
+bare-region     a vector source may stand without its region: V(row,column), a packed operand
+channels        the data name the channels of an element: V:d32.xyzw
+bare-surface    an address without coordinates is written as the surface alone
+=============== =============================================================================================
 """
 
 from __future__ import annotations
@@ -34,7 +47,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from visa.isa.enums import ENUMERATED, GROUPS
+from visa.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
 from visa.platforms import ALL
 
 
@@ -141,6 +154,11 @@ class Flow(enum.Enum):
         return self in (Flow.GOTO, Flow.JUMP, Flow.SWITCH)
 
     @property
+    def is_scalar_jump(self) -> bool:
+        """Whether the whole thread jumps, so that its execution size says nothing."""
+        return self in (Flow.JUMP, Flow.SWITCH)
+
+    @property
     def calls_function(self) -> bool:
         """Whether it calls a function, by name or by address."""
         return self in (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
@@ -203,6 +221,10 @@ class InstructionDesc:
     access: Access = Access.NONE
     writes_predicate: bool = False
     """Whether the predicate of the instruction is a result."""
+    implied: tuple[tuple[str, int], ...] = ()
+    """Fields that the text leaves out, where they are not 0, with their values."""
+    spelling: frozenset[str] = frozenset()
+    """What the text has of its own, in the words of the notation."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -221,6 +243,16 @@ class InstructionDesc:
             if f.name and f.name not in hidden and f.kind not in ("ec", "pr", "n"):
                 names.append(f.name)
         return tuple(names)
+
+    @property
+    def is_directive(self) -> bool:
+        """Whether it is a mark between instructions that nothing executes: a label, a source file, a source line."""
+        return self.mnemonic.startswith(".")
+
+    @cached_property
+    def names_symbol(self) -> bool:
+        """Whether it refers to a function or to data by name, so that a linker must resolve it."""
+        return any(f.kind == "N2" for f in self.fields)
 
     @cached_property
     def has_exec(self) -> bool:
@@ -297,6 +329,11 @@ def width_of(kind: str) -> int:
     return _WIDTHS[kind]
 
 
+def target_outputs(mode: int) -> int:
+    """Number of outputs of a render-target write with this mode: four colours, and one for each bit that adds one."""
+    return 4 + sum(1 for bit in TARGET_OUTPUTS if mode & bit)
+
+
 INTEGERS = frozenset({"ud", "d", "uw", "w", "ub", "b", "uq", "q"})
 FLOATS = frozenset({"df", "f", "hf"})
 ANY_SIZE = (1, 2, 4, 8, 16, 32)
@@ -321,13 +358,16 @@ def form(
     memory: Memory = Memory.NONE,
     access: Access = Access.NONE,
     writes_predicate: bool = False,
+    implied: tuple[tuple[str, int], ...] = (),
+    spelling: str = "",
     **fixed: int,
 ) -> InstructionDesc:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
     types = frozenset(types.split()) if isinstance(types, str) else types
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate,
+        semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
+        frozenset(spelling.split()),
     )  # fmt: skip
 
 

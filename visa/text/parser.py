@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from itertools import pairwise
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from visa import types
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label, Span, did_you_mean
 from visa.isa import InstructionDesc, instruction_set
+from visa.isa.record import Flow, target_outputs
 from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visa.platforms import PLATFORMS, Platform, find
 from visa.program import (
@@ -44,6 +46,14 @@ KERNEL_ATTRIBUTES = (
 )  # fmt: skip
 _EMPTY_EXEC = Execution(1, 8)
 _UNIFORM_EXEC = Execution(1, 0)
+_JUMPS = (Flow.GOTO, Flow.JUMP)
+
+
+@functools.cache
+def _position_marks(version: tuple[int, int]) -> tuple[str, ...]:
+    """The directives that are instructions: source file and line of what follows."""
+    forms = instruction_set(version).forms
+    return tuple(f.mnemonic for f in forms if f.is_directive and f.flow is not Flow.LABEL)
 
 
 class FunctionParser:
@@ -276,9 +286,7 @@ class ModuleParser:
             while True:
                 token = tokens[position] if position < len(tokens) else None
                 if type(slot) is ExecSlot and (token is None or token[0] not in ("GROUP", "PREDICATION")):
-                    if not desc.mnemonic.startswith("lsc_") or (
-                        "block2d" not in desc.mnemonic and "read_state" not in desc.mnemonic
-                    ):
+                    if "optional-exec" not in desc.spelling:
                         raise Problem(
                             "V047",
                             f"{desc.mnemonic} needs a mask and an execution size",
@@ -327,24 +335,21 @@ class ModuleParser:
                 args.setdefault(f.name, 0)
             elif f.kind == "ec":
                 args.setdefault("exec", _EMPTY_EXEC)
+            elif f.kind == "r!" and len(args[f.name]) != (wanted := target_outputs(args["mode"])):
+                raise Problem(
+                    "V048",
+                    f"this render-target write has {wanted} outputs, found {len(args[f.name])}",
+                    f"its form is: {desc.syntax}",
+                )
+        args.update(desc.implied)
         if saturate:
             dst = next(f.name for f in desc.fields if f.kind == "d")
             args[dst] = with_modifier(args[dst], SAT)
-        if desc.mnemonic in ("jmp", "switchjmp"):
+        if desc.flow.is_scalar_jump:
             args["exec"] = _UNIFORM_EXEC
-        elif desc.mnemonic == "mov" and type(args["src0"]) is Predicate:
+        elif "predicate-copy" in desc.spelling and type(args["src0"]) is Predicate:
             args["exec"] = _EMPTY_EXEC
             args["pred"] = None
-        elif desc.mnemonic == "lsc_read_state_info":
-            args.update(data_size=3, order=1, elems=1)
-        elif desc.mnemonic == "rt_write_3d":
-            wanted = 4 + sum(1 for bit in (8, 16, 32, 64) if args["mode"] & bit)
-            if len(args["outputs"]) != wanted:
-                raise Problem(
-                    "V048",
-                    f"this render-target write has {wanted} outputs, found {len(args['outputs'])}",
-                    f"its form is: {desc.syntax}",
-                )
 
     # -- directives ----------------------------------------------------------------------------------------
 
@@ -360,7 +365,7 @@ class ModuleParser:
             )
         if word in (".kernel", ".global_function"):
             self.open_function(s)
-        elif word in (".loc", ".file"):
+        elif word in _position_marks(self.module.version):
             self.instruction(s)
         elif word.startswith(".implicit_"):
             self.input(s, self.current_function(s))
@@ -370,7 +375,10 @@ class ModuleParser:
             raise Problem(
                 "V003",
                 f"'{word}' is not a directive",
-                did_you_mean(word, [*_DIRECTIVES, ".version", ".kernel", ".global_function", ".loc", ".file"]),
+                did_you_mean(
+                    word,
+                    [*_DIRECTIVES, ".version", ".kernel", ".global_function", *_position_marks(self.module.version)],
+                ),
             )
 
     def version(self, s: Statement) -> None:
@@ -451,9 +459,7 @@ class ModuleParser:
                     self.report(Problem(v.code, v.message, v.hint), i.line, token)
         if not function.instructions:
             self.warn("W004", f"'{function.name}' has no instructions", function.line)
-        elif function.instructions[-1].desc.mnemonic not in ("ret", "fret", "goto", "jmp") and not any(
-            i.desc.mnemonic.endswith("_eot") for i in function.instructions[-1:]
-        ):
+        elif not (function.instructions[-1].desc.flow.ends_lanes or function.instructions[-1].desc.flow in _JUMPS):
             self.warn(
                 "W003",
                 f"'{function.name}' does not end with {'ret' if function.is_kernel else 'fret'}",
@@ -499,7 +505,9 @@ class ModuleParser:
         functions = {f.name: f for f in self.module.functions}
         for function in self.module.all_functions:
             for i in function.instructions:
-                target = functions.get(function.strings[i.args["name"]]) if i.desc.mnemonic == "fcall" else None
+                if i.desc.flow is not Flow.CALL_FUNCTION:
+                    continue
+                target = functions.get(function.strings[i.args["name"]])
                 if target is None:
                     continue
                 for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):

@@ -7,6 +7,7 @@ import struct
 
 from visa import types
 from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
+from visa.isa.record import Flow
 from visa.operands import (
     MODIFIER_TEXT,
     SAMPLER,
@@ -63,6 +64,10 @@ def immediate(op: Immediate) -> str:
         if len(text) <= 12 and re.fullmatch(r"-?\d+\.\d+", text):
             return f"{text}:{t}"
     return f"{bits:#x}:{t}"
+
+
+def _begins_subroutine(i: Instruction) -> bool:
+    return "subroutine" in i.desc.spelling
 
 
 class FunctionPrinter:
@@ -134,6 +139,9 @@ class FunctionPrinter:
         text = self.function.strings[index]
         return text if _IDENTIFIER.match(text) else quote(text)
 
+    def quoted(self, index: int) -> str:
+        return quote(self.function.strings[index])
+
     # -- statements ----------------------------------------------------------------------------------------
 
     def predication(self, pred: PredicateControl) -> str:
@@ -143,16 +151,9 @@ class FunctionPrinter:
     def instruction(self, i: Instruction) -> str:
         """One instruction without leading blanks."""
         desc, args = i.desc, i.args
-        if desc.mnemonic == ".label":
-            return f"{self.function.labels[args['label']].name}:"
-        if desc.mnemonic == ".function":
-            return f".function {quote(self.function.labels[args['label']].name)}"
-        if desc.mnemonic in (".file", ".loc"):
-            return (
-                f".file {quote(self.function.strings[args['name']])}"
-                if desc.mnemonic == ".file"
-                else f".loc {args['line']}"
-            )
+        if desc.flow is Flow.LABEL:
+            name = self.function.labels[args["label"]].name
+            return f"{desc.mnemonic} {quote(name)}" if _begins_subroutine(i) else f"{name}:"
         pred = args.get("pred")
         words = [s.write(self, args) for s in slots(desc)]
         text = desc.mnemonic + suffix_text(desc, args)
@@ -229,13 +230,12 @@ class _BodyText:
         kind = ".kernel" if function.is_kernel else ".global_function"
         self.out.append(f"{kind} {quote(function.name)}")
         self.advance()
-        skip_next_label = -1
         for number, i in enumerate(function.instructions):
             if (
                 self.next >= len(function.strings)
                 and len(self.scopes) == 1
                 and not self.inputs
-                and i.desc.mnemonic not in (".label", ".function")
+                and i.desc.flow is not Flow.LABEL
             ):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
                 continue
@@ -245,13 +245,10 @@ class _BodyText:
                 if what not in (LABEL, STRING) and (what, index) not in self.declared:
                     self.declare(what, index)
             self.enter_scope(used)
-            if i.desc.mnemonic == ".label" and skip_next_label == i.args["label"]:
-                skip_next_label = -1
-            else:
-                indent = "" if i.desc.mnemonic in (".label", ".function") else "    "
-                self.out.append(f"{indent}{self.printer.instruction(i)}{'' if not indent else f' /// ${number}'}")
-                if i.desc.mnemonic == ".function":
-                    self.out.append(f"{function.labels[i.args['label']].name}:")
+            text = self.printer.instruction(i)
+            self.out.append(text if i.desc.flow is Flow.LABEL else f"    {text} /// ${number}")
+            if _begins_subroutine(i):
+                self.out.append(f"{function.labels[i.args['label']].name}:")
             for what, index in used:
                 if what == STRING and index == self.next:
                     self.next += 1

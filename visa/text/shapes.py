@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from visa.text.parser import FunctionParser
     from visa.text.scanner import Statement
 
-_COMPLETED_LATER = frozenset({"jmp", "switchjmp", "lsc_read_state_info", "rt_write_3d"})
-"""Forms of which the parser knows more than their operands say."""
-
 Memo = dict[str, dict[str, Any]]
 
 
@@ -81,11 +78,7 @@ class Shapes:
         """Keep the shape of an instruction that was read the long way."""
         words = line.split()
         operands = slots(desc)
-        if (
-            len(words) < 3
-            or desc.mnemonic in _COMPLETED_LATER
-            or any(not s.pure or s.optional or s.many for s in operands)
-        ):
+        if len(words) < 3 or any(not s.pure or s.optional or s.many for s in operands):
             return
         tokens = statement.tokens
         shown = [statement.predication[1]] if statement.predication else []
@@ -117,7 +110,7 @@ class Shapes:
             slot.read(self.parser, token, found)
         except Problem:
             return None
-        if any(type(value) is Predicate for value in found.values()) and shape.desc.mnemonic == "mov":
+        if "predicate-copy" in shape.desc.spelling and any(type(value) is Predicate for value in found.values()):
             return None
         if shape.saturate:
             found = {n: with_modifier(v, SAT) if shape.desc.by_name[n].kind == "d" else v for n, v in found.items()}
@@ -127,7 +120,7 @@ class Shapes:
 
 def _meaning(slot: Slot, desc: InstructionDesc, saturate: bool) -> tuple[Any, ...]:
     """Slots of equal meaning share what is known of their words."""
-    if type(slot) is VectorSlot and desc.mnemonic != "mov":
+    if type(slot) is VectorSlot and "predicate-copy" not in desc.spelling:
         return VectorSlot, slot.name, slot.destination, saturate
     return (RawSlot, slot.name) if type(slot) is RawSlot else (slot.name, desc, saturate)
 

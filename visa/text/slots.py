@@ -309,6 +309,13 @@ class StringSlot(Slot):
         return printer.string(args[self.name])
 
 
+class FileNameSlot(StringSlot):
+    """The name of a source file, which is always written in quotes."""
+
+    def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
+        return printer.quoted(args[self.name])
+
+
 class VariableSlot(Slot):
     """The variable of a lifetime mark."""
 
@@ -347,7 +354,7 @@ class DataSlot(Slot):
 
     def __init__(self, name: str, desc: InstructionDesc) -> None:
         super().__init__(name)
-        self.quad = "quad" in desc.mnemonic
+        self.names_channels = "channels" in desc.spelling
 
     def read(self, parser: FunctionParser, token: Token, args: dict[str, Any]) -> None:
         m = _DATA.match(token[1])
@@ -363,18 +370,18 @@ class DataSlot(Slot):
         args[self.name] = parser.operands.raw_text(m["raw"])
         args["data_size"] = enums.LSC_DATA_SIZE_SPELLINGS[m["size"]]
         args["order"] = enums.LSC_ORDERS["t" if m["order"] else "n"]
-        if self.quad != bool(m["mask"]):
+        if self.names_channels != bool(m["mask"]):
             raise Problem(
                 "V050",
                 "quad messages name their channels, others do not",
-                "write V:d32.xyzw" if self.quad else "write V:d32x4",
+                "write V:d32.xyzw" if self.names_channels else "write V:d32x4",
             )
         args["elems"] = sum(1 << "xyzw".index(c) for c in set(m["mask"])) if m["mask"] else enums.LSC_ELEMENTS[elements]
 
     def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
         size = next(k for k, v in enums.LSC_DATA_SIZES.items() if v == args["data_size"])
         text = f"{printer.bare_raw(args[self.name])}:{size}"
-        if self.quad:
+        if self.names_channels:
             return f"{text}.{''.join(c for i, c in enumerate('xyzw') if args['elems'] >> i & 1)}"
         count = next((k for k, v in enums.LSC_ELEMENTS.items() if v == args["elems"]), 1)
         return text + (f"x{count}" if count > 1 else "") + ("t" if args["order"] == 2 else "")
@@ -490,7 +497,7 @@ class AddressSlot(Slot):
             while raws and raws[-1] == Raw(0, 0):
                 raws.pop()
             inside = ",".join(printer.bare_raw(r) for r in raws)
-            if not raws and "read_state" in self.desc.mnemonic:
+            if not raws and "bare-surface" in self.desc.spelling:
                 return kind + surface
         else:
             inside = printer.bare_raw(args["addr"])
@@ -563,7 +570,7 @@ def _slot(text: str, desc: InstructionDesc) -> Slot:
     field = desc.by_name[name]
     if field.condition:
         return OptionalVectorSlot(name, field.condition)
-    if field.kind == "s" and desc.mnemonic in ("dpas", "dpasw"):
+    if field.kind == "s" and "bare-region" in desc.spelling:
         return BareRegionSlot(name)
     if field.kind in ("d", "s"):
         return VectorSlot(name, field.kind == "d")
@@ -575,7 +582,7 @@ def _slot(text: str, desc: InstructionDesc) -> Slot:
 
 
 _PLAIN: dict[str, type[Slot]] = {
-    "r": RawSlot, "w": RawSlot, "r*": RawListSlot, "r!": RawListSlot, "L": LabelSlot, "L*": LabelListSlot, "N2": StringSlot, "N4": StringSlot,
+    "r": RawSlot, "w": RawSlot, "r*": RawListSlot, "r!": RawListSlot, "L": LabelSlot, "L*": LabelListSlot, "N2": StringSlot, "N4": FileNameSlot,
 }  # fmt: skip
 
 
