@@ -53,47 +53,48 @@ def vasm(given: argparse.Namespace) -> int:
     if not given.files:
         raise UsageError("there is no input; see vasm --help")
     silent, fatal = _warnings(given.warnings, given.fatal_warnings)
-    output, out_dir = given.output, given.out_dir
-    if output and out_dir:
+    if given.output and given.out_dir:
         raise UsageError("-o and --out-dir exclude each other")
-    if output and len(given.files) > 1:
+    if given.output and len(given.files) > 1:
         raise UsageError("-o names one output, but there are several inputs; use --out-dir")
-    bare = given.emit == "isa" or bool(output and output.endswith(".isa"))
-    found: list[Diagnostic] = []
-    failed = False
-    for file in given.files:
-        target = output or _target(file, out_dir, bare)
-        try:
-            text = read_text(file)
-            if is_ctm_text(file, text):
-                from ctm.assembler import assemble
-
-                write_bytes(target, assemble(text, file, given.max_errors).to_bytes())
-                _make_rule(given, target, file)
-                continue
-            from vasm.assembler import assemble_text
-
-            assembly = assemble_text(text, file, given.platform, given.max_errors, silent)
-            kept = _judge(assembly.warnings, fatal)
-            found += kept
-            if any(d.severity == "error" for d in kept):
-                failed = True
-                continue
-            write_bytes(target, assembly.isa if bare else assembly.object_bytes(given.debug))
-            if given.listing:
-                from vasm.listing import listing_text
-
-                write_bytes(given.listing, listing_text(assembly, text).encode())
-            _make_rule(given, target, file)
-        except AssemblyError as error:
-            failed = True
-            found += _judge(error.diagnostics, fatal)
-        except VisaError as error:
-            failed = True
-            found += error.diagnostics
+    found = [d for file in given.files for d in _assemble_file(file, given, silent, fatal)]
     if found or given.error_format in ("json", "sarif"):
         report(found, given.error_format, "vasm")
-    return int(failed)
+    return int(any(d.severity == "error" for d in found))
+
+
+def _assemble_file(
+    file: str, given: argparse.Namespace, silent: frozenset[str], fatal: frozenset[str]
+) -> list[Diagnostic]:
+    """Write the outputs of one input, if it has no errors; gives what there is to say about it."""
+    bare = given.emit == "isa" or bool(given.output and given.output.endswith(".isa"))
+    target = given.output or _target(file, given.out_dir, bare)
+    found: list[Diagnostic] = []
+    try:
+        text = read_text(file)
+        if is_ctm_text(file, text):
+            from ctm.assembler import assemble
+
+            write_bytes(target, assemble(text, file, given.max_errors).to_bytes())
+            _make_rule(given, target, file)
+            return found
+        from vasm.assembler import assemble_text
+
+        assembly = assemble_text(text, file, given.platform, given.max_errors, silent)
+        found = _judge(assembly.warnings, fatal)
+        if any(d.severity == "error" for d in found):
+            return found
+        write_bytes(target, assembly.isa if bare else assembly.object_bytes(given.debug))
+        if given.listing:
+            from vasm.listing import listing_text
+
+            write_bytes(given.listing, listing_text(assembly, text).encode())
+        _make_rule(given, target, file)
+    except AssemblyError as error:
+        found = _judge(error.diagnostics, fatal)
+    except VisaError as error:
+        found += error.diagnostics
+    return found
 
 
 def is_ctm_text(file: str, text: str) -> bool:
@@ -138,9 +139,8 @@ def _warnings(options: list[str], all_fatal: bool) -> tuple[frozenset[str], froz
     for option in options:
         name = option.removeprefix("no-").removeprefix("error=")
         if name not in codes:
-            raise UsageError(
-                f"-W {option}: there is no warning '{name}'; {did_you_mean(name, codes) or 'they are ' + ', '.join(n for n in codes if '-' in n)}"
-            )
+            hint = did_you_mean(name, codes) or "they are " + ", ".join(n for n in codes if "-" in n)
+            raise UsageError(f"-W {option}: there is no warning '{name}'; {hint}")
         (silent.add if option.startswith("no-") else silent.discard)(codes[name])
         if option.startswith("error="):
             fatal.add(codes[name])

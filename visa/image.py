@@ -20,6 +20,10 @@ SLOT_OFFSET = 0x10000
 """Data sections and buffers begin this far into their 4 GiB slot, so that no pointer has a zero low half and small underruns are caught."""
 
 
+ZeInfo = dict[str, Any]
+"""The tree of a ``.ze_info`` section. Its values are what YAML gives; who reads one checks what it is."""
+
+
 @dataclass
 class DataSection:
     """Constant or global data at a fixed simulated address."""
@@ -62,7 +66,8 @@ class LinkedImage:
         """Address of a kernel, function or data symbol."""
         return next((s.value for s in self.symbols if s.name == name and s.section), None)
 
-    def function_address(self, index: int) -> int:
+    @staticmethod
+    def function_address(index: int) -> int:
         """Address of a function by its index in the module (kernels first)."""
         return FUNCTION_BASE + index * FUNCTION_STEP
 
@@ -94,7 +99,7 @@ class LinkedImage:
         """A source line of a function."""
         return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
 
-    def ze_info_tree(self) -> dict[str, Any]:
+    def ze_info_tree(self) -> ZeInfo:
         """``.ze_info`` as a tree.
 
         Raises:
@@ -103,7 +108,7 @@ class LinkedImage:
         return parse_ze_info(self.ze_info, self.file) if self.ze_info else {}
 
 
-def parse_ze_info(text: str, name: str) -> dict[str, Any]:
+def parse_ze_info(text: str, name: str) -> ZeInfo:
     """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too.
 
     Raises:
@@ -116,14 +121,14 @@ def parse_ze_info(text: str, name: str) -> dict[str, Any]:
     return tree
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def _yaml(text: str, name: str) -> Any:
+def _yaml(text: str, name: str) -> object:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -7,12 +7,16 @@ import json
 import os
 import shlex
 import sys
+from typing import TYPE_CHECKING
 
 from visa.collector import paused_collection
 from visa.command import parser, platform_name, run
 from visa.diagnostics import Diagnostic, LinkError, Span
 from visa.elf import is_ctm
 from visa.files import UsageError, read_bytes, read_text, write_bytes
+
+if TYPE_CHECKING:
+    from vlink.linker import Linked, LinkOptions
 
 
 def options() -> argparse.ArgumentParser:
@@ -60,48 +64,72 @@ def vlink(given: argparse.Namespace) -> int:
 
 
 def _link(given: argparse.Namespace) -> int:
-    files = list(_expand(given.files)) + [_library(name, given.library_dirs) for name in given.libraries]
+    files = [*_expand(given.files), *(_library(name, given.library_dirs) for name in given.libraries)]
     inputs = [(path, read_bytes(path)) for path in files]
     if inputs and all(is_ctm(data) for _, data in inputs):
-        from ctm import linker as ctm_linker
-        from ctm.program import read_module
-
-        write_bytes(given.output, ctm_linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
+        _link_ctm(inputs, given.output)
         return 0
-    from vlink.linker import Linker, LinkOptions
-    from vlink.map_file import map_text
-    from vlink.map_file import why_live as chain
+    from vlink.linker import Linker
 
-    options = LinkOptions(
-        given.entry, given.relocatable, given.allow_undefined, given.gc_sections, given.whole_archive, given.platform
-    )
-    for item in given.data:
-        name, equals, path = item.partition("=")
-        if not equals or not name:
-            raise UsageError("--data takes NAME=FILE")
-        options.data[name] = read_bytes(path)
-    if given.launch:
-        options.launch = _launch(given.launch, given.output)
-    linker = Linker(options)
+    linker = Linker(_link_options(given))
     for path, contents in inputs:
         linker.add_bytes(contents, "<stdin>" if path == "-" else path)
     for path in given.ze_info:
         linker.add_info(read_bytes(path), path)
     linked = linker.run()
-    write_bytes(given.output, _object(linked.image) if given.relocatable else linked.image.to_bytes())
-    if given.map_file:
-        write_bytes(given.map_file, map_text(linked).encode())
-    if given.why_live:
-        print(chain(linked, given.why_live))
-    if given.print_symbols:
-        for s in linked.image.symbols:
-            print(
-                f"{s.value:#18x} {s.size:8} {'U' if not s.section else 'D' if s.kind == 1 else 'T' if s.binding else 't'} {s.name}"
-            )
+    write_bytes(given.output, _object_bytes(linked) if given.relocatable else linked.image.to_bytes())
+    _show(linked, given)
     if given.dependencies:
         sources = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
         write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(sources)}\n".encode())
     return 0
+
+
+def _link_ctm(inputs: list[tuple[str, bytes]], output: str) -> None:
+    from ctm import linker
+    from ctm.program import read_module
+
+    write_bytes(output, linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
+
+
+def _link_options(given: argparse.Namespace) -> LinkOptions:
+    from vlink.linker import LinkOptions
+
+    data: dict[str, bytes] = {}
+    for item in given.data:
+        name, equals, path = item.partition("=")
+        if not equals or not name:
+            raise UsageError("--data takes NAME=FILE")
+        data[name] = read_bytes(path)
+    return LinkOptions(
+        given.entry,
+        given.relocatable,
+        given.allow_undefined,
+        given.gc_sections,
+        given.whole_archive,
+        given.platform,
+        _launch(given.launch, given.output) if given.launch else "",
+        data,
+    )
+
+
+def _object_bytes(linked: Linked) -> bytes:
+    from vlink.partial import object_bytes
+
+    return object_bytes(linked.image)
+
+
+def _show(linked: Linked, given: argparse.Namespace) -> None:
+    """The map, the reason why a symbol is kept, and the symbols, as far as somebody asked for them."""
+    from vlink.map_file import map_text, symbol_row, why_live
+
+    if given.map_file:
+        write_bytes(given.map_file, map_text(linked).encode())
+    if given.why_live:
+        print(why_live(linked, given.why_live))
+    if given.print_symbols:
+        for symbol in linked.image.symbols:
+            print(symbol_row(symbol))
 
 
 def _expand(files: list[str]) -> list[str]:
@@ -135,12 +163,6 @@ def _launch(path: str, output: str) -> str:
     image_directory = os.path.dirname(os.path.abspath(output)) if output != "-" else os.getcwd()
     tree["directory"] = os.path.relpath(os.path.dirname(os.path.abspath(path)), image_directory)
     return json.dumps(tree)
-
-
-def _object(image: object) -> bytes:
-    from vlink.partial import object_bytes
-
-    return object_bytes(image)  # type: ignore[arg-type]
 
 
 def main() -> None:

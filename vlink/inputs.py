@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,7 +15,7 @@ from visa.program import Function, Module
 
 _ARCHIVE = b"!<arch>\n"
 VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
-"""The kernel without arguments that the compiler adds to programs with exported symbols; its functions count, it does not."""
+"""The kernel without arguments that the compiler adds to programs with exported symbols: they count, it does not."""
 
 
 @dataclass
@@ -38,6 +38,7 @@ class ObjectFile:
 
     @property
     def kernels(self) -> list[Function]:
+        """The kernels but for the compiler's placeholder."""
         return [k for k in self.module.kernels if k.name != VOID_PROGRAM]
 
 
@@ -75,7 +76,25 @@ def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def is_archive(data: bytes) -> bool:
+    """Whether bytes begin as an ``ar`` archive does."""
     return data.startswith(_ARCHIVE)
+
+
+def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:
+    """The objects, and the members of archives that define what is still undefined, until nothing changes."""
+    providers: dict[str, ObjectFile] = {}
+    for member in archived:
+        for function in member.module.functions:
+            providers.setdefault(function.name, member)
+    found = list(objects)
+    defined = {f.name for o in objects for f in o.module.functions}
+    for o in found if archived else []:  # grows while it is walked
+        for function in o.module.all_functions:
+            for name in [function.strings[call.string] for call in o.described(function)[1]]:
+                if name not in defined and name in providers:
+                    found.append(providers[name])
+                    defined |= {f.name for f in providers[name].module.functions}
+    return found
 
 
 def read_object(data: bytes, name: str) -> ObjectFile:
@@ -107,17 +126,17 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         if calls is not None:
             found.calls[id(function)] = calls[number]
             if numbers and function.pending:
-                function.pending = partial(_fill, function.pending, numbers)
+                function.pending = partial(_fill_with_lines, function.pending, numbers)
         else:
-            _number(function, numbers)
+            _set_lines(function, numbers)
     return found
 
 
-def _number(function: Function, lines: list[int]) -> None:
+def _set_lines(function: Function, lines: list[int]) -> None:
     for i, line in zip(function.instructions, lines, strict=False):
         i.line = line
 
 
-def _fill(fill: Callable[[Function], None], lines: list[int], function: Function) -> None:
+def _fill_with_lines(fill: Callable[[Function], None], lines: list[int], function: Function) -> None:
     fill(function)
-    _number(function, lines)
+    _set_lines(function, lines)

@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-from vlink.linker import Definition, Linked
+from visa.elf import STB_GLOBAL, STT_OBJECT, Symbol
+from vlink.linker import Linked
+from vlink.symbols import Definition, Reference
 
 
 def map_text(linked: Linked) -> str:
     """The map as text."""
-    image, out = (
-        linked.image,
-        ["Bodies", f"  {'address':>10} {'insts':>6} {'kind':<8} {'arg':>3} {'ret':>3} {'simd':>4}  name (object)"],
-    )
-    for i, d in enumerate(linked.definitions):
-        kind = "kernel" if d.function.is_kernel else "global" if d.function.is_exported else "static"
-        sizes = (
-            d.function.integer_attribute("ArgSize"),
-            d.function.integer_attribute("RetValSize"),
-            d.function.simd_size,
-        )
-        out.append(
-            f"  {image.function_address(i):#10x} {d.object.described(d.function)[0]:6} {kind:<8} {sizes[0]:3} {sizes[1]:3} {sizes[2]:4}  {d.function.name} ({d.object.name})"
-        )
-    if image.data:
-        out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in image.data]
-        bases = {s.name: s.address for s in image.data}
-        out += [
-            f"  {bases[section] + offset:#18x} {size:8}   {name}"
-            for name, (section, offset, size) in linked.data_symbols.items()
-        ]
+    out = ["Bodies", f"  {'address':>10} {'insts':>6} {'kind':<8} {'arg':>3} {'ret':>3} {'simd':>4}  name (object)"]
+    out += [_definition_row(linked, i, d) for i, d in enumerate(linked.definitions)]
+    if linked.image.data:
+        bases = {s.name: s.address for s in linked.image.data}
+        out += ["", "Data"] + [f"  {s.address:#18x} {len(s.contents):8} {s.name}" for s in linked.image.data]
+        for name, symbol in linked.data_symbols.items():
+            out.append(f"  {bases[symbol.section] + symbol.offset:#18x} {symbol.size:8}   {name}")
     out += ["", "References"]
-    for d in linked.definitions:
-        for reference in linked.references[d]:
-            place = (
-                reference.target.function.name
-                if reference.target
-                else "data"
-                if reference.name in linked.data_symbols
-                else "undefined"
-            )
-            out.append(
-                f"  {d.function.name} -> {reference.name} ({reference.call.mnemonic}, instruction {reference.call.number}, {place})"
-            )
+    out += [_reference_row(linked, reference) for d in linked.definitions for reference in linked.references[d]]
     out += ["", "Deepest call chain of each kernel"]
-    chains = _Chains(linked)
-    for d in linked.definitions:
-        if d.function.is_kernel:
-            out.append(f"  {d.function.name}: {chains.text(d)}")
+    chains = _CallChains(linked)
+    out += [f"  {d.function.name}: {chains.text(d)}" for d in linked.definitions if d.function.is_kernel]
     if linked.discarded:
         out += ["", "Discarded"] + [f"  {d.function.name} ({d.object.name}): {why}" for d, why in linked.discarded]
     return "\n".join(out) + "\n"
 
 
-class _Chains:
+def _definition_row(linked: Linked, index: int, d: Definition) -> str:
+    function = d.function
+    kind = "kernel" if function.is_kernel else "global" if function.is_exported else "static"
+    head = f"  {linked.image.function_address(index):#10x} {d.object.described(function)[0]:6} {kind:<8}"
+    sizes = f"{function.integer_attribute('ArgSize'):3} {function.integer_attribute('RetValSize'):3}"
+    return f"{head} {sizes} {function.simd_size:4}  {function.name} ({d.object.name})"
+
+
+def _reference_row(linked: Linked, reference: Reference) -> str:
+    if reference.target:
+        meaning = reference.target.function.name
+    else:
+        meaning = "data" if reference.name in linked.data_symbols else "undefined"
+    call = f"{reference.call.mnemonic}, instruction {reference.call.number}"
+    return f"  {reference.source.function.name} -> {reference.name} ({call}, {meaning})"
+
+
+class _CallChains:
     """Longest chains of calls, worked out once for every function."""
 
     def __init__(self, linked: Linked) -> None:
@@ -93,12 +85,21 @@ class _Chains:
         found = self.best[kernel]
         if found is None:
             return "recursive"
-        names, place = [kernel.function.name], found[1]
-        while place is not None:
-            names.append(place.function.name)
-            below = self.best[place]
-            place = below[1] if below else None
+        names, callee = [kernel.function.name], found[1]
+        while callee is not None:
+            names.append(callee.function.name)
+            below = self.best[callee]
+            callee = below[1] if below else None
         return f"{found[0]} deep: {' > '.join(names)}"
+
+
+def symbol_row(symbol: Symbol) -> str:
+    """Address, size, kind (U undefined, D data, T and t exported and private code) and name of a symbol."""
+    if symbol.section:
+        letter = "D" if symbol.kind == STT_OBJECT else "T" if symbol.binding == STB_GLOBAL else "t"
+    else:
+        letter = "U"
+    return f"{symbol.value:#18x} {symbol.size:8} {letter} {symbol.name}"
 
 
 def why_live(linked: Linked, name: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.elf import STT_FUNC, Relocation, read_elf
-from visa.image import parse_ze_info
+from visa.image import ZeInfo, parse_ze_info
 
 DATA_SECTIONS = {
     ".data.const": False,
@@ -20,17 +19,25 @@ DATA_SECTIONS = {
 """Data sections of a zebin and whether kernels may write them."""
 
 R_ADDRESS, R_LOW, R_HIGH = 1, 2, 3
+"""Relocations of a zebin: 64 bits of an address, its low half, its high half."""
+
+
+class DataSymbol(NamedTuple):
+    """A name for a part of a data section; offset and size in bytes."""
+
+    section: str
+    offset: int
+    size: int
 
 
 @dataclass
 class ProgramInfo:
-    """ze_info as a tree, and the data of a zebin. ``symbols`` are (section, offset, size) by name."""
+    """ze_info as a tree, and the data of a zebin: its data sections and the symbols and relocations in them."""
 
     name: str
-    tree: dict[str, Any]
-    text: str
+    tree: ZeInfo
     sections: dict[str, bytes] = field(default_factory=dict)
-    symbols: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    symbols: dict[str, DataSymbol] = field(default_factory=dict)
     relocations: list[Relocation] = field(default_factory=list)
 
 
@@ -47,29 +54,16 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
             raise FormatError(
                 Diagnostic("L004", "this is neither a zebin nor the YAML text of ze_info", Span(name, 0))
             ) from None
-        return ProgramInfo(name, parse_ze_info(text, name), text)
+        return ProgramInfo(name, parse_ze_info(text, name))
     elf = read_elf(data, name)
     description = elf.section(".ze_info")
     if description is None:
         raise FormatError(Diagnostic("L004", "this ELF file is no zebin: it has no section .ze_info", Span(name, 0)))
-    text = description.data.decode("utf-8", "replace")
-    info = ProgramInfo(name, parse_ze_info(text, name), text)
-    info.sections = {s.name: s.data for s in elf.sections if s.name in DATA_SECTIONS}
-    info.symbols = {
-        s.name: (s.section, s.value, s.size) for s in elf.symbols if s.section in DATA_SECTIONS and s.kind != STT_FUNC
+    tree = parse_ze_info(description.data.decode("utf-8", "replace"), name)
+    sections = {s.name: s.data for s in elf.sections if s.name in DATA_SECTIONS}
+    symbols = {
+        s.name: DataSymbol(s.section, s.value, s.size)
+        for s in elf.symbols
+        if s.section in DATA_SECTIONS and s.kind != STT_FUNC
     }
-    info.relocations = [r for r in elf.relocations if r.section in info.sections]
-    return info
-
-
-def patch(contents: bytearray, relocation: Relocation, address: int) -> bool:
-    """Apply one relocation; False if it lies outside the section or is of an unknown kind."""
-    width = 8 if relocation.kind == R_ADDRESS else 4
-    if relocation.kind not in (R_ADDRESS, R_LOW, R_HIGH) or relocation.offset + width > len(contents):
-        return False
-    value = address + relocation.addend
-    value = value >> 32 if relocation.kind == R_HIGH else value
-    fmt = "<Q" if width == 8 else "<I"
-    (old,) = struct.unpack_from(fmt, contents, relocation.offset)
-    struct.pack_into(fmt, contents, relocation.offset, (old + value) & ((1 << 8 * width) - 1))
-    return True
+    return ProgramInfo(name, tree, sections, symbols, [r for r in elf.relocations if r.section in sections])

@@ -1,0 +1,160 @@
+"""What names mean: definitions, the table that the linker looks them up in, and references to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from visa.calls import Call
+from visa.diagnostics import Diagnostic, Label, Span, did_you_mean
+from visa.program import Function
+from vlink.data import DataLayout
+from vlink.inputs import ObjectFile
+
+_SIZE_ATTRIBUTES = ("ArgSize", "RetValSize", "SimdSize")
+
+
+class DeclaredSizes(NamedTuple):
+    """Registers of arguments and return value, and SIMD size, as a function declares them; None if it is silent."""
+
+    arguments: int | None
+    return_value: int | None
+    simd: int | None
+
+    @classmethod
+    def of(cls, function: Function) -> DeclaredSizes:
+        """The sizes among the attributes of a function."""
+        integers = {a.name: a.integer for a in function.attributes}
+        return cls(*map(integers.get, _SIZE_ATTRIBUTES))
+
+
+@dataclass(eq=False, slots=True)
+class Definition:
+    """A kernel or function and the object that holds it."""
+
+    object: ObjectFile
+    function: Function
+    sizes: DeclaredSizes
+
+    @property
+    def span(self) -> Span:
+        """The place that messages show."""
+        return Span(self.object.name, 0)
+
+
+@dataclass(eq=False, slots=True)
+class Reference:
+    """A call of a name, or its address taken, and the function that it means (None: data, or nothing)."""
+
+    source: Definition
+    call: Call
+    name: str
+    target: Definition | None
+
+    def __str__(self) -> str:
+        line = f", line {self.call.line}" if self.call.line else ""
+        return f"{self.call.mnemonic} in '{self.source.function.name}' (instruction {self.call.number}{line})"
+
+
+References = dict[Definition, list[Reference]]
+"""What each kernel or function refers to, in the order of its instructions."""
+
+
+@dataclass
+class SymbolTable:
+    """All definitions, and the functions among them by name.
+
+    A name means the function of its own object, else the exported one, else the only one of that name.
+    """
+
+    definitions: list[Definition]
+    local: dict[int, dict[str, Definition]] = field(default_factory=dict)
+    """By the id of the object and the name."""
+    exported: dict[str, Definition] = field(default_factory=dict)
+    unexported: dict[str, list[Definition]] = field(default_factory=dict)
+
+
+def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -> SymbolTable:
+    """The symbol table of the objects; names that are defined twice are errors."""
+    functions = [(o, f) for o in objects for f in [*o.kernels, *o.module.functions]]
+    definitions = [Definition(o, f, DeclaredSizes.of(f)) for o, f in functions]
+    table = SymbolTable(definitions, {id(o): {} for o in objects})
+    kernels: dict[str, Definition] = {}
+    for d in table.definitions:
+        name = d.function.name
+        if d.function.is_kernel:
+            if (first := kernels.setdefault(name, d)) is not d:
+                errors.append(_duplicate("L010", f"kernel '{name}' is defined twice", d, first))
+            continue
+        if (first := table.local[id(d.object)].setdefault(name, d)) is not d:
+            errors.append(_duplicate("L011", f"function '{name}' is defined twice in one object", d, first))
+        if not d.function.is_exported:
+            table.unexported.setdefault(name, []).append(d)
+        elif (first := table.exported.setdefault(name, d)) is not d:
+            errors.append(_duplicate("L011", f"function '{name}' is defined twice", d, first))
+    return table
+
+
+def _duplicate(code: str, message: str, second: Definition, first: Definition) -> Diagnostic:
+    note = Label(first.span, "it is also defined here")
+    return Diagnostic(code, message, second.span, "rename one of them or leave one of the objects out", (note,))
+
+
+def resolve_references(
+    table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: list[Diagnostic]
+) -> References:
+    """Which function each call of a name means; what fits no definition is an error."""
+    found: References = {}
+    for d in table.definitions:
+        strings, local = d.function.strings, table.local[id(d.object)]
+        references = found[d] = []
+        for call in d.object.described(d.function)[1]:
+            name = strings[call.string]
+            target = local.get(name) or table.exported.get(name)
+            rivals = table.unexported.get(name, []) if target is None else []
+            reference = Reference(d, call, name, rivals[0] if rivals else target)
+            references.append(reference)
+            if len(rivals) > 1:
+                errors.append(_ambiguous(reference, rivals))
+            if reference.target is not None:
+                errors += _mismatched_sizes(reference, reference.target)
+            elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
+                errors.append(_undefined(reference, table, data))
+    return found
+
+
+def _ambiguous(reference: Reference, rivals: list[Definition]) -> Diagnostic:
+    notes = tuple(Label(r.span, "defined here, not exported") for r in rivals)
+    message = f"{reference} can mean any of {len(rivals)} functions '{reference.name}'"
+    return Diagnostic("L012", message, reference.source.span, "export one of them with .kernel_attr Extern", notes)
+
+
+def _undefined(reference: Reference, table: SymbolTable, data: DataLayout) -> Diagnostic:
+    """A name that is no function must be data, and its address be taken, not called."""
+    functions = [d.function.name for d in table.definitions if not d.function.is_kernel]
+    hint = did_you_mean(reference.name, [*functions, *data.symbols])
+    if not hint and reference.call.takes_address:
+        hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
+    message = f"'{reference.name}' is not defined; it is used by {reference}"
+    return Diagnostic("L013", message, reference.source.span, hint)
+
+
+def _mismatched_sizes(reference: Reference, target: Definition) -> Iterator[Diagnostic]:
+    """Sizes of a call must be those of its callee, and both sides must have the same SIMD size."""
+    call, name, sizes = reference.call, target.function.name, target.sizes
+    if call.takes_address:
+        return
+    for what, attribute, given, declared in (
+        ("argument", "ArgSize", call.arg_grf, sizes.arguments),
+        ("return value", "RetValSize", call.ret_grf, sizes.return_value),
+    ):
+        if declared is not None and declared != given:
+            note = Label(target.span, f"'{name}' declares {attribute}={declared}")
+            message = f"{reference} passes {given} GRFs as {what} size, '{name}' has {declared}"
+            yield Diagnostic("L014", message, reference.source.span, "caller and callee must agree", (note,))
+    caller, callee = reference.source.sizes.simd, sizes.simd
+    if caller is not None and callee is not None and caller != callee:
+        note = Label(target.span, f"'{name}' has SIMD size {callee}")
+        message = f"{reference} is SIMD{caller}, '{name}' is SIMD{callee}"
+        yield Diagnostic("L015", message, reference.source.span, labels=(note,))
