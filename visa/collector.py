@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: a syntax tree is large and free of cycles, and walking it again and again takes longer than making it."""
+    """No garbage collection meanwhile.
+
+    A syntax tree is large and free of cycles, and walking it again and again takes longer than making it.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,7 @@
 """What the command files share: an argument parser, and failures as diagnostics and exit codes.
 
-The parser is argparse: the commands run once for each file of a build, and the larger libraries take longer to import than a file takes to assemble.
+The parser is argparse: the commands run once for each file of a build, and the larger libraries take longer to import
+than a file takes to assemble.
 """
 
 from __future__ import annotations

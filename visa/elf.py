@@ -1,4 +1,4 @@
-"""ELF files, as much of the format as objects, images and zebins use: little-endian, 32 or 64 bits (System V ABI, chapter 4).
+"""ELF files (System V ABI, chapter 4), as much as objects, images and zebins use: little-endian, 32 or 64 bits.
 
 Reading and writing stand beside each other, because both follow from the same three record layouts.
 """
@@ -83,9 +83,8 @@ class Elf:
     sections: list[Section] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     relocations: list[Relocation] = field(default_factory=list)
-    segments: list[tuple[int, int, str]] = field(
-        default_factory=list
-    )  # type, flags and the section that it is; written, not read
+    segments: list[tuple[int, int, str]] = field(default_factory=list)
+    """Type, flags and the section that it is; written, not read."""
 
     def section(self, name: str) -> Section | None:
         """The first section of a name."""
@@ -94,111 +93,100 @@ class Elf:
     # -- writing -------------------------------------------------------------------------------------------
 
     def write(self) -> bytes:
-        """The bytes of the file: sections, then relocations, symbols and strings; the same parts give the same bytes."""
-        bits = self.bits
-        word, strings, names = bits // 8, _Strings(), _Strings()
-        numbers = {s.name: i + 1 for i, s in enumerate(self.sections)}
-        ordered = sorted(self.symbols, key=lambda s: s.binding != STB_LOCAL)
-        places = {s.name: i + 1 for i, s in enumerate(ordered)}
-        table = bytearray(_SYMBOL[bits].size)
-        for s in ordered:
-            where = {"": SHN_UNDEF, "*": SHN_ABS}.get(s.section)
-            table += _symbol_entry(bits, strings.add(s.name), s, numbers[s.section] if where is None else where)
-        changed = {r.section: numbers[r.section] for r in self.relocations}
-        at_symbols = 1 + len(self.sections) + len(changed)
-        sections = list(self.sections)
-        for name, number in changed.items():
-            rows = (
-                _RELA[bits].pack(r.offset, _info(bits, places[r.symbol], r.kind), r.addend)
-                for r in self.relocations
-                if r.section == name
-            )
-            sections.append(
-                Section(f".rela{name}", SHT_RELA, b"".join(rows), word, at_symbols, number, _RELA[bits].size)
-            )
-        first_global = 1 + sum(s.binding == STB_LOCAL for s in ordered)
-        sections.append(
-            Section(".symtab", SHT_SYMTAB, bytes(table), word, at_symbols + 1, first_global, _SYMBOL[bits].size)
-        )
-        sections.append(Section(".strtab", SHT_STRTAB, bytes(strings.data)))
-        offsets = [names.add(s.name) for s in sections]
-        offsets.append(names.add(".shstrtab"))
+        """The bytes of the file: sections, relocations, symbols and strings. The same parts give the same bytes."""
+        symbols = sorted(self.symbols, key=lambda s: s.binding != STB_LOCAL)
+        sections = [*self.sections, *self._relocation_sections(symbols)]
+        sections += self._symbol_sections(symbols, len(sections) + 2)
+        names = _StringTable()
+        name_offsets = [names.add(name) for name in [*(s.name for s in sections), ".shstrtab"]]
         sections.append(Section(".shstrtab", SHT_STRTAB, bytes(names.data)))
-        header_size = _IDENT + _HEADER[bits].size
-        function, headers = (
-            bytearray(header_size + _SEGMENT[bits].size * len(self.segments)),
-            [bytes(_SECTION[bits].size)],
-        )
-        offsets_of: dict[str, int] = {}
-        for part, at in zip(sections, offsets, strict=True):
-            function.extend(bytes(-len(function) % part.align))
-            offsets_of[part.name] = len(function)
-            headers.append(
-                _SECTION[bits].pack(
-                    at,
-                    part.type,
-                    part.flags,
-                    0,
-                    len(function),
-                    len(part.data),
-                    part.link,
-                    part.info,
-                    part.align,
-                    part.entry_size,
-                )
-            )
-            function.extend(part.data)
-        function.extend(bytes(-len(function) % 8))
-        by_name = {s.name: s for s in self.sections}
-        for n, (kind, flags, name) in enumerate(self.segments):
-            size, align, start = len(by_name[name].data), by_name[name].align, offsets_of[name]
-            row = (
-                (kind, start, 0, 0, size, size, flags, align)
-                if bits == 32
-                else (kind, flags, start, 0, 0, size, size, align)
-            )
-            _SEGMENT[bits].pack_into(function, header_size + n * _SEGMENT[bits].size, *row)
-        segments = (header_size, _SEGMENT[bits].size, len(self.segments)) if self.segments else (0, 0, 0)
+
+        contents = bytearray(_IDENT + _HEADER[self.bits].size + _SEGMENT[self.bits].size * len(self.segments))
+        offsets: list[int] = []
+        for s in sections:
+            contents.extend(bytes(-len(contents) % s.align))
+            offsets.append(len(contents))
+            contents.extend(s.data)
+        contents.extend(bytes(-len(contents) % 8))
+        head = self._file_header(len(contents), 1 + len(sections))
+        head += self._program_headers({s.name: offset for s, offset in zip(sections, offsets, strict=True)})
+        contents[: len(head)] = head
+        headers = [bytes(_SECTION[self.bits].size)]
+        for s, name, offset in zip(sections, name_offsets, offsets, strict=True):
+            row = (name, s.type, s.flags, 0, offset, len(s.data), s.link, s.info, s.align, s.entry_size)
+            headers.append(_SECTION[self.bits].pack(*row))
+        return bytes(contents) + b"".join(headers)
+
+    def _relocation_sections(self, symbols: list[Symbol]) -> list[Section]:
+        """A section for each that relocations change; ``symbols`` in the order of the symbol table."""
+        layout, word = _RELA[self.bits], self.bits // 8
+        indices = {s.name: i + 1 for i, s in enumerate(symbols)}
+        numbers = self._section_numbers()
+        changed = list(dict.fromkeys(r.section for r in self.relocations))
+        symbol_table = 1 + len(self.sections) + len(changed)
+        found = []
+        for name in changed:
+            own = [r for r in self.relocations if r.section == name]
+            data = b"".join(layout.pack(r.offset, _info(self.bits, indices[r.symbol], r.kind), r.addend) for r in own)
+            found.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
+        return found
+
+    def _symbol_sections(self, symbols: list[Symbol], string_table: int) -> list[Section]:
+        """The symbol table, and behind it its strings, a section with the given number."""
+        layout, word = _SYMBOL[self.bits], self.bits // 8
+        strings, numbers = _StringTable(), self._section_numbers() | {"": SHN_UNDEF, "*": SHN_ABS}
+        rows = [bytes(layout.size)]
+        rows += [_symbol_entry(self.bits, strings.add(s.name), s, numbers[s.section]) for s in symbols]
+        first_global = 1 + sum(s.binding == STB_LOCAL for s in symbols)
+        table = Section(".symtab", SHT_SYMTAB, b"".join(rows), word, string_table, first_global, layout.size)
+        return [table, Section(".strtab", SHT_STRTAB, bytes(strings.data))]
+
+    def _section_numbers(self) -> dict[str, int]:
+        return {s.name: i + 1 for i, s in enumerate(self.sections)}
+
+    def _file_header(self, section_table: int, section_count: int) -> bytes:
+        """The ELF header; the section headers begin at ``section_table``, the last section has their names."""
+        bits, size = self.bits, _IDENT + _HEADER[self.bits].size
+        segment_table, segment_size = (size, _SEGMENT[bits].size) if self.segments else (0, 0)
+        row = (self.type, self.machine, 1, self.entry, segment_table, section_table, self.flags, size)
+        counts = (segment_size, len(self.segments), _SECTION[bits].size, section_count, section_count - 1)
         ident = b"\x7fELF" + bytes([bits // 32, 1, 1, self.os_abi, self.abi_version]) + bytes(7)
-        function[:header_size] = ident + _HEADER[bits].pack(
-            self.type,
-            self.machine,
-            1,
-            self.entry,
-            segments[0],
-            len(function),
-            self.flags,
-            header_size,
-            *segments[1:],
-            _SECTION[bits].size,
-            len(headers),
-            len(headers) - 1,
-        )
-        return bytes(function) + b"".join(headers)
+        return ident + _HEADER[bits].pack(*row, *counts)
+
+    def _program_headers(self, offsets: dict[str, int]) -> bytes:
+        """A program header for each segment, which is one section as it lies in the file."""
+        by_name = {s.name: s for s in self.sections}
+        out = b""
+        for kind, flags, name in self.segments:
+            size, align, start = len(by_name[name].data), by_name[name].align, offsets[name]
+            if self.bits == 32:
+                out += _SEGMENT[32].pack(kind, start, 0, 0, size, size, flags, align)
+            else:
+                out += _SEGMENT[64].pack(kind, flags, start, 0, 0, size, size, align)
+        return out
 
 
-class _Strings:
+class _StringTable:
     """A string table under construction; equal strings share their place."""
 
     def __init__(self) -> None:
         self.data = bytearray(b"\0")
-        self.places: dict[str, int] = {"": 0}
+        self.offsets: dict[str, int] = {"": 0}
 
     def add(self, text: str) -> int:
-        at = self.places.get(text)
+        """The offset of a string."""
+        at = self.offsets.get(text)
         if at is None:
-            at = self.places[text] = len(self.data)
+            at = self.offsets[text] = len(self.data)
             self.data += text.encode("utf-8", "surrogateescape") + b"\0"
         return at
 
 
-def _symbol_entry(bits: int, name: int, s: Symbol, where: int) -> bytes:
+def _symbol_entry(bits: int, name: int, s: Symbol, section: int) -> bytes:
     info = s.binding << 4 | s.kind
-    return (
-        _SYMBOL[64].pack(name, info, 0, where, s.value, s.size)
-        if bits == 64
-        else _SYMBOL[32].pack(name, s.value, s.size, info, 0, where)
-    )
+    if bits == 64:
+        return _SYMBOL[64].pack(name, info, 0, section, s.value, s.size)
+    return _SYMBOL[32].pack(name, s.value, s.size, info, 0, section)
 
 
 def _info(bits: int, symbol: int, kind: int) -> int:
@@ -283,14 +271,8 @@ class _Reader:
             section = "" if where == SHN_UNDEF else "*" if where >= SHN_LORESERVE else sections[where].name
             kind = info & 15
             binding = STB_LOCAL if info >> 4 == STB_LOCAL else STB_GLOBAL
-            yield Symbol(
-                _text(strings, name),
-                value,
-                size,
-                kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE,
-                binding,
-                section,
-            )
+            kind = kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE
+            yield Symbol(_text(strings, name), value, size, kind, binding, section)
 
     def relocations(self, table: Section, sections: list[Section]) -> Iterator[Relocation]:
         symbols = list(self.symbols(_linked(table, sections), sections))

@@ -1,4 +1,4 @@
-"""Reading and writing files the way all commands do: ``-`` is a standard stream, output appears complete or not at all."""
+"""Reading and writing files as all commands do: ``-`` is a standard stream, output appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def read_text(path: str) -> str:
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Write beside the target, then rename; nothing is left behind on failure. ``-`` is standard output, never a terminal.
+    """Write beside the target, then rename; nothing is left behind on failure.
+
+    ``-`` is standard output, and never a terminal for binary data.
 
     Raises:
         VisaError: it cannot be written.

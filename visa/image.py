@@ -17,8 +17,10 @@ from visa.program import Function, Module
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
 SLOT_OFFSET = 0x10000
-"""Data sections and buffers begin this far into their 4 GiB slot, so that no pointer has a zero low half and small underruns are caught."""
+"""Data sections and buffers begin this far into their 4 GiB slot.
 
+So no pointer has a zero low half, and small underruns are caught.
+"""
 
 ZeInfo = dict[str, Any]
 """The tree of a ``.ze_info`` section. Its values are what YAML gives; who reads one checks what it is."""
@@ -83,7 +85,7 @@ class LinkedImage:
         return None if index is None else self.module.functions[index]
 
     def symbol_address(self, function: Function, name: int) -> int | None:
-        """The address that faddr in a function means by a string: of a function, or of data; None if it is undefined."""
+        """The address that a function means by a string: of a function, or of data; None if it is undefined."""
         index = dict(function.function_relocations).get(name)
         return (
             self.address_of(function.strings[name])

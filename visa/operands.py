@@ -1,4 +1,4 @@
-"""Operands of vISA instructions (manual, chapter 3). Values only: names are resolved to indices of the enclosing function."""
+"""Operands of vISA instructions (manual, chapter 3), as values: names are indices into the enclosing function."""
 
 from __future__ import annotations
 
@@ -112,10 +112,12 @@ class Execution:
 
     @property
     def offset(self) -> int:
+        """The first lane."""
         return (self.mask & 7) * 4
 
     @property
     def no_mask(self) -> bool:
+        """Whether all lanes execute, those that control flow left out too."""
         return self.mask >= 8
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 """The syntax tree: module, functions, declarations, instructions. Every tool works on it, and there is no other.
 
-Indices are those of the binary format: general variables 0 to 31 are predefined, declared ones start at 32; predicates start at 1
-(0 is "no predicate"); surfaces 0 to 5 are predefined, declared ones start at 6; addresses, samplers and labels start at 0.
+Indices are those of the binary format: general variables 0 to 31 are predefined, declared ones start at 32; predicates
+start at 1 (0 is "no predicate"); surfaces 0 to 5 are predefined, declared ones start at 6; addresses, samplers and
+labels start at 0.
 """
 
 from __future__ import annotations
@@ -10,21 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from visa import types
 from visa.isa import InstructionDesc
-from visa.types import DataType
+from visa.types import UD, UQ, UW, DataType
 
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 NAMED_SAMPLER = 31
 
 PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
-    ("%null", types.UD, 256), ("%thread_x", types.UW, 1), ("%thread_y", types.UW, 1), ("%group_id_x", types.UD, 1), ("%group_id_y", types.UD, 1),
-    ("%group_id_z", types.UD, 1), ("%tsc", types.UD, 5), ("%r0", types.UD, 16), ("%arg", types.UD, 256), ("%retval", types.UD, 128),
-    ("%sp", types.UQ, 1), ("%fp", types.UQ, 1), ("%hw_id", types.UD, 1), ("%sr0", types.UD, 4), ("%cr0", types.UD, 3), ("%ce0", types.UD, 1),
-    ("%dbg0", types.UD, 2), ("%color", types.UD, 1), ("%impl_arg_buf_ptr", types.UQ, 1), ("%local_id_buf_ptr", types.UQ, 1), ("%msg0", types.UD, 3),
-    ("%scratchloc", types.UQ, 1),
+    ("%null", UD, 256), ("%thread_x", UW, 1), ("%thread_y", UW, 1), ("%group_id_x", UD, 1), ("%group_id_y", UD, 1),
+    ("%group_id_z", UD, 1), ("%tsc", UD, 5), ("%r0", UD, 16), ("%arg", UD, 256), ("%retval", UD, 128), ("%sp", UQ, 1),
+    ("%fp", UQ, 1), ("%hw_id", UD, 1), ("%sr0", UD, 4), ("%cr0", UD, 3), ("%ce0", UD, 1), ("%dbg0", UD, 2),
+    ("%color", UD, 1), ("%impl_arg_buf_ptr", UQ, 1), ("%local_id_buf_ptr", UQ, 1), ("%msg0", UD, 3),
+    ("%scratchloc", UQ, 1),
 )  # fmt: skip
-"""Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 2). The last came with version 4.2."""
+"""Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 2); the last is new in 4.2."""
 
 _PREDEFINED_NAMES = tuple(n for n, _, _ in PREDEFINED_VARIABLES)
 PREDEFINED_SURFACES = ("%slm", "T1", "T2", "TSS", "%bss", "%scratch")
@@ -51,6 +51,7 @@ class Attribute:
 
     @property
     def integer(self) -> int:
+        """The value as an unsigned integer; 1 for a flag."""
         return int.from_bytes(self.value or b"\1", "little")
 
 
@@ -69,6 +70,7 @@ class Variable:
 
     @property
     def size(self) -> int:
+        """Bytes of the whole variable."""
         return self.type.size * self.elements
 
 
@@ -95,7 +97,10 @@ class LabelName:
 
 @dataclass(slots=True)
 class Input:
-    """A payload range that is loaded into a variable before the thread starts; ``kind`` is the stored byte (class and implicit kind)."""
+    """A payload range that is loaded into a variable before the thread starts.
+
+    ``kind`` is the stored byte: the class of the variable and, above it, the kind of implicit argument.
+    """
 
     kind: int
     index: int
@@ -105,6 +110,7 @@ class Input:
 
     @property
     def operand_class(self) -> int:
+        """0 a general variable, 1 a sampler, 2 a surface."""
         return self.kind & 7
 
 
@@ -143,10 +149,14 @@ class Function:
     file: str = ""
     line: int = 0
     encoded: tuple[bytes, int] | None = field(default=None, repr=False, compare=False)
-    """The bytes of the function and the place of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a linker. Who changes the function clears it."""
+    """The bytes of the function and the offset of its inputs in them, as :func:`visa.cisa.read_module` keeps them for a
+    linker. Who changes the function clears it.
+    """
 
     pending: Callable[[Function], None] | None = field(default=None, repr=False, compare=False)
-    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the function, so that no cycle arises."""
+    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the
+    function, so that no cycle arises.
+    """
 
     if not TYPE_CHECKING:
 
@@ -171,32 +181,40 @@ class Function:
         return len(self.strings) - 1
 
     def attribute(self, name: str) -> Attribute | None:
+        """The first attribute of a name."""
         return next((a for a in self.attributes if a.name == name), None)
 
     def integer_attribute(self, name: str, default: int = 0) -> int:
+        """The value of an attribute; 1 of a flag."""
         found = self.attribute(name)
         return found.integer if found else default
 
     @property
     def is_exported(self) -> bool:
+        """Whether other objects may refer to it."""
         return self.attribute("Extern") is not None or self.linkage == 2
 
     @property
     def simd_size(self) -> int:
+        """Lanes of a thread, 16 where the function does not say."""
         return self.integer_attribute("SimdSize", 16)
 
     def variable_name(self, index: int) -> str:
+        """The name of a general variable, predefined or declared."""
         if index < len(_PREDEFINED_NAMES):
             return _PREDEFINED_NAMES[index]
         return self.variables[index - FIRST_VARIABLE].name
 
     def surface_name(self, index: int) -> str:
+        """The name of a surface, predefined or declared."""
         return PREDEFINED_SURFACES[index] if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].name
 
     def sampler_name(self, index: int) -> str:
+        """The name of a sampler, predefined or declared."""
         return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
 
     def variable_type(self, index: int) -> DataType:
+        """The element type of a general variable, predefined or declared."""
         return PREDEFINED_VARIABLES[index][1] if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].type
 
 
@@ -211,4 +229,5 @@ class Module:
 
     @property
     def all_functions(self) -> list[Function]:
+        """Kernels, then functions: the order of their addresses."""
         return [*self.kernels, *self.functions]

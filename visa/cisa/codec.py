@@ -44,6 +44,7 @@ class DecodeError(Exception):
 
 
 def region_code(region: Region) -> int:
+    """The two bytes of a region: codes of vertical stride, width and horizontal stride, four bits each."""
     v, w, h = region
     return _STRIDES[v] | _STRIDES[w] << 4 | _STRIDES[h] << 8
 
@@ -66,16 +67,21 @@ def encode_vector(op: VectorOperand) -> bytes:
 
 
 def encode_predicate(pred: PredicateControl | None) -> int:
+    """The two bytes of the predicate in front of an instruction; 0 without one."""
     return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
 
 
 def encode_exec(execution: Execution) -> int:
+    """The byte of execution size (its logarithm) and mask."""
     return execution.size.bit_length() - 1 | execution.mask << 4
 
 
 @functools.cache
 def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None:
-    """Names of the operands of a form that is nothing but mask, predicate and operands, each with whether it is a message operand; else None."""
+    """Names of the operands, each with whether it is a message operand; None for instructions that have other fields.
+
+    The plain instructions, of execution size, predicate and operands, are most of a kernel and are coded the short way.
+    """
     plain = [f.kind for f in desc.fields[:2]] == ["ec", "pr"] and not any(
         f.condition or f.copy_of or f.constant is not None for f in desc.fields
     )
@@ -98,6 +104,7 @@ class Encoder:
         self._emitters: dict[InstructionDesc, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
 
     def encode(self, instruction: Instruction) -> bytes:
+        """The bytes of an instruction."""
         desc, args = instruction.desc, instruction.args
         plain = plain_operands(desc)
         if plain is None:
@@ -181,7 +188,7 @@ def _size_of(fmt: str) -> int:
 
 
 class Decoder:
-    """Decodes instructions out of a byte string; ``operands`` are those that other functions of the module had already."""
+    """Decodes instructions out of a byte string; ``operands`` are those that other functions of the module had."""
 
     def __init__(
         self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]
@@ -208,7 +215,7 @@ class Decoder:
         desc = forms[0]
         done = 0
         if len(forms) == 1 and (plain := plain_operands(desc)) is not None:
-            self._execution(args)
+            args["exec"] = self._execution()
             args["pred"] = self._predicate(self._take("<H"))
             for name, message in plain:
                 args[name] = Raw(*self._take("<IH")) if message else self._vector()
@@ -232,44 +239,43 @@ class Decoder:
         return Instruction(desc, args)
 
     def _field(self, f: Field, args: dict[str, Any]) -> None:
-        kind, name = f.kind, f.name
+        """Read one field into the values that the text knows; constants and copies are skipped."""
+        kind = f.kind
         if f.constant is not None or f.copy_of:
-            if kind in ("d", "s"):
-                self._vector()
-            else:
-                self._take(_INTEGER_FORMATS[kind])
-        elif f.condition:
-            if args[f.condition[0]] & f.condition[1]:
-                args[name] = self._vector()
+            self._value(kind, f.name, args)
         elif f.parts:
             value = self._take(_INTEGER_FORMATS[kind])
             for part, bits in f.parts:
                 args[part] = value & ((1 << bits) - 1)
                 value >>= bits
-        elif kind == "ec":
-            self._execution(args)
-        elif kind == "pr":
-            args["pred"] = self._predicate(self._take("<H"))
-        elif kind in ("d", "s"):
-            args[name] = self._vector()
-        elif kind in ("r", "w"):
-            args[name] = Raw(*self._take("<IH"))
-        elif kind == "r!":
-            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(target_outputs(args["mode"])))
-        elif kind == "r*":
-            args[name] = tuple(Raw(*self._take("<IH")) for _ in range(args.pop("#" + name)))
-        elif kind == "L*":
-            args[name] = tuple(self._take("<H") for _ in range(args.pop("#" + name)))
         elif kind == "n":
-            args["#" + name] = self._take("<B")
-        else:
-            args[name] = self._take(_INTEGER_FORMATS[kind])
+            args["#" + f.name] = self._take("<B")
+        elif not f.condition or args[f.condition[0]] & f.condition[1]:
+            args[f.name] = self._value(kind, f.name, args)
 
-    def _execution(self, args: dict[str, Any]) -> None:
-        byte = self._take("<B")
+    def _value(self, kind: str, name: str, args: dict[str, Any]) -> Any:
+        """The value of a field of a kind; the length of a list follows from fields before it."""
+        if kind in ("d", "s"):
+            return self._vector()
+        if kind in ("r", "w"):
+            return Raw(*self._take("<IH"))
+        if kind == "ec":
+            return self._execution()
+        if kind == "pr":
+            return self._predicate(self._take("<H"))
+        if kind == "r!":
+            return tuple(Raw(*self._take("<IH")) for _ in range(target_outputs(args["mode"])))
+        if kind == "r*":
+            return tuple(Raw(*self._take("<IH")) for _ in range(args.pop("#" + name)))
+        if kind == "L*":
+            return tuple(self._take("<H") for _ in range(args.pop("#" + name)))
+        return self._take(_INTEGER_FORMATS[kind])
+
+    def _execution(self) -> Execution:
+        byte: int = self._take("<B")
         if byte & 15 > 5:
             raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
-        args["exec"] = _EXECUTIONS[byte]
+        return _EXECUTIONS[byte]
 
     def _predicate(self, code: int) -> PredicateControl | None:
         if not code & 0xFFF:

@@ -17,7 +17,7 @@ from visa.program import Attribute, Declared, Function, Input, LabelName, Module
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 _NONE_DECLARED = bytes(9)
-"""Three counts of two bytes and three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
+"""Three counts of two bytes, three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
 
 
 @functools.cache
@@ -77,54 +77,24 @@ def read_module(
     """Parse a CISA module.
 
     With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing; with ``lazy``
-    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage inside a function is appended there and the function keeps what was read before it.
+    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage
+    inside a function is appended there, and the function keeps what was read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
     """
     r = _Reader(data, name)
-    if data[:4] != b"CISA":
-        raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
-    r.position = 4
-    version = (r.take("<B"), r.take("<B"))
-    if version not in _VERSIONS:
-        raise r.fail(
-            f"version {version[0]}.{version[1]} of the format is not known", 4, hint="this tool reads 4.0, 4.1 and 4.2"
-        )
-    module = Module((4, 2) if version == (4, 2) else (4, 1))
-    places: list[tuple[Function, int, int]] = []
-    r.what = "kernel table"
-    for _ in range(r.take("<H")):
-        function = Function(r.name_field(), True, module.version, file=name)
-        offset, size, _ = r.take("<III")
-        _relocations(r, function)
-        binaries = []
-        for _ in range(r.take("<B")):
-            platform, start, length = r.take("<BII")
-            binaries.append((platform, data[start : start + length]))
-        module.gen_binaries.append(binaries)
-        module.kernels.append(function)
-        places.append((function, offset, size))
-    r.what = "file-scope variables"
-    if r.take("<H"):
-        raise r.fail("file-scope variables have no public layout")
-    r.what = "function table"
-    for _ in range(r.take("<H")):
-        linkage = r.take("<B")
-        function = Function(r.name_field(), False, module.version, file=name, linkage=linkage)
-        offset, size = r.take("<II")
-        _relocations(r, function)
-        module.functions.append(function)
-        places.append((function, offset, size))
+    module = Module(_version(r))
+    ranges = [*_kernel_table(r, module), *_function_table(r, module)]
     operands: dict[bytes, VectorOperand] = {}
-    for function, offset, size in places:
+    for function, offset, size in ranges:
         r.what = f"body of {function.name}"
         if offset + size > len(data) or (offset < r.position and size):
             raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
         if not size:
             continue
         try:
-            inputs = _Bodies(r, offset, size, operands).read(function, lazy)
+            inputs = _FunctionReader(r, offset, size, operands).read(function, lazy)
             if keep_bytes:
                 function.encoded = data[offset : offset + size], inputs
         except FormatError as error:
@@ -135,6 +105,49 @@ def read_module(
     return module
 
 
+def _version(r: _Reader) -> tuple[int, int]:
+    """The version of the format, behind the magic number; 4.0 is read as 4.1, from which it does not differ."""
+    if r.data[:4] != b"CISA":
+        raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
+    r.position = 4
+    version = (r.take("<B"), r.take("<B"))
+    if version not in _VERSIONS:
+        message = f"version {version[0]}.{version[1]} of the format is not known"
+        raise r.fail(message, 4, hint="this tool reads 4.0, 4.1 and 4.2")
+    return (4, 2) if version == (4, 2) else (4, 1)
+
+
+def _kernel_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
+    """The kernels, still empty, with offset and size of their bytes."""
+    r.what = "kernel table"
+    for _ in range(r.take("<H")):
+        function = Function(r.name_field(), True, module.version, file=r.name)
+        offset, size, _ = r.take("<III")
+        _relocations(r, function)
+        binaries = []
+        for _ in range(r.take("<B")):
+            platform, start, length = r.take("<BII")
+            binaries.append((platform, r.data[start : start + length]))
+        module.gen_binaries.append(binaries)
+        module.kernels.append(function)
+        yield function, offset, size
+
+
+def _function_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
+    """The functions, still empty, with offset and size of their bytes."""
+    r.what = "file-scope variables"
+    if r.take("<H"):
+        raise r.fail("file-scope variables have no public layout")
+    r.what = "function table"
+    for _ in range(r.take("<H")):
+        linkage = r.take("<B")
+        function = Function(r.name_field(), False, module.version, file=r.name, linkage=linkage)
+        offset, size = r.take("<II")
+        _relocations(r, function)
+        module.functions.append(function)
+        yield function, offset, size
+
+
 @functools.cache
 def _predefined(version: tuple[int, int]) -> tuple[tuple[str, ...], bytes]:
     strings = predefined_strings(version)
@@ -142,7 +155,7 @@ def _predefined(version: tuple[int, int]) -> tuple[tuple[str, ...], bytes]:
 
 
 def _usual_strings(name: str, version: tuple[int, int]) -> tuple[list[str], bytes]:
-    """The strings with which nearly every pool begins, and their bytes: the function's name and the predefined names."""
+    """The function's name and the predefined names, with which nearly every string pool begins, and their bytes."""
     strings, data = _predefined(version)
     return [name, *strings], name.encode("utf-8", "surrogateescape") + b"\0" + data
 
@@ -172,51 +185,21 @@ def _relocations(r: _Reader, function: Function) -> None:
             table.append(r.take("<HH"))
 
 
-class _Bodies:
+class _FunctionReader:
+    """Reads one kernel or function from its own bytes, so that damage cannot lead into the next one."""
+
     def __init__(self, r: _Reader, offset: int, size: int, operands: dict[bytes, VectorOperand]) -> None:
         self.operands = operands
-        # A function is read from its own bytes, so that damage cannot lead into the next one.
         self.r = _Reader(r.data, r.name, offset, offset + size)
         self.start = offset
 
     def read(self, function: Function, lazy: bool) -> int:
-        """Parse the function; gives the place of its inputs, counted from its beginning."""
+        """Parse the function; gives the offset of its inputs, counted from its beginning."""
         r = self.r
         part = f"of {function.name}"
-        count = r.count("<I", 1, f"strings {part}")
-        usual = _usual_strings(function.name, function.version)
-        if count > len(usual[0]) and r.data.startswith(usual[1], r.position, r.end):
-            function.strings += usual[0]
-            r.position += len(usual[1])
-        for _ in range(count - len(function.strings)):
-            end = r.data.find(b"\0", r.position, r.end)
-            if end < 0:
-                raise r.fail("a string does not end")
-            function.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
-            r.position += 1
+        self.strings(function, part)
         function.name_index = r.take("<I")
-        new = function.version >= (4, 2)
-        for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
-            at = r.position + 4
-            if new:
-                string, code, align, elements, index, byte, _, attributes = r.take("<IBBHIHBB")
-            else:
-                string, code, elements, index, byte, _, attributes = r.take("<IBHIHBB")
-                code, align = code & 15, code >> 4
-            if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
-                raise r.fail(f"type {code} with alignment {align} does not exist", at)
-            alias = (index, byte) if index or byte else None
-            function.variables.append(
-                Variable(
-                    string,
-                    self.string(function, string),
-                    types.BY_CODE[code],
-                    elements,
-                    align,
-                    alias,
-                    self.attributes(function, attributes),
-                )
-            )
+        self.variables(function, part)
         if r.data.startswith(_NONE_DECLARED, r.position, r.end):
             r.position += len(_NONE_DECLARED)
         else:
@@ -241,6 +224,37 @@ class _Bodies:
         else:
             self.code(position, position + size, function)
         return inputs
+
+    def strings(self, function: Function, part: str) -> None:
+        """The string pool."""
+        r = self.r
+        count = r.count("<I", 1, f"strings {part}")
+        usual, usual_bytes = _usual_strings(function.name, function.version)
+        if count > len(usual) and r.data.startswith(usual_bytes, r.position, r.end):
+            function.strings += usual
+            r.position += len(usual_bytes)
+        for _ in range(count - len(function.strings)):
+            end = r.data.find(b"\0", r.position, r.end)
+            if end < 0:
+                raise r.fail("a string does not end")
+            function.strings.append(r.bytes(end - r.position).decode("utf-8", "surrogateescape"))
+            r.position += 1
+
+    def variables(self, function: Function, part: str) -> None:
+        """The general variables."""
+        r, new = self.r, function.version >= (4, 2)
+        for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
+            at = r.position + 4
+            if new:
+                string, code, align, elements, index, byte, _, attributes = r.take("<IBBHIHBB")
+            else:
+                string, code, elements, index, byte, _, attributes = r.take("<IBHIHBB")
+                code, align = code & 15, code >> 4
+            if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
+                raise r.fail(f"type {code} with alignment {align} does not exist", at)
+            name, found = self.string(function, string), self.attributes(function, attributes)
+            alias = (index, byte) if index or byte else None
+            function.variables.append(Variable(string, name, types.BY_CODE[code], elements, align, alias, found))
 
     def declarations(self, function: Function, part: str) -> None:
         """All but the general variables."""
@@ -270,7 +284,10 @@ class _Bodies:
         except DecodeError as error:
             hint = ""
             if (function.instructions and not any(self.r.data[end - 8 : end])) or len(function.instructions) < 4:
-                hint = "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; assemble the .visaasm text beside the file instead"
+                hint = (
+                    "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
+                    "assemble the .visaasm text beside the file instead"
+                )
             raise self.r.fail(
                 f"{error.message} in instruction {len(function.instructions)}", error.offset, "C002", hint
             ) from None

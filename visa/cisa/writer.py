@@ -19,8 +19,8 @@ def write_module(module: Module) -> bytes:
 
 def _write(module: Module) -> bytes:
     encoder = Encoder()
-    functions = [_Body(b, encoder) for b in module.all_functions]
-    names = [b.name.encode("utf-8", "surrogateescape") for b in module.all_functions]
+    functions = [_EncodedFunction(f, encoder) for f in module.all_functions]
+    names = [f.name.encode("utf-8", "surrogateescape") for f in module.all_functions]
     header_size = len(_MAGIC) + 2 + 2 + 2 + 2
     for function, name in zip(module.all_functions, names, strict=True):
         relocations = 4 + 4 * (len(function.variable_relocations) + len(function.function_relocations))
@@ -46,7 +46,7 @@ def _write(module: Module) -> bytes:
         offset += size
     if not module.functions:
         out.append(struct.pack("<HH", 0, 0))
-    return b"".join(out + [b.data for b in functions])
+    return b"".join(out + [f.data for f in functions])
 
 
 def _relocations(function: Function) -> bytes:
@@ -65,7 +65,7 @@ def _declared(items: list[Declared]) -> bytes:
     )
 
 
-class _Body:
+class _EncodedFunction:
     """Bytes of one function and the place of its input table."""
 
     def __init__(self, function: Function, encoder: Encoder) -> None:

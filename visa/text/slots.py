@@ -361,9 +361,8 @@ class DataSlot(Slot):
         if not m:
             raise Problem("V050", f"'{token[1]}' is not LSC data", "write V:d32, V:d32x4, V:d32x4t or V:d32.xyzw")
         if m["size"] not in enums.LSC_DATA_SIZE_SPELLINGS:
-            raise Problem(
-                "V050", f"'{m['size']}' is not a data size", did_you_mean(m["size"], enums.LSC_DATA_SIZE_SPELLINGS)
-            )
+            hint = did_you_mean(m["size"], enums.LSC_DATA_SIZE_SPELLINGS)
+            raise Problem("V050", f"'{m['size']}' is not a data size", hint)
         elements = int(m["elems"] or 1)
         if elements not in enums.LSC_ELEMENTS:
             raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
@@ -371,11 +370,8 @@ class DataSlot(Slot):
         args["data_size"] = enums.LSC_DATA_SIZE_SPELLINGS[m["size"]]
         args["order"] = enums.LSC_ORDERS["t" if m["order"] else "n"]
         if self.names_channels != bool(m["mask"]):
-            raise Problem(
-                "V050",
-                "quad messages name their channels, others do not",
-                "write V:d32.xyzw" if self.names_channels else "write V:d32x4",
-            )
+            hint = "write V:d32.xyzw" if self.names_channels else "write V:d32x4"
+            raise Problem("V050", "quad messages name their channels, others do not", hint)
         args["elems"] = sum(1 << "xyzw".index(c) for c in set(m["mask"])) if m["mask"] else enums.LSC_ELEMENTS[elements]
 
     def write(self, printer: FunctionPrinter, args: dict[str, Any]) -> str:
