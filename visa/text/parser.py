@@ -505,7 +505,7 @@ class ModuleParser:
         functions = {f.name: f for f in self.module.functions}
         for function in self.module.all_functions:
             for i in function.instructions:
-                if i.desc.flow is not Flow.CALL_FUNCTION:
+                if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
                     continue
                 target = functions.get(function.strings[i.args["name"]])
                 if target is None:

@@ -39,7 +39,7 @@ from visa.text.slots import slots
 from visa.text.suffixes import suffix_text
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
-_INPUT_CLASSES = ("V", "S", "T")
+_LABEL = Flow.LABEL  # looking up a member of an enumeration takes longer than all else that a plain line asks
 
 
 def quote(text: str) -> str:
@@ -151,7 +151,7 @@ class FunctionPrinter:
     def instruction(self, i: Instruction) -> str:
         """One instruction without leading blanks."""
         desc, args = i.desc, i.args
-        if desc.flow is Flow.LABEL:
+        if desc.flow is _LABEL:
             name = self.function.labels[args["label"]].name
             return f"{desc.mnemonic} {quote(name)}" if _begins_subroutine(i) else f"{name}:"
         pred = args.get("pred")
@@ -235,7 +235,7 @@ class _BodyText:
                 self.next >= len(function.strings)
                 and len(self.scopes) == 1
                 and not self.inputs
-                and i.desc.flow is not Flow.LABEL
+                and i.desc.flow is not _LABEL
             ):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
                 continue
@@ -246,7 +246,7 @@ class _BodyText:
                     self.declare(what, index)
             self.enter_scope(used)
             text = self.printer.instruction(i)
-            self.out.append(text if i.desc.flow is Flow.LABEL else f"    {text} /// ${number}")
+            self.out.append(text if i.desc.flow is _LABEL else f"    {text} /// ${number}")
             if _begins_subroutine(i):
                 self.out.append(f"{function.labels[i.args['label']].name}:")
             for what, index in used:
