@@ -1,16 +1,26 @@
 """The lane algebra: what an engine must offer so that the semantics can be written once.
 
-A *lane value* is one value for each lane (and, in an engine that runs many threads at once, for each thread). Semantics treat it as
-opaque: they combine lane values with Python's operators (+ - * & | ^ ~ << >> == != < <= > >=) and with the functions below. Both
-sides of an operator must have the same type; a shift count is always reduced below the width first. Integers wrap around. Comparisons give
-a *mask*, a lane value of booleans, which takes & | ^ ~.
+A *lane value* is one value for each lane of an instruction (and, in an engine that runs many threads at once, for each
+thread). The semantics treat it as opaque: they combine lane values with Python's operators (+ - * & | ^ ~ << >> == != <
+<= > >=) and with the functions of :class:`Algebra`. Both sides of an operator have the same type, and a shift count is
+below the width. Integers wrap around. Comparisons give a *mask*, a lane value of booleans, which takes & | ^ ~.
+
+``add (M1, 16) V3(0,0)<1> V1(0,0)<8;8,1> V2(0,0)<8;8,1>`` shows how it fits together. The engine calls the semantics of
+``add`` once, with itself as the :class:`Machine`; they ask it for two readers, a writer and a mask, and give back a
+*step*::
+
+    x, y, write, mask = m.reader(src0, 16), m.reader(src1, 16), m.writer(dst, 16), m.mask(exec, None)
+    step = lambda: write(x() + y(), mask())
+
+The numpy engine runs the step each time the instruction executes: ``x()`` is an array of threads by lanes, ``+`` is
+numpy's. The LLVM engine runs it once, while it emits code: ``x()`` emits the loads of a vector, ``+`` an ``add``, and
+``write`` a store of the lanes in the mask. The order of the calls is therefore the order of the instructions in the IR.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from visa.operands import Execution, General, PredicateControl, Raw, VectorOperand
 from visa.program import Function, Instruction
@@ -18,13 +28,27 @@ from visa.types import DataType
 from vsim.images import ImageKind
 from vsim.memory import SamplerState
 
+# Each of these four is opaque: an array in one engine, a value of the IR in the other, and no type says "never both".
+# Type parameters on all that follows would say it, and bury what the semantics have to say.
 Lanes = Any
-"""A lane value of some engine."""
+"""A lane value: an array of threads by lanes, or a value of the IR."""
 Mask = Any
 """A lane value of booleans, or True for "all lanes"."""
+Space = Any
+"""An address space: memory that an engine has looked up, or how to address it."""
+ImageReference = Any
+"""An image that is not looked up yet: which one it is may differ between threads."""
+
 Read = Callable[[], Lanes]
+"""Gives the lanes of a source, each time the instruction executes."""
+ReadMask = Callable[[], Mask]
+"""Gives the lanes that execute."""
 Write = Callable[[Lanes, Mask], None]
-Step = Callable[[], Any]
+"""Predicated write: stores the lanes of a mask in a destination; the others keep what they hold."""
+FindSpace = Callable[[], Space]
+FindImage = Callable[[], ImageReference]
+Step = Callable[[], object]
+"""Executes an instruction once. Its result is the engine's, which made the control flow; the semantics hand it on."""
 
 
 class Algebra(Protocol):
@@ -37,7 +61,7 @@ class Algebra(Protocol):
         """0, 1, 2, ... across the lanes."""
 
     def cast(self, x: Lanes, data_type: DataType) -> Lanes:
-        """Convert: integers wrap, integer to float and float to float round to nearest even, float to integer truncates values known to fit."""
+        """Convert: integers wrap, to floats rounds to nearest even, from floats to integers truncates what fits."""
 
     def bitcast(self, x: Lanes, data_type: DataType) -> Lanes:
         """The same bits as another type of the same size."""
@@ -66,13 +90,17 @@ class Algebra(Protocol):
     def negate(self, x: Lanes) -> Lanes:
         """Negation (of a float: flips the sign)."""
 
-    def floor(self, x: Lanes) -> Lanes: ...
+    def floor(self, x: Lanes) -> Lanes:
+        """The whole number of a float at or below it."""
 
-    def ceil(self, x: Lanes) -> Lanes: ...
+    def ceil(self, x: Lanes) -> Lanes:
+        """The whole number of a float at or above it."""
 
-    def trunc(self, x: Lanes) -> Lanes: ...
+    def trunc(self, x: Lanes) -> Lanes:
+        """The whole number of a float towards zero."""
 
-    def rint(self, x: Lanes) -> Lanes: ...
+    def rint(self, x: Lanes) -> Lanes:
+        """The nearest whole number of a float, of two the even one."""
 
     def popcount(self, x: Lanes) -> Lanes:
         """Number of one bits, in the type of x."""
@@ -80,21 +108,16 @@ class Algebra(Protocol):
     def leading_zeros(self, x: Lanes) -> Lanes:
         """Number of leading zero bits of an unsigned integer, in the type of x; the width for zero."""
 
-    def reverse_bits(self, x: Lanes) -> Lanes: ...
+    def reverse_bits(self, x: Lanes) -> Lanes:
+        """The bits of an unsigned integer from last to first."""
 
     def lanes(self, x: Lanes, indices: list[int]) -> Lanes:
-        """Lanes of x in another order (x has at least as many lanes as the largest index says, or one lane)."""
+        """Shuffle: lanes of x in another order. x has one lane, or as many as the largest index asks for."""
 
 
-Space = Any
-"""An engine's handle for an address space."""
-ImageReference = Any
-"""An engine's handle for an image that is not looked up yet."""
-
-
-@dataclass
-class ImageView:
-    """An image while an instruction works on it: its kind, the sizes of its axes (width first, one lane each, type D), and its memory.
+class ImageView(NamedTuple):
+    """An image while an instruction works on it: its kind, the sizes of its axes (width first, one lane each, type D),
+    and its memory.
 
     Who reads or writes it keeps to offsets that it has.
     """
@@ -105,10 +128,12 @@ class ImageView:
 
 
 class Machine(Protocol):
-    """What an engine offers beside the algebra while it prepares one function: operands, masks, memory and control flow.
+    """What an engine offers beside the algebra while it prepares one function: operands, masks, memory and control
+    flow.
 
-    The ``*er`` methods are called once for each instruction and give functions that are called each time it executes (an engine that
-    translates calls them once, too).
+    The semantics call ``reader``, ``writer``, ``mask`` and their kin once for each instruction, and what these give
+    each time it executes (an engine that translates does both once). An engine may emit code in either call, so that
+    the order matters in both.
     """
 
     function: Function
@@ -118,11 +143,18 @@ class Machine(Protocol):
     def algebra(self) -> Algebra:
         """The engine's lane algebra."""
 
+    # -- operands ------------------------------------------------------------------------------------------
+
     def type_of(self, op: VectorOperand) -> DataType:
         """Type of the elements of an operand."""
 
     def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
-        """Lanes of an operand in its own type (bf as uw), without its modifier; ``by_lane``: each matters to the lane of its number alone, if that executes."""
+        """The ``count`` elements of an operand's region in its own type (bf as uw), without its source modifier.
+
+        Args:
+            by_lane: each element matters to the lane of its number alone, and only if that lane executes; so an engine
+            need not read others.
+        """
 
     def writer(self, op: VectorOperand, count: int) -> Write:
         """Stores lanes that have the operand's type under a mask."""
@@ -130,17 +162,20 @@ class Machine(Protocol):
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         """``count`` consecutive elements at a byte offset into a raw operand; ``by_lane`` as for :meth:`reader`."""
 
-    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write: ...
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
+        """Stores ``count`` consecutive elements at a byte offset into a raw operand, under a mask."""
 
-    def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Mask]:
+    def mask(self, execution: Execution, predicate: PredicateControl | None) -> ReadMask:
         """Lanes that execute: the execution mask (all lanes with NoMask) and the predicate."""
 
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
-        """The predicate for each lane, as a mask."""
+        """The predicate control for each lane, as a mask: ``any`` and ``all`` first, then the inversion."""
 
-    def predicate_reader(self, index: int, offset: int, count: int) -> Read: ...
+    def predicate_reader(self, index: int, offset: int, count: int) -> Read:
+        """Bits of a predicate variable from lane ``offset`` on, as a mask."""
 
-    def predicate_writer(self, index: int, offset: int, count: int) -> Write: ...
+    def predicate_writer(self, index: int, offset: int, count: int) -> Write:
+        """Stores a mask in a predicate variable from lane ``offset`` on, in the lanes that execute."""
 
     def predicate_as_integer(self, index: int) -> Read:
         """All bits of a predicate as one UD lane."""
@@ -151,15 +186,17 @@ class Machine(Protocol):
     def address_of(self, op: General) -> Read:
         """Byte address of a register operand, as address variables hold it (type UD)."""
 
-    def state_reader(self, kind: int, index: int, element: int) -> Read: ...
+    def state_reader(self, kind: int, index: int, element: int) -> Read:
+        """An element of a surface or sampler variable (``kind`` as in :mod:`visa.operands`), one UD lane."""
 
-    def state_writer(self, kind: int, index: int, element: int) -> Write: ...
+    def state_writer(self, kind: int, index: int, element: int) -> Write:
+        """Stores an element of a surface or sampler variable."""
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""
 
     def rounding(self) -> Lanes | None:
-        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the function never changes it."""
+        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the program never changes it."""
 
     def denormals(self, data_type: DataType) -> Mask | None:
         """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
@@ -172,7 +209,8 @@ class Machine(Protocol):
     def flat(self) -> Space:
         """The 64-bit address space."""
 
-    def slm(self) -> Space: ...
+    def slm(self) -> Space:
+        """The shared local memory of the work-group."""
 
     def surface(self, index: int) -> Space:
         """The surface that a surface variable names when the instruction executes."""
@@ -184,17 +222,17 @@ class Machine(Protocol):
         """x and y of each lane's work-item, type D."""
 
     def surface_by_handle(self, kind: str, value: Lanes) -> Space:
-        """The surface behind an LSC surface operand (bti, ss, bss)."""
+        """The surface behind an LSC surface operand (``kind`` bti, ss or bss)."""
 
     def load(self, space: Space, address: Lanes, data_type: DataType, mask: Mask, instruction: Instruction) -> Lanes:
-        """Read one unsigned element for each lane at its byte address; lanes outside the mask give 0.
+        """Gather: one unsigned element for each lane at its byte address (type UQ); lanes outside the mask give 0.
 
         Raises:
             SimulationError: an address lies outside its buffer.
         """
 
     def store(self, space: Space, address: Lanes, value: Lanes, mask: Mask, instruction: Instruction) -> None:
-        """Write one element for each lane; of lanes with one address the highest wins."""
+        """Scatter: one element for each lane; of lanes with one address the highest wins."""
 
     def load_elements(
         self, space: Space, address: Lanes, data_type: DataType, count: int, mask: Mask, instruction: Instruction
@@ -216,7 +254,11 @@ class Machine(Protocol):
         mask: Mask,
         instruction: Instruction,
     ) -> Lanes:
-        """Atomic operations in lane order; gives the old values."""
+        """Atomic operations in lane order; gives the old values.
+
+        Args:
+            op: the data port's word, as in :data:`visa.isa.enums.ATOMICS`.
+        """
 
     def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Mask:
         """The lanes of a mask that could read ``size`` bytes at their address."""
@@ -224,7 +266,7 @@ class Machine(Protocol):
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
 
-    # -- images: what is done is prepared for each kind of image and state of a sampler that the instruction may find -------
+    # -- images: ``act`` is prepared for each kind of image and state of a sampler that the instruction may find ------
 
     def image(self, index: int) -> ImageReference:
         """The image that a surface variable names."""
@@ -251,31 +293,34 @@ class Machine(Protocol):
     ) -> list[Lanes]:
         """The same with the state of the sampler that a sampler variable names."""
 
-    # -- control flow: lanes that leave wait at the place where they go on; the smallest place at which lanes wait runs first ----
+    # -- control flow: lanes that leave wait at the place where they go on; of these places the smallest runs first ---
 
-    def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
+    def goto(self, label: int, lanes: ReadMask) -> Step:
         """These lanes go on at the label."""
 
-    def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
+    def jump(self, label: int, taken: ReadMask | None) -> Step:
         """All lanes of the threads for which ``taken`` holds go on at the label."""
 
-    def switch(self, labels: tuple[int, ...], index: Callable[[], Lanes]) -> Step:
+    def switch(self, labels: tuple[int, ...], index: Read) -> Step:
         """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
 
-    def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+    def call(self, label: int, lanes: ReadMask, instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""
 
-    def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+    def call_function(self, name: int, lanes: ReadMask, instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
 
-    def call_address(self, address: Callable[[], Lanes], lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+    def call_address(self, address: Read, lanes: ReadMask, instruction: Instruction) -> Step:
         """Each thread's lanes run the function at its address."""
 
-    def leave(self, lanes: Callable[[], Mask]) -> Step:
+    def leave(self, lanes: ReadMask) -> Step:
         """These lanes return from the subroutine or function, or end in the kernel."""
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
-        """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
+        """Arrive at the work-group's barrier, wait until all its threads have arrived, or both."""
 
     def named_barrier(self, number: Read, arrivals: Read | None, instruction: Instruction) -> Step:
-        """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait until it opens once more than this thread has waited."""
+        """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait until it opens once more.
+
+        A thread waits for one opening more than it has waited for already.
+        """

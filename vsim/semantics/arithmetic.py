@@ -1,18 +1,28 @@
-"""Arithmetic (manual: "Arithmetic instructions")."""
+"""Arithmetic (manual: chapter 6, "Arithmetic Instructions"), without the transcendental functions and DPAS.
+
+Most of it is one line over the lane algebra; what surrounds it (execution type, source modifiers, saturation,
+predicated write) is :func:`vsim.semantics.core.alu`. Two families need more:
+
+* 64-bit integers with saturation are computed in 128 bits, as two unsigned halves. -2 * 3 in q: the bits of -2 are
+  those of 2**64 - 2, so the unsigned product is 3 * 2**64 - 6, high half 2 and low half 2**64 - 6. The first factor
+  counted 2**64 too much, so the second comes off the high half: 2 - 3 = -1, and -1 * 2**64 + 2**64 - 6 is -6;
+* floats under a rounding mode of %cr0 are computed in double with the error of the result, and rounded to the type in
+  that mode from there (:mod:`vsim.semantics.rounding`).
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
 from visa import types
-from visa.operands import SAT, General
+from visa.operands import SAT, SCALAR, General
 from visa.program import Instruction
 from visa.types import DF, HF, UQ, DataType, F, Q
-from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, ReadMask, Step, Write
+from vsim.semantics.conversion import convert
 from vsim.semantics.core import (
     alu,
     arithmetic_type,
-    convert,
     destination,
     flush,
     integer_of,
@@ -24,117 +34,135 @@ from vsim.semantics.core import (
     semantics,
     source,
     sources_of,
+    unsigned_of,
+)  # fmt: skip
+from vsim.semantics.rounding import (
+    WithError,
+    fused_with_error,
+    product_with_error,
+    quotient_with_error,
+    reciprocal_with_error,
+    root_with_error,
     step_by_mode,
+    sum_with_error,
     to_odd,
-    two_sum,
 )  # fmt: skip
 
-
-def _directed_float(m: Machine, instruction: Instruction) -> Step | None:
-    """Arithmetic on floats of one type where the program changes the rounding mode of %cr0; None where nearest even holds."""
-    args, a = instruction.args, m.algebra
-    name = instruction.desc.mnemonic
-    names = sources_of(instruction)
-    t = m.type_of(args["dst"])
-    if (
-        m.rounding() is None
-        or t not in (HF, F, DF)
-        or not all(m.type_of(args[s]) is t for s in names)
-        or args["dst"].modifier == SAT
-    ):
-        return None
-    count = args["exec"].size
-    reads = [operand(m, args[s], count, DF) for s in names]
-    store, mask = m.writer(args["dst"], count), mask_of(m, instruction)
-
-    def write(value: Lanes, lanes: Mask) -> None:
-        store(flush(a, value, t, m.denormals(t)), lanes)
-
-    def step() -> None:
-        operands = [read() for read in reads]
-        if name.startswith("sqrt"):
-            total, error = _root_with_error(a, *operands)
-        elif name.startswith(("div", "inv")):
-            total, error = _quotient_with_error(a, *[a.const(1.0, DF), *operands][-2:])
-        else:
-            total, error = _with_error(a, name, operands[0], operands[1], operands[-1])
-        rounding = m.rounding()
-        value = (
-            step_by_mode(a, total, error, DF, rounding)
-            if t is DF
-            else convert(a, to_odd(a, total, error), DF, t, rounding=rounding)
-        )
-        write(value, mask())
-
-    return step
-
-
-def _lost(a: Algebra, x: Lanes, y: Lanes, product: Lanes) -> Lanes:
-    """What a rounded product of doubles lacks; of a tiny one, whose error is no double, the smallest double with its sign."""
-    lost = a.fma(x, y, a.negate(product))
-    zero, one, scale, least = (a.const(v, DF) for v in (0.0, 1.0, 2.0**600, 2.0**-1074))
-    swap = a.absolute(x) > a.absolute(y)
-    small, large = a.select(swap, y, x), a.select(swap, x, y)
-    more = a.select(a.absolute(large) < one, a.const(2.0**1000, DF), one)
-    scaled = a.fma(small * scale, large * more, a.negate(product * scale * more))
-    sign = a.select(scaled > zero, least, a.select(scaled < zero, a.negate(least), zero))
-    return a.select(a.absolute(product) < a.const(2.0**-900, DF), sign, lost)
-
-
-def _quotient_with_error(a: Algebra, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """The quotient of doubles, rounded, and a double with the sign of the error (NaN where the quotient is exactly infinite)."""
-    near, limit = a.fdiv(x, y), a.const(2.0**-800, DF)
-    scale = a.select((a.absolute(x) < limit) | (a.absolute(near) < limit), a.const(2.0**150, DF), a.const(1.0, DF))
-    rest = a.fma(a.negate(near * scale), y, x * scale)
-    return near, a.select(y < a.const(0.0, DF), a.negate(rest), rest)
-
-
-def _root_with_error(a: Algebra, x: Lanes) -> tuple[Lanes, Lanes]:
-    """The square root of doubles, rounded, and a double with the sign of the error."""
-    near, small = a.sqrt(x), x < a.const(2.0**-800, DF)
-    scaled = near * a.select(small, a.const(2.0**100, DF), a.const(1.0, DF))
-    return near, a.fma(a.negate(scaled), scaled, x * a.select(small, a.const(2.0**200, DF), a.const(1.0, DF)))
-
-
-def _with_error(a: Algebra, name: str, x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
-    """The sum, product, or product and sum of doubles, rounded, and a double with the sign of the error."""
-    infinity = a.const(math.inf, DF)
-    if name == "add":
-        near, error = two_sum(a, x, y)
-    elif name == "mul":
-        near = x * y
-        error = _lost(a, x, y, near)
-    else:
-        near = a.fma(x, y, z)
-        # Scaled, so that the product does not overflow where the sum is in range.
-        scale = a.select(a.absolute(x * y) > a.const(2.0**1000, DF), a.const(2.0**-8, DF), a.const(1.0, DF))
-        product = x * scale * y
-        total, low = two_sum(a, product, z * scale)
-        rest, tiny = two_sum(a, low, _lost(a, x * scale, y, product))
-        error = (total - near * scale) + rest + tiny
-    # What is finite but rounds to infinity lies below it.
-    finite = (a.absolute(x) < infinity) & (a.absolute(y) < infinity) & (a.absolute(z) < infinity)
-    return near, a.select(finite & (a.absolute(near) == infinity), a.negate(near), error)
+# -- sums and products -----------------------------------------------------------------------------------------
 
 
 @alu(arithmetic_type, "add")
 def add(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x + y."""
     return x + y
 
 
 @alu(arithmetic_type, "mul")
 def mul(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x * y; of integers the low half."""
     return x * y
 
 
 @alu(arithmetic_type, "mad")
 def mad(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """x * y + z; of floats with one rounding."""
     return a.fma(x, y, z) if t.is_float else x * y + z
 
 
 @alu(arithmetic_type, "add3")
 def add3(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """x + y + z of integers."""
     return x + y + z
+
+
+@semantics("add3.o")
+def add3_o(m: Machine, instruction: Instruction) -> Step:
+    """add3 of 32-bit integers, whose predicate is a second result: the lanes of which the sum does not fit."""
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    t = m.type_of(args["dst"])
+    wide = Q if t.is_signed else UQ
+    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
+    write, mask = m.writer(args["dst"], count), m.mask(args["exec"], None)
+    pred = args["pred"]
+    flag = m.predicate_writer(pred.var, args["exec"].offset, count) if pred else None
+
+    def step() -> None:
+        x, y, z = (r() for r in reads)
+        total = x + y + z
+        narrow = a.cast(total, t)
+        over, lanes = a.cast(narrow, wide) != total, mask()
+        write(narrow, lanes)
+        if flag:
+            flag(over, lanes)
+
+    return step
+
+
+def _carry(name: str, second: str, compute: Callable[[Algebra, Lanes, Lanes], tuple[Lanes, Mask]]) -> None:
+    """An instruction with a second destination: 1 where the result in UD went around."""
+
+    @semantics(name)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        args, a = instruction.args, m.algebra
+        count, t = args["exec"].size, types.UD
+        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
+        result, carry = destination(m, args["dst"], count, t), destination(m, args[second], count, t)
+        mask = mask_of(m, instruction)
+
+        def step() -> None:
+            left, right, lanes = x(), y(), mask()
+            value, around = compute(a, left, right)
+            ones = a.mask_to_int(around, t)
+            result(value, lanes)
+            carry(ones, lanes)
+
+        return step
+
+
+def _sum_and_carry(a: Algebra, x: Lanes, y: Lanes) -> tuple[Lanes, Mask]:
+    total = x + y
+    return total, total < x
+
+
+def _difference_and_borrow(a: Algebra, x: Lanes, y: Lanes) -> tuple[Lanes, Mask]:
+    return x - y, x < y
+
+
+_carry("addc", "carry", _sum_and_carry)
+_carry("subb", "borrow", _difference_and_borrow)
+
+
+@alu(own_type, "mulh")
+def mulh(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """The high half of the 64-bit product of 32-bit integers."""
+    wide = Q if t.is_signed else UQ
+    return a.cast((a.cast(x, wide) * a.cast(y, wide)) >> a.const(32, wide), t)
+
+
+@semantics("madw")
+def madw(m: Machine, instruction: Instruction) -> Step:
+    """64-bit src0 * src1 + src2; the high halves begin at the next register behind the low ones."""
+    args, a = instruction.args, m.algebra
+    count, op = args["exec"].size, args["dst"]
+    t = m.type_of(op)
+    wide = Q if t.is_signed else UQ
+    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
+    rows = -(-count * 4 // m.grf_size)
+    low = m.writer(op, count)
+    high = m.writer(General(op.var, op.row + rows, op.col, op.region), count)
+    mask = mask_of(m, instruction)
+
+    def step() -> None:
+        x, y, z = (r() for r in reads)
+        total, lanes = x * y + z, mask()
+        low(a.cast(total, t), lanes)
+        high(a.cast(total >> a.const(32, wide), t), lanes)
+
+    return step
+
+
+# -- quotients, averages and roots -----------------------------------------------------------------------------
 
 
 def exact_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
@@ -146,14 +174,18 @@ def exact_type(found: list[DataType], dst: DataType, instruction: Instruction) -
 
 @alu(exact_type, "avg")
 def avg(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """Average of integers, half up: (x + y + 1) / 2."""
     # Half the sum without its overflow: both halves, and the bit that either lost.
     one = a.const(1, t)
     return (x >> one) + (y >> one) + ((x | y) & one)
 
 
 def quotient(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """Quotient towards zero and remainder with the sign of x. Division by zero gives all ones (signed: the end of the range)."""
-    u = UQ if t.size == 8 else types.UD
+    """Quotient of integers towards zero, and the remainder, which has the sign of x.
+
+    Division by zero gives all ones; of signed integers the end of the range on the side of x, and the remainder -1.
+    """
+    u = unsigned_of(t.size)
     zero, none = a.const(0, t), a.const(0, u)
     if t.is_signed:
         x_negative, y_negative = x < zero, y < zero
@@ -178,18 +210,21 @@ _BY_ZERO = (
 )
 
 
-@alu(exact_type, "div", within=_BY_ZERO)
+@alu(exact_type, "div", deviation=_BY_ZERO)
 def div(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x / y: correctly rounded, or towards zero for integers; the manual leaves division of integers by zero open."""
     return a.fdiv(x, y) if t.is_float else quotient(a, t, x, y)[0]
 
 
-@alu(exact_type, "mod", within=_BY_ZERO)
+@alu(exact_type, "mod", deviation=_BY_ZERO)
 def mod(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """Remainder of integers with the sign of x; the manual leaves division by zero open."""
     return quotient(a, t, x, y)[1]
 
 
 @alu(real_type, "divm")
 def divm(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x / y as IEEE 754 has it."""
     return a.fdiv(x, y)
 
 
@@ -197,178 +232,131 @@ _CORRECT = "Correctly rounded; the manual allows some units in the last place."
 
 
 @alu(real_type, "sqrtm")
-@alu(real_type, "sqrt", within=_CORRECT)
+@alu(real_type, "sqrt", deviation=_CORRECT)
 def sqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """Square root, correctly rounded; the manual allows ``sqrt`` some units in the last place."""
     return a.sqrt(x)
 
 
 @alu(real_type, "invm")
-@alu(real_type, "inv", within=_CORRECT)
+@alu(real_type, "inv", deviation=_CORRECT)
 def inv(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """1 / x, correctly rounded; the manual allows ``inv`` some units in the last place."""
     return a.fdiv(a.const(1.0, t), x)
+
+
+# -- whole numbers and interpolation ---------------------------------------------------------------------------
 
 
 @alu(real_type, "frc")
 def frc(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """What x has above the whole number at or below it."""
     return x - a.floor(x)
 
 
 @alu(real_type, "rndd")
 def rndd(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The whole number at or below x."""
     return a.floor(x)
 
 
 @alu(real_type, "rndu")
 def rndu(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The whole number at or above x."""
     return a.ceil(x)
 
 
 @alu(real_type, "rnde")
 def rnde(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The nearest whole number, of two the even one."""
     return a.rint(x)
 
 
 @alu(real_type, "rndz")
 def rndz(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The whole number towards zero."""
     return a.trunc(x)
 
 
 @alu(
     real_type,
     "lrp",
-    within="(1 - x) * z is rounded, then added to x * y with one rounding; the manual leaves the intermediate precision open.",
+    deviation="(1 - x) * z is rounded, then added to x * y with one rounding; "
+    "the manual leaves the intermediate precision open.",
 )
 def lrp(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """Linear interpolation x * y + (1 - x) * z; the manual leaves the intermediate precision open."""
     return a.fma(x, y, (a.const(1.0, t) - x) * z)
-
-
-def _dot(a: Algebra, x: Lanes, y: Lanes, terms: int, count: int, extra: bool = False) -> Lanes:
-    total = None
-    for k in range(terms + extra):
-        index = [i // 4 * 4 + k for i in range(count)]
-        product = a.lanes(y, index) if extra and k == terms else a.lanes(x, index) * a.lanes(y, index)
-        total = product if total is None else total + product
-    return total
 
 
 _IN_ORDER = "Products and sums are rounded one after the other; the manual leaves the intermediate precision open."
 
 
-def _dot_product(name: str, terms: int, extra: bool = False) -> None:
-    @semantics(name, within=_IN_ORDER)
+@semantics("line", deviation=_IN_ORDER)
+def line(m: Machine, instruction: Instruction) -> Step:
+    """p * x + q with p and q in elements 0 and 3 of the first source."""
+    coefficients, u, write, mask = _plane_operands(m, instruction)
+    return lambda: write(coefficients[0]() * u() + coefficients[3](), mask())
+
+
+@semantics("plane", deviation=_IN_ORDER)
+def plane(m: Machine, instruction: Instruction) -> Step:
+    """p * u + q * v + r with p, q and r in elements 0, 1 and 3 of the first source, and v one register behind u."""
+    coefficients, u, write, mask = _plane_operands(m, instruction)
+    op = instruction.args["src1"]
+    if not isinstance(op, General):
+        raise m.cannot("the second source must be a register")
+    v = m.reader(General(op.var, op.row + 1, op.col, op.region), instruction.args["exec"].size)
+    return lambda: write(coefficients[0]() * u() + coefficients[1]() * v() + coefficients[3](), mask())
+
+
+def _plane_operands(m: Machine, instruction: Instruction) -> tuple[list[Read], Read, Write, ReadMask]:
+    """The first four elements of the first source, the second source in F, and where the result goes."""
+    args, op = instruction.args, instruction.args["src0"]
+    count = args["exec"].size
+    if not isinstance(op, General):
+        raise m.cannot("the first source must be a register")
+    coefficients = [m.reader(General(op.var, op.row, op.col + k, SCALAR), count) for k in range(4)]
+    u = operand(m, args["src1"], count, F)
+    return coefficients, u, destination(m, args["dst"], count, F), mask_of(m, instruction)
+
+
+# -- dot products and sums of differences ----------------------------------------------------------------------
+
+
+def _dot_product(name: str, terms: int, homogeneous: bool = False) -> None:
+    """The dot product of the first ``terms`` elements of each four, in all four lanes.
+
+    Args:
+        homogeneous: plus the fourth element of the second source, as if that of the first were 1.
+    """
+
+    @semantics(name, deviation=_IN_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
         t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
         x, y = (operand(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
-        return lambda: write(_dot(a, x(), y(), terms, count, extra), mask())
+        return lambda: write(_dot(a, x(), y(), terms, count, homogeneous), mask())
+
+
+def _dot(a: Algebra, x: Lanes, y: Lanes, terms: int, count: int, homogeneous: bool) -> Lanes:
+    total = None
+    for k in range(terms + homogeneous):
+        index = [i // 4 * 4 + k for i in range(count)]
+        product = a.lanes(y, index) if homogeneous and k == terms else a.lanes(x, index) * a.lanes(y, index)
+        total = product if total is None else total + product
+    return total
 
 
 _dot_product("dp2", 2)
 _dot_product("dp3", 3)
 _dot_product("dp4", 4)
-_dot_product("dph", 3, True)
+_dot_product("dph", 3, homogeneous=True)
 
 
-@semantics("line", "plane", within=_IN_ORDER)
-def line(m: Machine, instruction: Instruction) -> Step:
-    """line: p*x + q with p and q in elements 0 and 3; plane: p*u + q*v + r with r in element 3 and v one register behind u."""
-    args, _a = instruction.args, m.algebra
-    count = args["exec"].size
-    op = args["src0"]
-    if not isinstance(op, General):
-        raise m.cannot("the first source must be a register")
-    first = [m.reader(General(op.var, op.row, op.col + k, (0, 1, 0)), count) for k in range(4)]
-    u = operand(m, args["src1"], count, F)
-    write, mask = destination(m, args["dst"], count, F), mask_of(m, instruction)
-    if instruction.desc.mnemonic == "line":
-        return lambda: write(first[0]() * u() + first[3](), mask())
-    y = args["src1"]
-    if not isinstance(y, General):
-        raise m.cannot("the second source must be a register")
-    v = m.reader(General(y.var, y.row + 1, y.col, y.region), count)
-    return lambda: write(first[0]() * u() + first[1]() * v() + first[3](), mask())
-
-
-@alu(own_type, "mulh")
-def mulh(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
-    wide = Q if t.is_signed else UQ
-    return a.cast((a.cast(x, wide) * a.cast(y, wide)) >> a.const(32, wide), t)
-
-
-def _carry(name: str, second: str) -> None:
-    @semantics(name)
-    def prepare(m: Machine, instruction: Instruction) -> Step:
-        args, a = instruction.args, m.algebra
-        count, t = args["exec"].size, types.UD
-        x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
-        result, carry = destination(m, args["dst"], count, t), destination(m, args[second], count, t)
-        mask = mask_of(m, instruction)
-
-        def step() -> None:
-            left, right, lanes = x(), y(), mask()
-            value = left + right if name == "addc" else left - right
-            over = value < left if name == "addc" else left < right
-            over_value = a.mask_to_int(over, t)
-            result(value, lanes)
-            carry(over_value, lanes)
-
-        return step
-
-
-_carry("addc", "carry")
-_carry("subb", "borrow")
-
-
-@semantics("add3.o")
-def add3_o(m: Machine, instruction: Instruction) -> Step:
-    """add3 whose predicate receives the overflow."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    t = m.type_of(args["dst"])
-    wide = Q if t.is_signed else UQ
-    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
-    write, mask = m.writer(args["dst"], count), m.mask(args["exec"], None)
-    pred = args["pred"]
-    flag = m.predicate_writer(pred.var, args["exec"].offset, count) if pred else None
-
-    def step() -> None:
-        x, y, z = (r() for r in reads)
-        total = x + y + z
-        narrow = a.cast(total, t)
-        over, lanes = a.cast(narrow, wide) != total, mask()
-        write(narrow, lanes)
-        if flag:
-            flag(over, lanes)
-
-    return step
-
-
-@semantics("madw")
-def madw(m: Machine, instruction: Instruction) -> Step:
-    """64-bit src0 * src1 + src2; the high halves begin at the next register behind the low ones."""
-    args, a = instruction.args, m.algebra
-    count, op = args["exec"].size, args["dst"]
-    t = m.type_of(op)
-    signed = t.is_signed
-    wide = Q if signed else UQ
-    reads = [source(m, args[s], count, wide) for s in ("src0", "src1", "src2")]
-    rows = -(-count * 4 // m.grf_size)
-    low = m.writer(op, count)
-    high = m.writer(General(op.var, op.row + rows, op.col, op.region), count)
-    mask = mask_of(m, instruction)
-
-    def step() -> None:
-        x, y, z = (r() for r in reads)
-        total, lanes = x * y + z, mask()
-        low(a.cast(total, t), lanes)
-        high(a.cast(total >> a.const(32, wide), t), lanes)
-
-    return step
-
-
-def byte_of(a: Algebra, x: Lanes, index: int, signed: bool) -> Lanes:
+def _byte_of(a: Algebra, x: Lanes, index: int, signed: bool) -> Lanes:
     """Byte of a UD, sign- or zero-extended to D."""
     left = a.bitcast(x << a.const(24 - 8 * index, types.UD), types.D)
     if signed:
@@ -378,11 +366,11 @@ def byte_of(a: Algebra, x: Lanes, index: int, signed: bool) -> Lanes:
 
 @semantics("dp4a")
 def dp4a(m: Machine, instruction: Instruction) -> Step:
+    """src0 plus the products of the four bytes of src1 and of src2, whose types say whether bytes are signed."""
     args, a = instruction.args, m.algebra
     count = args["exec"].size
     saturate = args["dst"].modifier == SAT
     signs = [m.type_of(args[s]).is_signed for s in ("src1", "src2")]
-    base_type = m.type_of(args["src0"])
     base = source(m, args["src0"], count, Q)
     packed = [source(m, args[s], count, types.UD) for s in ("src1", "src2")]
     write, mask = destination(m, args["dst"], count, Q if saturate else types.D), mask_of(m, instruction)
@@ -391,16 +379,18 @@ def dp4a(m: Machine, instruction: Instruction) -> Step:
         total = base()
         x, y = (p() for p in packed)
         for k in range(4):
-            total = total + a.cast(byte_of(a, x, k, signs[0]) * byte_of(a, y, k, signs[1]), Q)
+            total = total + a.cast(_byte_of(a, x, k, signs[0]) * _byte_of(a, y, k, signs[1]), Q)
         write(total if saturate else a.cast(total, types.D), mask())
 
-    assert base_type
     return step
 
 
 @semantics("sad2", "sad2add")
 def sad2(m: Machine, instruction: Instruction) -> Step:
-    """|x[2i] - y[2i]| + |x[2i+1] - y[2i+1]| for each pair of bytes, in the even lanes' places."""
+    """|x[2i] - y[2i]| + |x[2i+1] - y[2i+1]| (plus src2) for each pair of bytes.
+
+    The manual gives the even lane the result and leaves the odd one open, which gets the pair's sum, too.
+    """
     args, a = instruction.args, m.algebra
     count, t = args["exec"].size, types.D
     x, y = (source(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
@@ -418,23 +408,30 @@ def sad2(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-# -- what the common shape does not cover ----------------------------------------------------------------------
-
+# -- 64-bit integers with saturation ---------------------------------------------------------------------------
 
 Wide = tuple[Lanes, Lanes]
 """128-bit integers: low and high halves, both UQ."""
 
 
 def _widen(a: Algebra, x: Lanes, t: DataType) -> Wide:
+    """A 64-bit integer, sign- or zero-extended."""
     return a.bitcast(x, UQ), a.bitcast(x >> a.const(63, t), UQ) if t.is_signed else a.const(0, UQ)
 
 
-def _wide_sum(a: Algebra, x: Wide, y: Wide) -> Wide:
+def _add_wide(a: Algebra, x: Wide, y: Wide) -> Wide:
+    """The sum of 128-bit integers: the low one went around if it is below a summand, which carries."""
     low = x[0] + y[0]
     return low, x[1] + y[1] + a.mask_to_int(low < x[0], UQ)
 
 
+def _wide_sum(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
+    """The whole sum of 64-bit integers."""
+    return _add_wide(a, _widen(a, x, t), _widen(a, y, t))
+
+
 def _wide_product(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
+    """The whole product of 64-bit integers, of the four products of their halves."""
     (ux, sx), (uy, sy) = _widen(a, x, t), _widen(a, y, t)
     half, low_half = a.const(32, UQ), a.const(0xFFFFFFFF, UQ)
     xl, xh, yl, yh = ux & low_half, ux >> half, uy & low_half, uy >> half
@@ -445,48 +442,81 @@ def _wide_product(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
     return ux * uy, high - (sx & uy) - (sy & ux)
 
 
-def _wide_clamp(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
+def _clamp_wide(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
     """The nearest number of a type to a 128-bit number, which is signed as ``t`` is."""
     low, high = x
     negative = a.bitcast(high, Q) < a.const(0, Q) if t.is_signed else low < low
     minimum, maximum = a.const(target.minimum, target), a.const(target.maximum, target)
-    top = a.const(target.maximum, UQ)
-    above = (high != a.const(0, UQ)) | (low > top)
-    below = (
-        (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ))
-        if target.is_signed
-        else high == high
-    )
+    above = (high != a.const(0, UQ)) | (low > a.const(target.maximum, UQ))
+    if target.is_signed:
+        below = (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ))
+    else:
+        below = high == high
     inside = a.cast(low, target)
     return a.select(negative, a.select(below, minimum, inside), a.select(above, maximum, inside))
 
 
-def _saturated(m: Machine, instruction: Instruction) -> Step | None:
-    """add, add3, mul and mad of 64-bit integers with saturation; None for others, of which 64 bits hold the whole result."""
-    args, a, name = instruction.args, m.algebra, instruction.desc.mnemonic
-    found = [m.type_of(args[s]) for s in sources_of(instruction)]
-    target = m.type_of(args["dst"])
-    if (
-        args["dst"].modifier != SAT
-        or not target.is_integer
-        or not all(t.is_integer for t in found)
-        or max(t.size for t in found) < 8
-    ):
-        return None
-    t = arithmetic_type(found, target, instruction)
-    count = args["exec"].size
-    reads = [source(m, args[s], count, t) for s in sources_of(instruction)]
-    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+def _saturate_wide(combine: Callable[[Algebra, Lanes, Lanes, DataType], Wide], *names: str) -> None:
+    """Compute 64-bit integers with saturation in 128 bits: the first two sources combined, plus the others."""
 
-    def step() -> None:
-        x, y, *rest = (read() for read in reads)
-        total = _wide_product(a, x, y, t) if name in ("mul", "mad") else _wide_sum(a, _widen(a, x, t), _widen(a, y, t))
-        for z in rest:
-            total = _wide_sum(a, total, _widen(a, z, t))
-        write(_wide_clamp(a, total, t, target), mask())
+    def special(m: Machine, instruction: Instruction) -> Step | None:
+        args, a, fields = instruction.args, m.algebra, sources_of(instruction)
+        found, target = [m.type_of(args[s]) for s in fields], m.type_of(args["dst"])
+        saturates = args["dst"].modifier == SAT and target.is_integer
+        if not saturates or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:
+            return None
+        t, count = arithmetic_type(found, target, instruction), args["exec"].size
+        reads = [source(m, args[s], count, t) for s in fields]
+        write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
 
-    return step
+        def step() -> None:
+            x, y, *rest = (read() for read in reads)
+            total = combine(a, x, y, t)
+            for z in rest:
+                total = _add_wide(a, total, _widen(a, z, t))
+            write(_clamp_wide(a, total, t, target), mask())
+
+        return step
+
+    override_when(special, *names)
 
 
-override_when(_directed_float, "add", "mul", "mad", "div", "divm", "inv", "invm", "sqrt", "sqrtm")
-override_when(_saturated, "add", "mul", "mad", "add3")
+# -- floats in the rounding mode of %cr0 -----------------------------------------------------------------------
+
+
+def _round_directed(with_error: Callable[..., WithError], *names: str) -> None:
+    """Compute floats of one type in double with the error, where the program changes the rounding mode of %cr0."""
+
+    def special(m: Machine, instruction: Instruction) -> Step | None:
+        args, a, fields = instruction.args, m.algebra, sources_of(instruction)
+        t = m.type_of(args["dst"])
+        one_type = t in (HF, F, DF) and all(m.type_of(args[s]) is t for s in fields)
+        if m.rounding() is None or not one_type or args["dst"].modifier == SAT:
+            return None
+        count = args["exec"].size
+        reads = [operand(m, args[s], count, DF) for s in fields]
+        write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+        def step() -> None:
+            near, error = with_error(a, *[read() for read in reads])
+            rounding = m.rounding()
+            if t is DF:
+                value = step_by_mode(a, near, error, DF, rounding)
+            else:
+                value = convert(a, to_odd(a, near, error), DF, t, rounding=rounding)
+            lanes = mask()
+            write(flush(a, value, t, m.denormals(t)), lanes)
+
+        return step
+
+    override_when(special, *names)
+
+
+_round_directed(sum_with_error, "add")
+_round_directed(product_with_error, "mul")
+_round_directed(fused_with_error, "mad")
+_round_directed(quotient_with_error, "div", "divm")
+_round_directed(reciprocal_with_error, "inv", "invm")
+_round_directed(root_with_error, "sqrt", "sqrtm")
+_saturate_wide(_wide_product, "mul", "mad")
+_saturate_wide(_wide_sum, "add", "add3")

@@ -1,27 +1,38 @@
-"""Control flow (manual: "Control flow instructions"). What a jump does to lanes is the engine's business; here stands which lanes jump where."""
+"""Control flow and synchronisation (manual: chapter 3, "Control Flow"; chapter 6, "Control Flow" and "Synchronization
+Instructions").
+
+What a jump does to lanes is the engine's business (it makes the lanes that leave wait at a reconvergence point); here
+stands which lanes jump where. Fences, flushes and marks do nothing: memory has one order, and that is the order of the
+instructions.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from visa import types
 from visa.operands import Execution
 from visa.program import Instruction
-from vsim.semantics.algebra import Machine, Mask, Step
+from vsim.semantics.algebra import Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
+ALL_LANES = Execution(32, 0)
+"""Every lane that is active."""
 
-def _lanes(m: Machine, instruction: Instruction) -> Callable[[], Mask]:
+
+def _lanes(m: Machine, instruction: Instruction) -> ReadMask:
     """Lanes that take a SIMD jump or call: of size 1 without a predicate all that are active."""
     args = instruction.args
     execution: Execution = args["exec"]
     if execution.size == 1 and args["pred"] is None:
-        return m.mask(Execution(32, 0), None)
+        return m.mask(ALL_LANES, None)
     return m.mask(execution, args["pred"])
+
+
+# -- jumps -----------------------------------------------------------------------------------------------------
 
 
 @semantics("goto")
 def goto(m: Machine, instruction: Instruction) -> Step:
+    """The lanes that take it go on at the label, the others at the next instruction; a scalar one is a jump."""
     args = instruction.args
     if args["exec"].size == 1 and args["pred"] is not None:
         return jmp(m, instruction)
@@ -30,67 +41,83 @@ def goto(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("jmp")
 def jmp(m: Machine, instruction: Instruction) -> Step:
-    """The predicate counts for the whole thread."""
+    """The whole thread goes on at the label, or at the next instruction if the predicate does not hold."""
     pred = instruction.args["pred"]
-    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else Execution(32, 0)) if pred else None
+    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else ALL_LANES) if pred else None
     return m.jump(instruction.args["label"], taken)
 
 
 @semantics("switchjmp")
 def switchjmp(m: Machine, instruction: Instruction) -> Step:
+    """The whole thread goes on at the label with the number in the index; beyond the last at the next instruction."""
     return m.switch(instruction.args["labels"], source(m, instruction.args["index"], 1, types.UD))
+
+
+# -- calls -----------------------------------------------------------------------------------------------------
 
 
 @semantics("call")
 def call(m: Machine, instruction: Instruction) -> Step:
+    """The lanes that take it run a subroutine of the same function, and all go on together when they are back."""
     return m.call(instruction.args["label"], _lanes(m, instruction), instruction)
 
 
 @semantics("fcall")
 def fcall(m: Machine, instruction: Instruction) -> Step:
+    """The lanes that take it run the function of a name; %arg, %retval, %sp and %fp are shared with it."""
     return m.call_function(instruction.args["name"], _lanes(m, instruction), instruction)
 
 
 @semantics("ifcall")
 def ifcall(m: Machine, instruction: Instruction) -> Step:
-    """Only the low 32 bits of the address count."""
+    """The lanes that take it run the function at an address, of which only the low 32 bits count."""
     return m.call_address(source(m, instruction.args["func_addr"], 1, types.UD), _lanes(m, instruction), instruction)
 
 
 @semantics("ret", "fret")
 def ret(m: Machine, instruction: Instruction) -> Step:
+    """The lanes that take it leave the subroutine or function; in a kernel they end."""
     return m.leave(_lanes(m, instruction))
+
+
+# -- barriers --------------------------------------------------------------------------------------------------
 
 
 @semantics("barrier")
 def barrier(m: Machine, instruction: Instruction) -> Step:
+    """Arrive at the work-group's barrier and wait until all its threads have."""
     return m.barrier(True, True, instruction)
 
 
 @semantics("sbarrier.signal")
 def sbarrier_signal(m: Machine, instruction: Instruction) -> Step:
+    """The first half of a split barrier: arrive, and go on."""
     return m.barrier(True, False, instruction)
 
 
 @semantics("sbarrier.wait")
 def sbarrier_wait(m: Machine, instruction: Instruction) -> Step:
+    """The second half of a split barrier: wait until all threads have arrived."""
     return m.barrier(False, True, instruction)
 
 
 @semantics("nbarrier.signal")
 def nbarrier_signal(m: Machine, instruction: Instruction) -> Step:
+    """Arrive at a named barrier, which opens when as many threads have arrived as ``thread_count`` says."""
     args = instruction.args
-    return m.named_barrier(
-        source(m, args["barrier_id"], 1, types.UD), source(m, args["thread_count"], 1, types.UD), instruction
-    )
+    number, arrivals = (source(m, args[n], 1, types.UD) for n in ("barrier_id", "thread_count"))
+    return m.named_barrier(number, arrivals, instruction)
 
 
 @semantics("nbarrier.wait")
 def nbarrier_wait(m: Machine, instruction: Instruction) -> Step:
+    """Wait until a named barrier opens."""
     return m.named_barrier(source(m, instruction.args["barrier_id"], 1, types.UD), None, instruction)
 
 
-for _name in (
-    ".label", ".function", ".file", ".loc", "lifetime", "yield", "fence_global", "fence_local", "fence_sw", "lsc_fence", "sampler_cache_flush", "wait",
-):  # fmt: skip
-    SEMANTICS[_name] = nothing
+# -- without effect on results ---------------------------------------------------------------------------------
+
+_MARKS = (".label", ".function", ".file", ".loc", "lifetime")
+_HINTS = ("yield", "wait", "sampler_cache_flush", "fence_global", "fence_local", "fence_sw", "lsc_fence")
+
+SEMANTICS |= dict.fromkeys((*_MARKS, *_HINTS), nothing)

@@ -1,4 +1,10 @@
-"""Logic, shifts and bit fields (manual: "Logic instructions")."""
+"""Logic, shifts and bit fields (manual: chapter 6, "Logic and Shift Instructions"; LZD from "Arithmetic Instructions").
+
+``bfn`` computes any function of three bits, given as its truth table. It is taken apart by Shannon's expansion, f = z ?
+f1 : f0 and so on for y and x, and an expansion with constants becomes a single operation. 0xCA is z ? y : x in tables
+of bits, its halves being 0xC (y, whatever x) and 0xA (x, whatever y): z ? y : x is x ^ (z & (y ^ x)), three operations
+instead of a sum of four products.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,13 @@ from collections.abc import Callable
 from visa import types
 from visa.operands import Predicate
 from visa.program import Instruction
-from visa.types import UQ, DataType
+from visa.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
+from vsim.semantics.conversion import convert
 from vsim.semantics.core import (
+    LaneFunction,
     alu,
     bits_type,
-    convert,
     destination,
     integer_of,
     mask_of,
@@ -22,48 +29,58 @@ from vsim.semantics.core import (
     source,
     sources_of,
     type_of_source,
+    unsigned_of,
 )  # fmt: skip
+
+# -- bitwise operations, of registers and of predicates --------------------------------------------------------
 
 
 @alu(bits_type, "and")
 def and_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x & y."""
     return x & y
 
 
 @alu(bits_type, "or")
 def or_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x | y."""
     return x | y
 
 
 @alu(bits_type, "xor")
 def xor(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x ^ y."""
     return x ^ y
 
 
 @alu(bits_type, "not")
 def not_(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """~x."""
     return ~x
 
 
-def _on_predicates(m: Machine, instruction: Instruction) -> Step | None:
-    """The same between predicates; None for registers."""
-    args, name = instruction.args, instruction.desc.mnemonic
-    dst, execution = args["dst"], args["exec"]
-    if not isinstance(dst, Predicate):
-        return None
-    reads = [m.predicate_reader(args[s].var, execution.offset, execution.size) for s in sources_of(instruction)]
-    write, mask = m.predicate_writer(dst.var, execution.offset, execution.size), mask_of(m, instruction)
+def _on_predicates(function: LaneFunction, name: str) -> None:
+    """The same operation where the operands are predicates: on masks."""
 
-    def step() -> None:
-        x, *rest = (r() for r in reads)
-        write(
-            ~x if not rest else x & rest[0] if name == "and" else x | rest[0] if name == "or" else x ^ rest[0], mask()
-        )
+    def special(m: Machine, instruction: Instruction) -> Step | None:
+        args = instruction.args
+        dst, execution = args["dst"], args["exec"]
+        if not isinstance(dst, Predicate):
+            return None
+        reads = [m.predicate_reader(args[s].var, execution.offset, execution.size) for s in sources_of(instruction)]
+        write, mask = m.predicate_writer(dst.var, execution.offset, execution.size), mask_of(m, instruction)
+        a, t = m.algebra, types.BOOL_TYPE
+        return lambda: write(function(a, t, *[read() for read in reads]), mask())
 
-    return step
+    override_when(special, name)
 
 
-override_when(_on_predicates, "and", "or", "xor", "not")
+_on_predicates(and_, "and")
+_on_predicates(or_, "or")
+_on_predicates(xor, "xor")
+_on_predicates(not_, "not")
+
+# -- shifts and rotations, whose count is taken modulo the width -----------------------------------------------
 
 
 def _shift_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
@@ -76,34 +93,38 @@ def _count(a: Algebra, t: DataType, y: Lanes) -> Lanes:
 
 @alu(_shift_type, "shl")
 def shl(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x << y."""
     return x << _count(a, t, y)
 
 
 @alu(_shift_type, "asr")
 def asr(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
+    """x >> y with copies of the sign shifted in."""
     signed = integer_of(t.size, True)
     return a.bitcast(a.bitcast(x, signed) >> a.bitcast(_count(a, t, y), signed), t)
 
 
 @semantics("shr")
 def shr(m: Machine, instruction: Instruction) -> Step:
-    """A narrow source is zero-extended whatever its sign."""
+    """x >> y with zeros shifted in; a narrow source is zero-extended first, whatever its sign."""
     args, a = instruction.args, m.algebra
     count = args["exec"].size
     own = type_of_source(m, args["src0"])
     t = integer_of(max(4, own.size), False)
-    narrow = {1: types.UB, 2: types.UW}.get(own.size, t)
+    narrow = unsigned_of(own.size)
     x, y = source(m, args["src0"], count, narrow), source(m, args["src1"], count, t)
     write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
     return lambda: write(convert(a, x(), narrow, t) >> _count(a, t, y()), mask())
 
 
 def _rotate(name: str, left: bool) -> None:
+    """A rotation in the width of the source, at least 16 bits."""
+
     @semantics(name)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
-        t = {2: types.UW, 4: types.UD, 8: UQ}[max(2, type_of_source(m, args["src0"]).size)]
+        t = unsigned_of(max(2, type_of_source(m, args["src0"]).size))
         x, y = source(m, args["src0"], count, t), source(m, args["src1"], count, t)
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
 
@@ -115,18 +136,24 @@ def _rotate(name: str, left: bool) -> None:
         return step
 
 
-_rotate("rol", True)
-_rotate("ror", False)
+_rotate("rol", left=True)
+_rotate("ror", left=False)
+
+# -- counting and finding bits ---------------------------------------------------------------------------------
 
 
 def _count_in_source(name: str, narrowest: int, function: Callable[[Algebra, Lanes], Lanes]) -> None:
-    """An instruction that counts bits of the source's own type, which ``narrowest`` bytes are the least of, whatever the destination's."""
+    """An instruction that counts bits of the source's own type, whatever the destination's.
+
+    Args:
+        narrowest: bytes to which narrower sources are extended.
+    """
 
     @semantics(name)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count, own = args["exec"].size, type_of_source(m, args["src0"])
-        t = {1: types.UB, 2: types.UW, 4: types.UD, 8: UQ}[max(narrowest, own.size)]
+        t = unsigned_of(max(narrowest, own.size))
         x, mask = source(m, args["src0"], count, t), mask_of(m, instruction)
         work = t if t.size >= 4 else types.UD
         write = destination(m, args["dst"], count, work)
@@ -139,12 +166,14 @@ _count_in_source("lzd", 4, lambda a, x: a.leading_zeros(x))
 
 @alu(bits_type, "fbl")
 def fbl(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """Number of the lowest one bit; all ones if there is none."""
     lowest = x & a.negate(x)
     return a.select(x == a.const(0, t), a.const(t.maximum, t), a.const(t.bits - 1, t) - a.leading_zeros(lowest))
 
 
 @alu(own_type, "fbh")
 def fbh(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """Number of leading zeros, of negative numbers of leading ones; all ones if no other bit follows."""
     if t.is_signed:
         x = a.select(x < a.const(0, t), ~x, x)
     u = integer_of(t.size, False)
@@ -154,35 +183,39 @@ def fbh(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 
 @alu(bits_type, "bfrev")
 def bfrev(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The bits from last to first."""
     return a.reverse_bits(x)
+
+
+# -- bit fields and functions of bits --------------------------------------------------------------------------
 
 
 @semantics("bfe")
 def bfe(m: Machine, instruction: Instruction) -> Step:
-    """(src >> offset) cut to width bits; a signed type extends the field's sign, a width of 0 gives 0."""
+    """Extract a field: (src >> offset) cut to width bits, with its sign if the type is signed; no bits are 0."""
     args, a = instruction.args, m.algebra
     count, t = args["exec"].size, types.UD
     signed = m.type_of(args["src"]).is_signed
+    result = types.D if signed else t
     w, o, s = (source(m, args[n], count, t) for n in ("width", "offset", "src"))
-    write, mask = destination(m, args["dst"], count, types.D if signed else t), mask_of(m, instruction)
+    write, mask = destination(m, args["dst"], count, result), mask_of(m, instruction)
 
     def step() -> None:
         width, offset, value = _count(a, t, w()), _count(a, t, o()), s()
         up = _count(a, t, a.const(32, t) - width)
         if signed:
-            field = ((a.bitcast(value, types.D) >> a.bitcast(offset, types.D)) << a.bitcast(up, types.D)) >> a.bitcast(
-                up, types.D
-            )
+            moved = a.bitcast(value, result) >> a.bitcast(offset, result)
+            field = (moved << a.bitcast(up, result)) >> a.bitcast(up, result)
         else:
             field = ((value >> offset) << up) >> up
-        write(a.select(width == a.const(0, t), a.const(0, types.D if signed else t), field), mask())
+        write(a.select(width == a.const(0, t), a.const(0, result), field), mask())
 
     return step
 
 
 @semantics("bfi")
 def bfi(m: Machine, instruction: Instruction) -> Step:
-    """The low width bits of insert at offset, the other bits of base."""
+    """Insert a field: the low width bits of insert at offset, the other bits of base."""
     args, a = instruction.args, m.algebra
     count, t = args["exec"].size, types.UD
     w, o, s, b = (source(m, args[n], count, t) for n in ("width", "offset", "insert", "base"))
@@ -213,28 +246,37 @@ def bfn(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
+_OFTEN_USED: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
+    0x96: lambda x, y, z: x ^ y ^ z,
+    0x80: lambda x, y, z: x & y & z,
+    0xFE: lambda x, y, z: x | y | z,
+}
+"""Truth tables that have a shorter formula than their expansion."""
+
+
 def boolean_function(a: Algebra, t: DataType, table: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """Any function of three bits, by Shannon expansion over z, then y, then x."""
-    known = {0x96: lambda: x ^ y ^ z, 0x80: lambda: x & y & z, 0xFE: lambda: x | y | z}
-    if table in known:
-        return known[table]()
+    if table in _OFTEN_USED:
+        return _OFTEN_USED[table](x, y, z)
 
     def of_x(bits: int) -> Lanes | int:
         return {0: 0, 3: 1, 2: x}.get(bits) if bits != 1 else ~x
 
-    def choose(selector: Lanes, one: Lanes | int, zero: Lanes | int) -> Lanes | int:
-        if one is zero or (isinstance(one, int) and isinstance(zero, int) and one == zero):
-            return one
-        if isinstance(one, int):
-            if isinstance(zero, int):
-                return selector if one else ~selector
-            return selector | zero if one else ~selector & zero
-        if isinstance(zero, int):
-            return selector & one if not zero else ~selector | one
-        return zero ^ (selector & (one ^ zero))
-
     def of_xy(bits: int) -> Lanes | int:
-        return choose(y, of_x(bits >> 2), of_x(bits & 3)) if bits >> 2 != bits & 3 else of_x(bits & 3)
+        return _choose(y, of_x(bits >> 2), of_x(bits & 3)) if bits >> 2 != bits & 3 else of_x(bits & 3)
 
-    result = choose(z, of_xy(table >> 4), of_xy(table & 15)) if table >> 4 != table & 15 else of_xy(table & 15)
+    result = _choose(z, of_xy(table >> 4), of_xy(table & 15)) if table >> 4 != table & 15 else of_xy(table & 15)
     return a.const(t.maximum if result else 0, t) if isinstance(result, int) else result
+
+
+def _choose(selector: Lanes, one: Lanes | int, zero: Lanes | int) -> Lanes | int:
+    """Bits of ``one`` where the selector's are set, else of ``zero``; 0 and 1 stand for all zeros and all ones."""
+    if one is zero or (isinstance(one, int) and isinstance(zero, int) and one == zero):
+        return one
+    if isinstance(one, int):
+        if isinstance(zero, int):
+            return selector if one else ~selector
+        return selector | zero if one else ~selector & zero
+    if isinstance(zero, int):
+        return selector & one if not zero else ~selector | one
+    return zero ^ (selector & (one ^ zero))

@@ -1,7 +1,17 @@
-"""Transcendental functions, written in the algebra so that every engine computes the same bits.
+"""Transcendental functions (manual: chapter 6, "Arithmetic Instructions": EXP, LOG, SIN, COS, POW, RSQRT).
 
-Float arguments are evaluated in double precision and rounded once, which is more exact than the hardware must be (its limits are given in
-the manual's math tables).
+They are written in the algebra, so that every engine computes the same bits. Arguments are evaluated in double
+precision and rounded once, which is more exact than the hardware must be (its limits are in the manual's math tables).
+Each has three parts: *reduce* the argument to a short interval, sum a *polynomial* there, and undo the reduction.
+
+* 2**x: n is x rounded to a whole number, and 2**x = 2**n * 2**(x - n) with x - n between -1/2 and 1/2, where the Taylor
+  polynomial of degree 13 is off by less than 2**-57. 2**10.75 = 2**11 * 2**-0.25 = 2048 * 0.8409. The power of two is
+  bits, n + 1023 in the exponent field; in two halves, so that only the last product rounds a subnormal result.
+* log2 x: the exponent field gives x = 2**n * m with m between sqrt(1/2) and sqrt(2). With s = (m - 1) / (m + 1),
+  log2 x = n + 2 / ln 2 * (s + s**3 / 3 + s**5 / 5 + ...), where s**2 < 0.03. log2 12 = 4 + log2 0.75, and s = -1/7.
+* sin x, cos x: k is x / (pi/2) rounded, and the rest x - k * pi/2 lies between -pi/4 and pi/4. One product would lose
+  its low bits, so pi/2 has three parts (Cody and Waite), of which two have exact products with k below 2**21. The
+  parity of k chooses the rest's sine or cosine, its quadrant the sign: sin 5 = -cos 0.2876 = -0.9589, k being 3.
 """
 
 from __future__ import annotations
@@ -19,15 +29,18 @@ _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 """Pi/2 in three parts of which the first two have trailing zero bits, so that small multiples of them are exact."""
 
+# -- on doubles ------------------------------------------------------------------------------------------------
+
 
 def _polynomial(a: Algebra, coefficients: list[float], x: Lanes) -> Lanes:
+    """By Horner's rule; the constant term comes first."""
     total = a.const(coefficients[-1], DF)
     for c in reversed(coefficients[:-1]):
         total = total * x + a.const(c, DF)
     return total
 
 
-def power_of_two(a: Algebra, n: Lanes) -> Lanes:
+def _power_of_two(a: Algebra, n: Lanes) -> Lanes:
     """2**n of Q lanes as df, n from -1022 to 1023."""
     return a.bitcast((n + a.const(1023, Q)) << a.const(52, Q), DF)
 
@@ -39,7 +52,7 @@ def exp2(a: Algebra, x: Lanes) -> Lanes:
     whole = a.rint(held)
     n = a.cast(whole, Q)
     half = n >> a.const(1, Q)
-    value = _polynomial(a, _EXP2, held - whole) * power_of_two(a, half) * power_of_two(a, n - half)
+    value = _polynomial(a, _EXP2, held - whole) * _power_of_two(a, half) * _power_of_two(a, n - half)
     return a.select(x == x, value, x)
 
 
@@ -62,7 +75,8 @@ def log2(a: Algebra, x: Lanes) -> Lanes:
     return a.select((x == infinity) | (x != x), x, value)
 
 
-def _sin_cos(a: Algebra, x: Lanes, shift: int) -> Lanes:
+def _sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2 of df lanes; arguments from 2**52 * pi/2 on give that of 0, infinities NaN."""
     turns = a.rint(x * a.const(2 / math.pi, DF))
     fits = a.absolute(turns) < a.const(2.0**52, DF)
     turns = a.select(fits, turns, a.const(0.0, DF))
@@ -73,14 +87,19 @@ def _sin_cos(a: Algebra, x: Lanes, shift: int) -> Lanes:
     square = rest * rest
     sine = rest * _polynomial(a, _SIN, square)
     cosine = _polynomial(a, _COS, square)
-    quadrant = a.cast(turns, Q) + a.const(shift, Q)
+    quadrant = a.cast(turns, Q) + a.const(quarters, Q)
     value = a.select((quadrant & a.const(1, Q)) == a.const(0, Q), sine, cosine)
     value = a.select((quadrant & a.const(2, Q)) == a.const(0, Q), value, a.negate(value))
     return a.select(a.absolute(x) < a.const(math.inf, DF), value, a.const(math.nan, DF))
 
 
+# -- instructions ----------------------------------------------------------------------------------------------
+
 _ONCE = "Computed in double precision and rounded once; the manual allows some units in the last place."
-_ARC = "Computed in double precision and rounded once, for arguments up to 2**20; the manual bounds the error up to 32767 * pi."
+_ARC = (
+    "Computed in double precision and rounded once, for arguments up to 2**20; "
+    "the manual bounds the error up to 32767 * pi."
+)
 
 
 def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
@@ -91,31 +110,36 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, t)
 
 
-@alu(real_type, "exp", rounded=True, within=_ONCE)
+@alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """2**x, rounded once; the manual allows some units in the last place."""
     return _back(a, t, exp2(a, _in_double(a, t, x)))
 
 
-@alu(real_type, "log", rounded=True, within=_ONCE)
+@alu(real_type, "log", rounded=True, deviation=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
     return _back(a, t, log2(a, _in_double(a, t, x)))
 
 
-@alu(real_type, "sin", rounded=True, within=_ARC)
+@alu(real_type, "sin", rounded=True, deviation=_ARC)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return a.select(x == a.const(0.0, t), x, _back(a, t, _sin_cos(a, _in_double(a, t, x), 0)))
+    """Sine, rounded once; zeros keep their sign. The manual allows some error, up to 32767 * pi."""
+    return a.select(x == a.const(0.0, t), x, _back(a, t, _sine(a, _in_double(a, t, x), 0)))
 
 
-@alu(real_type, "cos", rounded=True, within=_ARC)
+@alu(real_type, "cos", rounded=True, deviation=_ARC)
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return _back(a, t, _sin_cos(a, _in_double(a, t, x), 1))
+    """Cosine, rounded once. The manual allows some error, up to 32767 * pi."""
+    return _back(a, t, _sine(a, _in_double(a, t, x), 1))
 
 
 @alu(
     real_type,
     "pow",
     rounded=True,
-    within="2**(y * log2 x) in double precision, rounded once; of df some thousand units in the last place where y * log2 x is large.",
+    deviation="2**(y * log2 x) in double precision, rounded once; "
+    "of df some thousand units in the last place where y * log2 x is large.",
 )
 def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x**y as 2**(y * log2 x): a negative x gives NaN, and x**0 is 1."""
@@ -129,8 +153,8 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     "rsqrt",
     "rsqtm",
     rounded=True,
-    within="The rounded reciprocal of the rounded root; the manual allows some units in the last place.",
+    deviation="The rounded reciprocal of the rounded root; the manual allows some units in the last place.",
 )
 def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    """Two correctly rounded steps: within one unit in the last place, as the manual allows."""
+    """1 / sqrt(x), both steps correctly rounded: within one unit in the last place, as the manual allows."""
     return a.fdiv(a.const(1.0, t), a.sqrt(x))

@@ -301,7 +301,7 @@ def _data_port_atomic(m: Machine, instruction: Instruction, space: Callable[[], 
     )
 
 
-@semantics("svm_atomic", within=ANY_ORDER)
+@semantics("svm_atomic", deviation=ANY_ORDER)
 def svm_atomic(m: Machine, instruction: Instruction) -> Step:
     return _data_port_atomic(
         m,
@@ -311,7 +311,7 @@ def svm_atomic(m: Machine, instruction: Instruction) -> Step:
     )
 
 
-@semantics("dword_atomic", within=ANY_ORDER)
+@semantics("dword_atomic", deviation=ANY_ORDER)
 def dword_atomic(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     offsets = m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD, by_lane=True)
@@ -323,7 +323,7 @@ def dword_atomic(m: Machine, instruction: Instruction) -> Step:
 
 @semantics(
     "urb_write_3d",
-    within="Handles and offsets count owords from the beginning of the buffer that the launch names %urb.",
+    deviation="Handles and offsets count owords from the beginning of the buffer that the launch names %urb.",
 )
 def urb_write(m: Machine, instruction: Instruction) -> Step:
     """Output k of a lane goes to dword k behind its handle and offsets, if its channel mask (bits 16 and up) has it."""
@@ -470,7 +470,7 @@ def lsc_strided(m: Machine, instruction: Instruction) -> Step:
 for _lsc, _plain in LSC_ATOMICS.items():
 
     def _register(lsc: str, plain: str) -> None:
-        @semantics(f"lsc_atomic_{lsc}", within=ANY_ORDER)
+        @semantics(f"lsc_atomic_{lsc}", deviation=ANY_ORDER)
         def prepare(m: Machine, instruction: Instruction) -> Step:
             args = instruction.args
             memory, register = lsc_types(args["data_size"])
@@ -542,7 +542,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
 ALL_MAPPED = "Every address of a buffer and every element of an image counts as mapped; the bits of all lanes stand in the first dword."
 
 
-@semantics("lsc_load_status", within=ALL_MAPPED)
+@semantics("lsc_load_status", deviation=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i could read its elements."""
     memory, _ = lsc_types(instruction.args["data_size"])

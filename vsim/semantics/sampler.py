@@ -223,7 +223,7 @@ def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type:
 
 
 @semantics("sample_3d", "sample_l", "sample_lz", "sample_b", "sample_d", "sample_c", "sample_l_c", "sample_c_lz", "sample_b_c", "sample_d_c",
-           within="Filter weights are floats, not fixed-point numbers; images have one level, so its choice (bias, gradients) has no effect.")  # fmt: skip
+           deviation="Filter weights are floats, not fixed-point numbers; images have one level, so its choice (bias, gradients) has no effect.")  # fmt: skip
 def sample_message(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     count, found = args["exec"].size, _parameters(m, instruction)
@@ -248,7 +248,7 @@ def _pixels(instruction: Instruction) -> int:
     return 16 if instruction.args["simd16"] else 8
 
 
-@semantics("sample", within="Filter weights are floats, not fixed-point numbers.")
+@semantics("sample", deviation="Filter weights are floats, not fixed-point numbers.")
 def media_sample(m: Machine, instruction: Instruction) -> Step:
     """The media form: coordinates of 8 or 16 pixels, whatever the execution mask."""
     args, count = instruction.args, _pixels(instruction)
@@ -481,7 +481,7 @@ def _typed_atomic(
     return step
 
 
-@semantics("typed_atomic", within=ANY_ORDER)
+@semantics("typed_atomic", deviation=ANY_ORDER)
 def typed_atomic(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     op = ATOMIC_NAMES[args["op"]]
@@ -493,7 +493,7 @@ def typed_atomic(m: Machine, instruction: Instruction) -> Step:
 for _lsc, _plain in LSC_ATOMICS.items():
 
     def _register(lsc: str, plain: str) -> None:
-        @semantics(f"typed_lsc_atomic_{lsc}", within=ANY_ORDER)
+        @semantics(f"typed_lsc_atomic_{lsc}", deviation=ANY_ORDER)
         def prepare(m: Machine, instruction: Instruction) -> Step:
             args = instruction.args
             memory = lsc_types(args["data_size"])[0]
@@ -506,7 +506,7 @@ for _lsc, _plain in LSC_ATOMICS.items():
 SEMANTICS["typed_lsc_ccs_update"] = nothing
 
 
-@semantics("typed_lsc_load_status", within=ALL_MAPPED)
+@semantics("typed_lsc_load_status", deviation=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the first dword is 1 if lane i's element lies in the image."""
     image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
@@ -524,7 +524,7 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
 
 @semantics(
     "rt_write_3d",
-    within="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
+    deviation="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
 )
 def render_target_write(m: Machine, instruction: Instruction) -> Step:
     """The colours of each lane go to its pixel of the render target."""

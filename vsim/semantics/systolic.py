@@ -1,4 +1,16 @@
-"""dpas and dpasw: systolic dot products (manual: DPAS)."""
+"""Systolic dot products (manual: chapter 6, "Arithmetic Instructions": DPAS, DPASW).
+
+``dpas`` multiplies a small matrix of packed *activations* (src2) by one of packed *weights* (src1) and adds that to the
+accumulators (src0)::
+
+    dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
+
+A row r (there are ``count`` of them) is a register of exec size lanes n. For each step d of the ``depth``, src1 holds
+one word a lane and src2 one word a row, which all lanes of the row share. A word holds as many elements k as fit into a
+dword; where the two precisions differ, as many as fit of the wider, and words of the narrower are shorter: s8 weights
+go four to a dword, and u4 activations then four to a word of 16 bits. So dpas.s8.u4.8.8 on 8 lanes is 8 rows of 8 sums
+of 8 * 4 products.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +18,13 @@ from visa import types
 from visa.isa.enums import PRECISIONS
 from visa.operands import General, Raw
 from visa.program import Instruction
-from visa.types import BF, DataType, F
-from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
-from vsim.semantics.core import convert, mask_of, round_to_bf16, semantics, widen_bf16
+from visa.types import BF, HF, UB, UW, D, DataType, F
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
+from vsim.semantics.conversion import convert, widen_bf16
+from vsim.semantics.core import mask_of, semantics
 
 _NAMES = {v: k for k, v in PRECISIONS.items()}
+_FLOATS = ("bf", "hf", "tf32", "bf8")
 
 
 def bits_of(precision: str) -> int:
@@ -25,61 +39,40 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
         return a.bitcast(word & a.const(0xFFFFE000, types.UD), F)
     part = word >> a.const(bits * index, types.UD)
     if precision == "bf":
-        return widen_bf16(a, a.cast(part, types.UW))
+        return widen_bf16(a, a.cast(part, UW))
     if precision == "hf":
-        return a.cast(a.bitcast(a.cast(part, types.UW), types.HF), F)
+        return a.cast(a.bitcast(a.cast(part, UW), HF), F)
     if precision == "bf8":
-        return a.cast(a.bitcast(a.cast((part & a.const(255, types.UD)) << a.const(8, types.UD), types.UW), types.HF), F)
+        return a.cast(a.bitcast(a.cast((part & a.const(255, types.UD)) << a.const(8, types.UD), UW), HF), F)
+    # An integer goes to the upper end of the dword, and comes back with its sign or zeros.
     up = 32 - bits
-    left = (
-        a.bitcast(word << a.const(up - bits * index, types.UD), types.D)
-        if up >= bits * index
-        else a.bitcast(part << a.const(up, types.UD), types.D)
-    )
+    if up >= bits * index:
+        left = a.bitcast(word << a.const(up - bits * index, types.UD), D)
+    else:
+        left = a.bitcast(part << a.const(up, types.UD), D)
     if precision.startswith("s"):
-        return left >> a.const(up, types.D)
-    return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), types.D)
+        return left >> a.const(up, D)
+    return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), D)
 
 
 @semantics(
     "dpas",
     "dpasw",
-    within="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. Integers: exact.",
+    deviation="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. "
+    "Integers: exact.",
 )
 def dpas(m: Machine, instruction: Instruction) -> Step:
-    """dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
-
-    Rows r run to ``count``; src1 holds one register row for each step of the depth, src2 eight dwords for each row (packed for narrow types).
-    """
+    """The matrix product above; floats are added in the order of d and k, each product with one rounding."""
     args, a = instruction.args, m.algebra
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
     weights, activations = _NAMES[args["src1_precision"]], _NAMES[args["src2_precision"]]
-    real = weights in ("bf", "hf", "tf32", "bf8")
+    total_type = F if weights in _FLOATS else D
     per_word = 32 // max(bits_of(weights), bits_of(activations))
-    dst, src0, src1, src2 = args["dst"], args["src0"], args["src1"], args["src2"]
-    acc_type, dst_type = _accumulator(m, src0, real), _accumulator(m, dst, real)
-    total_type = F if real else types.D
-    word_bits = per_word * bits_of(weights)
-    first = [_word_reader(m, src1, d * lanes * word_bits // 8, lanes, word_bits) for d in range(depth)]
-    row_step = -(-lanes * acc_type.size // m.grf_size) * m.grf_size if acc_type.size == 4 else lanes * acc_type.size
-    out_step = -(-lanes * dst_type.size // m.grf_size) * m.grf_size if dst_type.size == 4 else lanes * dst_type.size
-    base = (
-        m.function.variable_type(src2.var).size * src2.col + m.grf_size * src2.row if isinstance(src2, General) else 0
-    )
-    activation_bits = per_word * bits_of(activations)
-    second = [
-        [
-            _word_reader(m, Raw(src2.var, 0), base + (r * depth + d) * activation_bits // 8, 1, activation_bits)
-            for d in range(depth)
-        ]
-        for r in range(rows)
-    ]
-    accumulators = (
-        [m.raw_reader(src0, r * row_step, lanes, acc_type if acc_type is not BF else types.UW) for r in range(rows)]
-        if src0.var
-        else []
-    )
-    writes = [m.raw_writer(dst, r * out_step, lanes, dst_type if dst_type is not BF else types.UW) for r in range(rows)]
+    acc_type, dst_type = (_accumulator_type(m, args[n], total_type) for n in ("src0", "dst"))
+    first = _weights(m, instruction, per_word * bits_of(weights))
+    second = _activations(m, instruction, per_word * bits_of(activations))
+    accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
+    writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
 
     def step() -> None:
@@ -87,33 +80,67 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
         columns = [[element(a, w, k, weights) for k in range(per_word)] for w in (read() for read in first)]
         results = []
         for r in range(rows):
-            total = a.const(0, total_type) if not accumulators else _widen(a, accumulators[r](), acc_type, total_type)
+            total = convert(a, accumulators[r](), acc_type, total_type) if accumulators else a.const(0, total_type)
             for d in range(depth):
                 word = second[r][d]()
                 for k in range(per_word):
                     x, y = columns[d][k], element(a, word, k, activations)
-                    total = a.fma(x, y, total) if real else total + x * y
-            results.append(round_to_bf16(a, total) if dst_type is BF else convert(a, total, total_type, dst_type))
+                    total = a.fma(x, y, total) if total_type is F else total + x * y
+            results.append(convert(a, total, total_type, dst_type))
         for write, value in zip(writes, results, strict=True):
             write(value, active)
 
     return step
 
 
-def _accumulator(m: Machine, raw: Raw, real: bool) -> DataType:
-    found = m.function.variable_type(raw.var) if raw.var else (F if real else types.D)
-    return found if found in (F, types.HF, BF, types.D, types.UD) else (F if real else types.D)
+# -- operands --------------------------------------------------------------------------------------------------
 
 
-def _widen(a: Algebra, value: Lanes, found: DataType, wanted: DataType) -> Lanes:
-    return widen_bf16(a, value) if found is BF else convert(a, value, found, wanted)
+def _weights(m: Machine, instruction: Instruction, bits: int) -> list[Read]:
+    """For each step of the depth a word a lane, words of so many bits."""
+    args, lanes = instruction.args, instruction.args["exec"].size
+    return [_word_reader(m, args["src1"], d * lanes * bits // 8, lanes, bits) for d in range(args["depth"])]
 
 
-def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Lanes:
+def _activations(m: Machine, instruction: Instruction, bits: int) -> list[list[Read]]:
+    """For each row and each step of the depth a word that all lanes share, from a register of any type on."""
+    args, op = instruction.args, instruction.args["src2"]
+    base = m.function.variable_type(op.var).size * op.col + m.grf_size * op.row if isinstance(op, General) else 0
+    raw, depth = Raw(op.var, 0), args["depth"]
+    return [
+        [_word_reader(m, raw, base + (r * depth + d) * bits // 8, 1, bits) for d in range(depth)]
+        for r in range(args["count"])
+    ]
+
+
+def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Read:
     """Words of up to 32 bits as UD lanes."""
     a = m.algebra
     if bits == 32:
         return m.raw_reader(raw, offset, count, types.UD)
-    narrow = {16: types.UW, 8: types.UB}[max(bits, 8)]
+    narrow = {16: UW, 8: UB}[max(bits, 8)]
     read = m.raw_reader(raw, offset, count, narrow)
     return lambda: a.cast(read(), types.UD)
+
+
+def _accumulator_type(m: Machine, raw: Raw, total_type: DataType) -> DataType:
+    """The type of a variable that holds rows of sums; that of the sums where it says nothing."""
+    found = m.function.variable_type(raw.var) if raw.var else total_type
+    return found if found in (F, HF, BF, D, types.UD) else total_type
+
+
+def _row_step(m: Machine, lanes: int, t: DataType) -> int:
+    """Bytes from one row of sums to the next: rows of dwords begin on register boundaries, narrower ones are packed."""
+    return -(-lanes * t.size // m.grf_size) * m.grf_size if t.size == 4 else lanes * t.size
+
+
+def _accumulators(m: Machine, raw: Raw, rows: int, lanes: int, t: DataType) -> list[Read]:
+    """Readers of the rows of src0; none for %null, which stands for zeros."""
+    step, stored = _row_step(m, lanes, t), UW if t is BF else t
+    return [m.raw_reader(raw, r * step, lanes, stored) for r in range(rows)] if raw.var else []
+
+
+def _results(m: Machine, raw: Raw, rows: int, lanes: int, t: DataType) -> list[Write]:
+    """Writers of the rows of dst."""
+    step, stored = _row_step(m, lanes, t), UW if t is BF else t
+    return [m.raw_writer(raw, r * step, lanes, stored) for r in range(rows)]

@@ -1,0 +1,157 @@
+"""Rounding in the modes of %cr0, and rounding once (manual: chapter 2, "Type Conversion" and "Floating Point Mode").
+
+The algebra rounds to nearest even. The other modes are made from that result and its *error*, what the exact result has
+more than the rounded one: the mode says whether the neighbour above or below is wanted instead. Sums and products of
+doubles have errors that are doubles themselves (Knuth's two-sum, the fused multiply-add), and of a quotient or root its
+sign is enough.
+
+*Round to odd* lets a result be rounded twice as if it were rounded once. A double that is not exact is moved to its
+neighbour with an odd last bit: it is then never half-way between two floats, and lies on the side of the exact result.
+Say 1 + 2**-24 + 2**-60 is to become a float, whose last place is 2**-23. The nearest double is 1 + 2**-24, just
+half-way, and would go to the even 1.0; its error 2**-60 is positive, so its odd neighbour is 1 + 2**-24 + 2**-52, and
+that goes up to 1 + 2**-23, the float nearest to the sum.
+"""
+
+from __future__ import annotations
+
+import math
+
+from visa import types
+from visa.types import DF, HF, UQ, UW, DataType, F, Q
+from vsim.semantics.algebra import Algebra, Lanes, Mask
+
+WithError = tuple[Lanes, Lanes]
+"""A double rounded to nearest even, and a double that has at least the sign of its error."""
+
+
+# -- directed rounding -----------------------------------------------------------------------------------------
+
+
+def to_odd(a: Algebra, total: Lanes, error: Lanes) -> Lanes:
+    """Round to odd, given the nearest double and its error: to round that to a narrower type is to round once."""
+    bits = a.bitcast(total, Q)
+    zero, one = a.const(0, Q), a.const(1, Q)
+    inexact = (error != a.const(0.0, DF)) & ((bits & one) == zero) & (error == error)
+    outward = (error > a.const(0.0, DF)) == (total > a.const(0.0, DF))
+    return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), DF)
+
+
+def _halves(a: Algebra, x: Lanes, source: DataType) -> tuple[Lanes, Lanes]:
+    """A 64-bit integer as the sum of two doubles."""
+    low = x & a.const(0xFFFFFFFF, source)
+    return a.cast(x - low, DF), a.cast(low, DF)
+
+
+def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Lanes) -> Lanes:
+    """Convert to a float type in the rounding mode of %cr0."""
+    if source.is_integer and source.size == 8:
+        total, error = two_sum(a, *_halves(a, x, source))
+        if target is DF:
+            return step_by_mode(a, total, error, DF, rounding)
+        x, source = to_odd(a, total, error), DF
+    wide = x if source is DF else a.cast(x, DF)
+    if target is DF:
+        return wide
+    near = a.cast(wide, target)
+    return step_by_mode(a, near, wide - a.cast(near, DF), target, rounding, wide)
+
+
+def step_by_mode(
+    a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Lanes, sign_of: Lanes | None = None
+) -> Lanes:
+    """The result in the rounding mode of %cr0, given the nearest one and a double with the sign of its error.
+
+    Args:
+        sign_of: doubles with the signs of the exact results, for those that round to zero.
+    """
+    word = {DF: UQ, F: types.UD, HF: UW}[t]
+    one, sign, none = a.const(1, word), a.const(1 << (word.bits - 1), word), a.const(0, word)
+    bits, zero = a.bitcast(near, word), a.const(0.0, DF)
+    magnitude = bits & ~sign
+    exact = a.bitcast(sign_of, UQ) >= a.const(1 << 63, UQ) if sign_of is not None else bits >= sign
+    negative = a.select(magnitude == none, a.mask_to_int(exact, word), a.mask_to_int(bits >= sign, word)) != none
+    # Of two numbers with one sign that follow each other the bits do, too.
+    outward, inward = (a.bitcast(m | (bits & sign), t) for m in (magnitude + one, magnitude - one))
+    too_small, too_big = (
+        a.select(negative, a.mask_to_int(p, word), a.mask_to_int(q, word)) != none
+        for p, q in ((error < zero, error > zero), (error > zero, error < zero))
+    )
+    towards_zero, away = a.select(too_big, inward, near), a.select(too_small, outward, near)
+    up, down = a.select(negative, towards_zero, away), a.select(negative, away, towards_zero)
+
+    def mode(number: int) -> Mask:
+        return rounding == a.const(number, types.UD)
+
+    return a.select(mode(1), up, a.select(mode(2), down, a.select(mode(3), towards_zero, near)))
+
+
+# -- results of doubles with their errors ----------------------------------------------------------------------
+
+
+def two_sum(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The rounded sum of doubles and its exact error."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def sum_with_error(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The sum of doubles."""
+    near, error = two_sum(a, x, y)
+    return near, _beyond_range(a, near, error, x, y, y)
+
+
+def product_with_error(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The product of doubles."""
+    near = x * y
+    return near, _beyond_range(a, near, _lost(a, x, y, near), x, y, y)
+
+
+def fused_with_error(a: Algebra, x: Lanes, y: Lanes, z: Lanes) -> WithError:
+    """The sum x * y + z of doubles, rounded once."""
+    near = a.fma(x, y, z)
+    # Scaled, so that the product does not overflow where the sum is in range.
+    scale = a.select(a.absolute(x * y) > a.const(2.0**1000, DF), a.const(2.0**-8, DF), a.const(1.0, DF))
+    product = x * scale * y
+    total, low = two_sum(a, product, z * scale)
+    rest, tiny = two_sum(a, low, _lost(a, x * scale, y, product))
+    return near, _beyond_range(a, near, (total - near * scale) + rest + tiny, x, y, z)
+
+
+def quotient_with_error(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The quotient of doubles, with the sign of the error (NaN where the quotient is exactly infinite)."""
+    near, limit = a.fdiv(x, y), a.const(2.0**-800, DF)
+    scale = a.select((a.absolute(x) < limit) | (a.absolute(near) < limit), a.const(2.0**150, DF), a.const(1.0, DF))
+    rest = a.fma(a.negate(near * scale), y, x * scale)
+    return near, a.select(y < a.const(0.0, DF), a.negate(rest), rest)
+
+
+def reciprocal_with_error(a: Algebra, x: Lanes) -> WithError:
+    """1 / x of doubles, as :func:`quotient_with_error`."""
+    return quotient_with_error(a, a.const(1.0, DF), x)
+
+
+def root_with_error(a: Algebra, x: Lanes) -> WithError:
+    """The square root of doubles, with the sign of the error."""
+    near, small = a.sqrt(x), x < a.const(2.0**-800, DF)
+    scaled = near * a.select(small, a.const(2.0**100, DF), a.const(1.0, DF))
+    return near, a.fma(a.negate(scaled), scaled, x * a.select(small, a.const(2.0**200, DF), a.const(1.0, DF)))
+
+
+def _lost(a: Algebra, x: Lanes, y: Lanes, product: Lanes) -> Lanes:
+    """The error of a rounded product; of a tiny one, whose error is no double, the smallest double with its sign."""
+    lost = a.fma(x, y, a.negate(product))
+    zero, one, scale, least = (a.const(v, DF) for v in (0.0, 1.0, 2.0**600, 2.0**-1074))
+    swap = a.absolute(x) > a.absolute(y)
+    small, large = a.select(swap, y, x), a.select(swap, x, y)
+    more = a.select(a.absolute(large) < one, a.const(2.0**1000, DF), one)
+    scaled = a.fma(small * scale, large * more, a.negate(product * scale * more))
+    sign = a.select(scaled > zero, least, a.select(scaled < zero, a.negate(least), zero))
+    return a.select(a.absolute(product) < a.const(2.0**-900, DF), sign, lost)
+
+
+def _beyond_range(a: Algebra, near: Lanes, error: Lanes, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """The error, also where finite sources give a result that was rounded to infinity: what is exact lies below."""
+    infinity = a.const(math.inf, DF)
+    finite = (a.absolute(x) < infinity) & (a.absolute(y) < infinity) & (a.absolute(z) < infinity)
+    return a.select(finite & (a.absolute(near) == infinity), a.negate(near), error)
