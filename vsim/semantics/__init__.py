@@ -1,7 +1,7 @@
 """What instructions do, written once over the lane algebra; a module for each chapter of the manual."""
 
 from vsim.refused import REFUSED
-from vsim.semantics import arithmetic, flow, logic, mathematics, memory, messages, move, sampler, systolic
+from vsim.semantics import arithmetic, flow, logic, lsc, mathematics, memory, messages, move, sampler, systolic, typed
 from vsim.semantics.core import ALLOWED_DEVIATION, SEMANTICS, nothing
 
 __all__ = [
@@ -10,12 +10,14 @@ __all__ = [
     "arithmetic",
     "flow",
     "logic",
+    "lsc",
     "mathematics",
     "memory",
     "messages",
     "move",
     "sampler",
     "systolic",
+    "typed",
 ]
 
 # They stand in kernels that cannot reach them; others are refused when they are loaded.

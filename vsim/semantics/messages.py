@@ -1,234 +1,299 @@
-"""Raw messages: those to the data ports and the load/store unit are what an LSC instruction says, so they become one (manual: RAW_SEND, RAW_SENDS).
+"""Raw messages (manual: chapter 6, "Miscellaneous Instructions": RAW_SEND, RAW_SENDS).
 
-Bits of the descriptors are those of Intel's public programmer's references ("Data port messages", "LSC messages").
+A message to a data port or to the load/store unit does what an LSC instruction does, and becomes it: its *equivalent*.
+The bits of the descriptors are those of Intel's public programmer's references ("Data port messages", "LSC messages").
+
+Descriptor 0x04024C02 to data port 1 reads: kind 9 in bits 14 to 18 (untyped surface write), 1100 in bits 8 to 11 (the
+channels that are *not* written), surface 2 in bits 0 to 7, no header in bit 19. With a payload A of offsets and then
+data, 16 lanes and registers of 32 bytes, that is ``lsc_store_quad.ugm (M1, 16) bti(0x2)[A.0]:a32 A.64:d32.xy``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from visa import types
 from visa.isa import instruction_set
 from visa.isa.enums import LSC_ADDRESS_SIZES, LSC_ADDRESS_TYPES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
-from visa.operands import NULL, Execution, Immediate, Raw
+from visa.isa.record import Access, Flow, InstructionDesc
+from visa.operands import NULL, Execution, Immediate, Raw, VectorOperand
 from visa.program import Instruction
 from vsim.refused import RAW_MESSAGES
 from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
+from vsim.semantics.flow import ALL_LANES
 
 THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 7, 10, 12
 LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}
+LSC_OPCODE = 0x89
 HEADER = 1 << 19
 _STATELESS, _SLM = (253, 255), 254
+_FLAT: Space = ("flat", 0)
+
 _INTEGER_ATOMICS = {
-    1: "and", 2: "or", 3: "xor", 4: "store", 5: "iinc", 6: "idec", 7: "iadd", 8: "isub", 10: "smax", 11: "smin", 12: "umax", 13: "umin", 14: "icas",
-}  # fmt: skip
+    1: "and",
+    2: "or",
+    3: "xor",
+    4: "store",
+    5: "iinc",
+    6: "idec",
+    7: "iadd",
+    8: "isub",
+    10: "smax",
+    11: "smin",
+    12: "umax",
+    13: "umin",
+    14: "icas",
+}
 _FLOAT_ATOMICS = {1: "fmax", 2: "fmin", 3: "fcas", 4: "fadd"}
-_BLOCK_OWORDS = {0: 1, 2: 2, 3: 4, 4: 8}
+_COMPARE_AND_SWAP = ("icas", "fcas")
+_BYTES = {"a16": 2, "a32": 4, "a64": 8, "d64": 8}
+_ADDRESS_SIZES = {v: k for k, v in LSC_ADDRESS_SIZES.items()}
+_DATA_SIZES = {v: k for k, v in LSC_DATA_SIZES.items()}
 
 
 class NoEquivalent(Exception):
     """The message has no instruction of its own; the text says why."""
 
 
-@dataclass
+# -- messages --------------------------------------------------------------------------------------------------
+
+
 class Message:
     """A raw message: descriptors, and the payload as address part (behind the header) and data part."""
 
-    unit: int
-    descriptor: int
-    extended: int | None
-    execution: Execution
-    header: Raw | None
-    address: Raw
-    data: Callable[[int], Raw]
-    dst: Raw
-    grf_size: int
+    def __init__(self, instruction: Instruction, grf_size: int) -> None:
+        args = instruction.args
+        self.grf_size = grf_size
+        self.execution: Execution = args["exec"]
+        self.dst: Raw = args["dst"]
+        self.descriptor = _constant(args["desc"], "descriptor")
+        self.extended: int | None
+        self.second: Raw | None
+        if "src0" in args:
+            first, self.second = args["src0"], args["src1"]
+            self.extended = args["ex_desc"].bits if isinstance(args["ex_desc"], Immediate) else None
+            self.unit = args.get("sfid") or (self.extended or 0) & 15
+        else:
+            first, self.second = args["src"], None
+            self.extended, self.unit = args["ex_desc"], args["ex_desc"] & 15
+        self.address = Raw(first.var, first.offset + grf_size) if self.descriptor & HEADER else first
 
     def field(self, low: int, bits: int) -> int:
         """Bits of the descriptor."""
         return self.descriptor >> low & ((1 << bits) - 1)
 
+    def behind(self, raw: Raw, size: int) -> Raw:
+        """The register behind ``size`` bytes of a payload."""
+        return Raw(raw.var, raw.offset + -(-size // self.grf_size) * self.grf_size)
 
-def _constant(op: Any, what: str) -> int:
+    def data(self, addresses: int) -> Raw:
+        """The data part: the second payload, or what follows so many bytes of addresses."""
+        return self.second or self.behind(self.address, addresses)
+
+
+def _constant(op: VectorOperand, what: str) -> int:
     if not isinstance(op, Immediate):
         raise NoEquivalent(f"its {what} is not a constant")
     return int(op.bits)
 
 
-def _message(instruction: Instruction, grf_size: int) -> Message:
-    args = instruction.args
-    descriptor = _constant(args["desc"], "descriptor")
-    if "src0" in args:
-        first, second = args["src0"], args["src1"]
-        extended = args["ex_desc"].bits if isinstance(args["ex_desc"], Immediate) else None
-        unit = args.get("sfid") or (extended or 0) & 15
-    else:
-        first, second = args["src"], None
-        extended, unit = args["ex_desc"], args["ex_desc"] & 15
-    header = first if descriptor & HEADER else None
-    address = Raw(first.var, first.offset + grf_size) if header else first
+# -- the LSC instruction that says the same --------------------------------------------------------------------
 
-    def data(address_bytes: int) -> Raw:
-        return second or Raw(address.var, address.offset + -(-address_bytes // grf_size) * grf_size)
+Space = tuple[str, int]
+"""Where a message goes: slm, or an LSC address model and the surface."""
+Lsc = tuple[InstructionDesc, dict[str, object]]
+"""An LSC instruction: what it is, and its fields."""
 
-    return Message(unit, descriptor, extended, args["exec"], header, address, data, args["dst"], grf_size)
+
+def _desc(name: str) -> InstructionDesc:
+    return instruction_set().by_mnemonic[name][0]
 
 
 def _lsc(
-    m: Message,
-    name: str,
-    kind: str,
-    surface: int,
-    address_size: str,
-    data_size: str,
-    elements: int,
-    raws: dict[str, Raw],
-) -> tuple[str, dict[str, Any]]:
-    """The LSC instruction with these fields; ``kind`` is the address model or slm."""
-    return name, {
-        "sfid": LSC_SFIDS["slm" if kind == "slm" else "ugm"], "l1": 0, "l3": 0, "addr_type": LSC_ADDRESS_TYPES["flat" if kind == "slm" else kind],
-        "imm_scale": 1, "imm_offset": 0, "addr_size": LSC_ADDRESS_SIZES[address_size], "data_size": LSC_DATA_SIZES[data_size], "order": LSC_ORDERS["n"],
-        "elems": elements, "surface": Immediate(types.UD, surface), "dst": NULL, "addr": m.address, "src1": NULL, "src2": NULL, **raws,
-    }  # fmt: skip
+    m: Message, desc: InstructionDesc, space: Space, address_size: str, data_size: str, elements: int, lanes: int
+) -> Lsc:
+    """The LSC instruction with these fields, and with the operands that it has.
+
+    Args:
+        elements: the code of their number, or the mask of channels.
+        lanes: how many addresses there are.
+    """
+    kind, surface = space
+    fields: dict[str, object] = {
+        "sfid": LSC_SFIDS["slm" if kind == "slm" else "ugm"],
+        "l1": 0,
+        "l3": 0,
+        "addr_type": LSC_ADDRESS_TYPES["flat" if kind == "slm" else kind],
+        "imm_scale": 1,
+        "imm_offset": 0,
+        "addr_size": LSC_ADDRESS_SIZES[address_size],
+        "data_size": LSC_DATA_SIZES[data_size],
+        "order": LSC_ORDERS["n"],
+        "elems": elements,
+        "surface": Immediate(types.UD, surface),
+        "dst": NULL,
+        "addr": m.address,
+        "src1": NULL,
+        "src2": NULL,
+    }
+    data = m.data(lanes * _BYTES[address_size])
+    if desc.access is Access.STORE:
+        return desc, fields | {"src1": data}
+    if desc.access is Access.ATOMIC:
+        fields |= {"src1": data, "src2": m.behind(data, m.execution.size * _BYTES.get(data_size, 4))}
+    return desc, fields | {"dst": m.dst}
 
 
-def _surface(number: int) -> tuple[str, int]:
-    return ("slm", 0) if number == _SLM else ("flat", 0) if number in _STATELESS else ("bti", number)
+def _surface(number: int) -> Space:
+    """What an entry of the binding table stands for."""
+    return ("slm", 0) if number == _SLM else _FLAT if number in _STATELESS else ("bti", number)
 
 
-def _transfer(
-    m: Message, name: str, space: tuple[str, int], address_size: str, data_size: str, elements: int
-) -> tuple[str, dict[str, Any]]:
+def _transfer(m: Message, name: str, space: Space, address_size: str, data_size: str, elements: int) -> Lsc:
     """A load or store of each lane."""
-    size = m.execution.size * (8 if address_size == "a64" else 4)
-    raws = {"src1": m.data(size)} if "store" in name else {"dst": m.dst}
-    return _lsc(m, name, *space, address_size, data_size, elements, raws)
+    return _lsc(m, _desc(name), space, address_size, data_size, elements, m.execution.size)
 
 
-def _atomic(
-    m: Message, space: tuple[str, int], address_size: str, data_size: str, names: dict[int, str], code: int
-) -> tuple[str, dict[str, Any]]:
+def _atomic(m: Message, space: Space, address_size: str, data_size: str, names: dict[int, str]) -> Lsc:
+    """An atomic of the data port; without bit 13 the old value is not wanted."""
+    code = m.field(8, 4)
     if code not in names:
         raise NoEquivalent(f"atomic operation {code} has no instruction")
-    size = m.execution.size * (8 if address_size == "a64" else 4)
-    first = m.data(size)
-    second = Raw(
-        first.var, first.offset + -(-m.execution.size * (8 if data_size == "d64" else 4) // m.grf_size) * m.grf_size
-    )
-    raws = {"dst": m.dst if m.field(13, 1) else NULL, "src1": first, "src2": second}
-    if names[code] in ("icas", "fcas"):
-        raws |= {"src1": second, "src2": first}
-    return _lsc(m, f"lsc_atomic_{names[code]}", *space, address_size, data_size, LSC_ELEMENTS[1], raws)
+    desc = _desc(f"lsc_atomic_{names[code]}")
+    _, fields = _lsc(m, desc, space, address_size, data_size, LSC_ELEMENTS[1], m.execution.size)
+    if not m.field(13, 1):
+        fields["dst"] = NULL
+    if names[code] in _COMPARE_AND_SWAP:
+        # Here the new value comes first, in an LSC message last.
+        fields |= {"src1": fields["src2"], "src2": fields["src1"]}
+    return desc, fields
 
 
-def _data_port_0(m: Message) -> tuple[str, dict[str, Any]] | None:
+# -- units -----------------------------------------------------------------------------------------------------
+
+_BYTE_SCATTERED = {4: "lsc_load", 12: "lsc_store"}
+_MEMORY_FENCE = 7
+_UNTYPED = {1: "lsc_load_quad", 9: "lsc_store_quad"}
+_A64_UNTYPED = {0x11: "lsc_load_quad", 0x19: "lsc_store_quad"}
+_A64_SCATTERED = {0x10: "lsc_load", 0x1A: "lsc_store"}
+_UNTYPED_ATOMIC, _A64_ATOMIC, _FLOAT_ATOMIC = 2, 0x12, 0x1B
+
+
+def _data_port_0(m: Message) -> Lsc | None:
+    """Byte scattered messages, and the fence, which does nothing."""
     kind, space = m.field(14, 4), _surface(m.field(0, 8))
-    if kind in (4, 12):
+    if kind in _BYTE_SCATTERED:
         size = ("d8u32", "d16u32", "d32")[m.field(10, 2)]
-        return _transfer(m, "lsc_load" if kind == 4 else "lsc_store", space, "a32", size, LSC_ELEMENTS[1])
-    if kind == 7:
+        return _transfer(m, _BYTE_SCATTERED[kind], space, "a32", size, LSC_ELEMENTS[1])
+    if kind == _MEMORY_FENCE:
         return None
     raise NoEquivalent(f"message type {kind} of data port 0 has no instruction")
 
 
-def _data_port_1(m: Message) -> tuple[str, dict[str, Any]]:
-    kind, space, flat = m.field(14, 5), _surface(m.field(0, 8)), ("flat", 0)
+def _data_port_1(m: Message) -> Lsc:
+    """Untyped messages and atomics, to surfaces and to flat memory."""
+    kind, space = m.field(14, 5), _surface(m.field(0, 8))
     enabled = ~m.field(8, 4) & 15
-    if kind in (1, 9):
-        return _transfer(m, "lsc_load_quad" if kind == 1 else "lsc_store_quad", space, "a32", "d32", enabled)
-    if kind in (0x11, 0x19):
-        return _transfer(m, "lsc_load_quad" if kind == 0x11 else "lsc_store_quad", flat, "a64", "d32", enabled)
-    if kind in (0x10, 0x1A):
-        size, blocks = m.field(8, 2), 1 << m.field(10, 2)
-        if size == 0 and blocks > 2:
-            raise NoEquivalent("scattered blocks of more than two bytes have no instruction")
-        data = ("d8u32", "d16u32")[blocks - 1] if size == 0 else ("", "d32", "d64")[size]
-        return _transfer(
-            m, "lsc_load" if kind == 0x10 else "lsc_store", flat, "a64", data, LSC_ELEMENTS[1 if size == 0 else blocks]
-        )
-    if kind == 2:
-        return _atomic(m, space, "a32", "d32", _INTEGER_ATOMICS, m.field(8, 4))
-    if kind == 0x12:
-        return _atomic(m, flat, "a64", "d64" if m.field(12, 1) else "d32", _INTEGER_ATOMICS, m.field(8, 4))
-    if kind == 0x1B:
-        return _atomic(m, space, "a32", "d32", _FLOAT_ATOMICS, m.field(8, 4))
+    if kind in _UNTYPED:
+        return _transfer(m, _UNTYPED[kind], space, "a32", "d32", enabled)
+    if kind in _A64_UNTYPED:
+        return _transfer(m, _A64_UNTYPED[kind], _FLAT, "a64", "d32", enabled)
+    if kind in _A64_SCATTERED:
+        data_size, count = _scattered(m)
+        return _transfer(m, _A64_SCATTERED[kind], _FLAT, "a64", data_size, LSC_ELEMENTS[count])
+    if kind == _UNTYPED_ATOMIC:
+        return _atomic(m, space, "a32", "d32", _INTEGER_ATOMICS)
+    if kind == _A64_ATOMIC:
+        return _atomic(m, _FLAT, "a64", "d64" if m.field(12, 1) else "d32", _INTEGER_ATOMICS)
+    if kind == _FLOAT_ATOMIC:
+        return _atomic(m, space, "a32", "d32", _FLOAT_ATOMICS)
     raise NoEquivalent(f"message type {kind} of data port 1 has no instruction")
 
 
-def _load_store_unit(m: Message) -> tuple[str, dict[str, Any]]:
-    operation, model = m.field(0, 6), ("flat", "bss", "ss", "bti")[m.field(29, 2)]
-    names = {f.fixed["subop"]: f.mnemonic for f in instruction_set().by_opcode[0x89]}
-    name = names.get(operation, "")
-    if name in ("", "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d"):
-        raise NoEquivalent(
-            f"operation {operation} of the load/store unit needs state that the descriptor does not have"
-        )
+def _scattered(m: Message) -> tuple[str, int]:
+    """Size and number of the elements of a scattered message: so many bytes count as one element."""
+    size, blocks = m.field(8, 2), 1 << m.field(10, 2)
+    if size:
+        return ("", "d32", "d64")[size], blocks
+    if blocks > 2:
+        raise NoEquivalent("scattered blocks of more than two bytes have no instruction")
+    return ("d8u32", "d16u32")[blocks - 1], 1
+
+
+def _load_store_unit(m: Message) -> Lsc:
+    """LSC messages, whose descriptor says what their text does."""
+    desc, space = _lsc_operation(m.field(0, 6)), _lsc_space(m)
+    address_size, data_size = _ADDRESS_SIZES.get(m.field(7, 2)), _DATA_SIZES.get(m.field(9, 3) + 1)
+    if address_size is None or data_size is None:
+        raise NoEquivalent("its descriptor has a reserved address or data size")
+    quad = desc.mnemonic.endswith("_quad")
+    transposed = bool(m.field(15, 1)) and not quad
+    elements = m.field(12, 4) if quad else m.field(12, 3) + 1
+    lanes = 1 if transposed else m.execution.size
+    _, fields = _lsc(m, desc, space, address_size, data_size, elements, lanes)
+    return desc, fields | {"order": LSC_ORDERS["t" if transposed else "n"]}
+
+
+def _lsc_operation(operation: int) -> InstructionDesc:
+    """The LSC instruction with this sub-operation; those with operands beside the surface are not in the descriptor."""
+    known = {desc.fixed["subop"]: desc for desc in instruction_set().by_opcode[LSC_OPCODE]}
+    desc = known.get(operation)
+    if desc is None or [f.name for f in desc.fields if f.kind == "s"] != ["surface"]:
+        what = "needs state that the descriptor does not have"
+        raise NoEquivalent(f"operation {operation} of the load/store unit {what}")
+    return desc
+
+
+def _lsc_space(m: Message) -> Space:
+    """Where an LSC message goes: the surface of a binding table entry is in the top byte of the extended descriptor."""
+    model = ("flat", "bss", "ss", "bti")[m.field(29, 2)]
     if model != "flat" and m.extended is None:
         raise NoEquivalent("its extended descriptor is not a constant")
-    surface = (m.extended or 0) >> 24 if model == "bti" else (m.extended or 0) & ~0x3F
-    address_size, code = m.field(7, 2), m.field(9, 3) + 1
-    size_names = {v: k for k, v in LSC_DATA_SIZES.items()}
-    if not address_size or code not in size_names:
-        raise NoEquivalent("its descriptor has a reserved address or data size")
-    quad = name.endswith("quad")
-    address_bytes = (m.execution.size if quad or not m.field(15, 1) else 1) * (2, 4, 8)[address_size - 1]
-    found = {"dst": m.dst} if "store" not in name or "atomic" in name else {"src1": m.data(address_bytes)}
-    if "atomic" in name:
-        first = m.data(address_bytes)
-        bytes_each = 8 if size_names[code] == "d64" else 4
-        found |= {
-            "src1": first,
-            "src2": Raw(first.var, first.offset + -(-m.execution.size * bytes_each // m.grf_size) * m.grf_size),
-        }
-    kind = "slm" if LSC_UNITS[m.unit] == "slm" else model
-    text = {v: k for k, v in LSC_ADDRESS_SIZES.items()}[address_size]
-    elements = m.field(12, 4) if quad else m.field(12, 3) + 1
-    name, args = _lsc(m, name, kind, surface, text, size_names[code], elements, found)
-    return name, args | {"order": LSC_ORDERS["t" if m.field(15, 1) and not quad else "n"]}
+    extended = m.extended or 0
+    surface = extended >> 24 if model == "bti" else extended & ~0x3F
+    return "slm" if LSC_UNITS[m.unit] == "slm" else model, surface
+
+
+# -- instructions ----------------------------------------------------------------------------------------------
 
 
 def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
-    """The instruction that says what a raw message does; None if it does nothing.
+    """The instruction that does what a raw message does; None if that is nothing.
 
     Raises:
-        NoTwin: there is none.
+        NoEquivalent: there is none.
     """
-    m = _message(instruction, grf_size)
+    m = Message(instruction, grf_size)
+    found: Lsc | None = None
     if m.unit == DATA_PORT_0:
         found = _data_port_0(m)
     elif m.unit == DATA_PORT_1:
         found = _data_port_1(m)
     elif m.unit in LSC_UNITS:
         found = _load_store_unit(m)
-    elif m.unit == THREAD_SPAWNER and instruction.desc.fixed.get("eot"):
-        found = None
-    else:
+    elif m.unit != THREAD_SPAWNER or instruction.desc.flow is not Flow.END:
         raise NoEquivalent(
-            f"messages to unit {m.unit} are not simulated; the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are"
+            f"messages to unit {m.unit} are not simulated; "
+            f"the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are"
         )
     if found is None:
         return None
-    name, args = found
-    (desc,) = instruction_set().by_mnemonic[name][:1]
-    return Instruction(desc, args | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
+    desc, fields = found
+    return Instruction(desc, fields | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
 
 
 @semantics(*RAW_MESSAGES)
 def raw_send(m: Machine, instruction: Instruction) -> Step:
-    """As its twin does; a thread's last message ends all its lanes besides."""
+    """Does what its equivalent does; a thread's last message ends all its lanes besides."""
     try:
         found = equivalent(instruction, m.grf_size)
     except NoEquivalent:
         return nothing(m, instruction)  # A kernel that could reach it was refused.
     send = nothing(m, instruction) if found is None else SEMANTICS[found.desc.semantics](m, found)
-    if not instruction.desc.fixed.get("eot"):
+    if instruction.desc.flow is not Flow.END:
         return send
-    leave = m.leave(m.mask(Execution(32, 0), None))
+    leave = m.leave(m.mask(ALL_LANES, None))
 
-    def last() -> Any:
+    def last() -> object:
         send()
         return leave()
 

@@ -1,6 +1,14 @@
-"""Image messages: sampling, loads, stores, sizes, blocks (manual: sampler and data port chapters; filters as OpenCL defines them).
+"""Sampler messages (manual: chapter 6, "3D Extensions": 3D_SAMPLE, 3D_SAMPLE4, 3D_LOAD, INFO, and the media forms
+SAMPLE and LOAD).
 
-The machine finds images and samplers when an instruction executes; what is done with them is written for one kind of image and one state of a sampler.
+The manual names the messages and their parameters; what a filter reads, and what an addressing mode does, is as OpenCL
+C defines it ("Image addressing and filtering"). The machine finds image and sampler when an instruction executes; what
+is done with them is written for one kind of image and one state of a sampler.
+
+Sampling works axis by axis. Along an axis a coordinate becomes one texel number (nearest) or two with weights (linear);
+a texel's weight is the product over the axes. At u = 0.3 on an axis of 8 texels: 0.3 * 8 - 0.5 = 1.9, so texel 1 counts
+0.1 and texel 2 0.9. Numbers outside the axis go where the addressing mode says: texel 8 is 7 clamped to the edge, 0
+repeated, 7 mirrored, else border.
 """
 
 from __future__ import annotations
@@ -9,46 +17,49 @@ import itertools
 from collections.abc import Callable
 
 from visa import types
-from visa.isa.enums import LSC_ADDRESS_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Immediate, Raw
-from visa.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
-from visa.types import UB, UQ, UW, D, F
+from visa.program import Instruction
+from visa.types import D, DataType, F
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
-from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
-from vsim.semantics.memory import (
-    ALL_MAPPED,
-    ANY_ORDER,
-    ATOMIC_NAMES,
-    ATOMIC_SOURCES,
-    ATOMIC_TYPES,
-    ELEMENTS_OF,
-    channels,
-    data_port_order,
-    lsc_types,
-    status_step,
-    stride,
-)
-from vsim.semantics.texels import fetch_texels, offset_of, store_texels
+from vsim.semantics.core import COMPARISONS, Compare, both, mask_of, semantics, source
+from vsim.semantics.memory import channels
+from vsim.semantics.texels import COORDINATES, channel_writer, fetch_texels, image_of, read_image
 
 _MIRRORS = ("mirror", "mirrored_repeat")
 _BORDERS = ("clamp", "clamp_border")
 
-_PLACE = "u v r"
+_UVR = "u v r"
 _GRADIENTS = "u dudx dudy v dvdx dvdy r drdx drdy"
-PARAMETERS = {
-    "sample_3d": _PLACE, "sample_lz": _PLACE, "sample_b": f"bias {_PLACE}", "sample_l": f"lod {_PLACE}", "sample_d": _GRADIENTS, "sample_c": f"ref {_PLACE}",
-    "sample_c_lz": f"ref {_PLACE}", "sample_b_c": f"ref bias {_PLACE}", "sample_l_c": f"ref lod {_PLACE}", "sample_d_c": f"ref {_GRADIENTS}", "sample4": _PLACE,
-    "sample4_c": f"ref {_PLACE}", "sample4_po": "u v offset_u offset_v r", "sample4_po_c": "ref u v offset_u offset_v r", "load_3d": "u v lod r",
-    "load_lz": _PLACE, "load_2dms_w": "sample mcs_low mcs_high u v r lod", "load_mcs": "u v r lod",
-}  # fmt: skip
+_PARAMETERS = {
+    "sample_3d": _UVR,
+    "sample_lz": _UVR,
+    "sample_b": f"bias {_UVR}",
+    "sample_l": f"lod {_UVR}",
+    "sample_d": _GRADIENTS,
+    "sample_c": f"ref {_UVR}",
+    "sample_c_lz": f"ref {_UVR}",
+    "sample_b_c": f"ref bias {_UVR}",
+    "sample_l_c": f"ref lod {_UVR}",
+    "sample_d_c": f"ref {_GRADIENTS}",
+    "sample4": _UVR,
+    "sample4_c": f"ref {_UVR}",
+    "sample4_po": "u v offset_u offset_v r",
+    "sample4_po_c": "ref u v offset_u offset_v r",
+    "load_3d": "u v lod r",
+    "load_lz": _UVR,
+    "load_2dms_w": "sample mcs_low mcs_high u v r lod",
+    "load_mcs": "u v r lod",
+}
 """The parameters of each sampler message in the order of its payload; trailing ones may be missing."""
 
-_COMPARISONS: dict[str, Callable[[Lanes, Lanes], Mask]] = {
-    "le": lambda x, y: x <= y, "lt": lambda x, y: x < y, "ge": lambda x, y: x >= y, "gt": lambda x, y: x > y, "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y, "always": lambda x, y: (x == x) | (x != x), "never": lambda x, y: (x == x) & (x != x),
-}  # fmt: skip
+_PASSES: dict[str, Compare] = COMPARISONS | {
+    "always": lambda x, y: (x == x) | (x != x),
+    "never": lambda x, y: (x == x) & (x != x),
+}
+
+# -- addressing ------------------------------------------------------------------------------------------------
 
 
 def _modulo(a: Algebra, i: Lanes, n: Lanes) -> Lanes:
@@ -93,7 +104,7 @@ def _integer(a: Algebra, x: Lanes) -> Lanes:
 
 
 Axis = list[tuple[Lanes, Mask, Lanes | None]]
-"""The texel numbers that count along an axis: one for nearest, two with weights for linear."""
+"""The texels that count along an axis, as number, whether in the image, and weight: one for nearest, two for linear."""
 
 
 def _axes(
@@ -104,7 +115,7 @@ def _axes(
     linear: bool,
     offsets: list[Lanes | None],
 ) -> list[Axis]:
-    """For each axis the texels that count; along the layers of an array it is the one nearest, held in the array (OpenCL C, image addressing)."""
+    """For each axis the texels that count; along the layers of an array it is the one nearest, held in the array."""
     found: list[Axis] = []
     for number, (x, size, offset) in enumerate(zip(coordinates, image.sizes, offsets, strict=False)):
         if image.kind.layered and number == image.kind.axes - 1:
@@ -125,22 +136,29 @@ def _axes(
     return found
 
 
+# -- filtering -------------------------------------------------------------------------------------------------
+
+
 def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -> list[Lanes]:
-    """1 where the reference compares with the red channel, else 0; the other channels are those of an image with one channel."""
+    """1 where the reference compares with the red channel, else 0; the other channels are those of a format of one."""
     zero, one = a.const(0.0, F), a.const(1.0, F)
-    return [a.select(_COMPARISONS[comparison](reference, texel[0]), one, zero), zero, zero, one]
+    return [a.select(_PASSES[comparison](reference, texel[0]), one, zero), zero, zero, one]
 
 
-def sample(
+def filter_texels(
     m: Machine,
     image: ImageView,
     axes: list[Axis],
     state: SamplerState,
     reference: Lanes | None,
     mask: Mask,
-    i: Instruction,
+    instruction: Instruction,
 ) -> list[Lanes]:
-    """Four channels, filtered over the texels of the axes."""
+    """Four channels as UD: the weighted sum of the texels that count.
+
+    Args:
+        reference: what each texel is compared with before it is weighed; None without comparison.
+    """
     a = m.algebra
     total: list[Lanes] | None = None
     for picks in itertools.product(*reversed(axes)):
@@ -148,7 +166,7 @@ def sample(
         for _, ok, w in reversed(picks):
             inside = both(inside, ok)
             weight = w if weight is None else weight if w is None else weight * w
-        texel = fetch_texels(m, image, [p[0] for p in reversed(picks)], inside, i)
+        texel = fetch_texels(m, image, [p[0] for p in reversed(picks)], inside, instruction)
         if reference is not None:
             texel = _passes(a, texel, reference, state.compare)
         if weight is not None:
@@ -156,14 +174,6 @@ def sample(
         total = texel if total is None else [x + y for x, y in zip(total, texel, strict=True)]
     assert total is not None
     return [a.bitcast(t, types.UD) for t in total]
-
-
-def _image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
-    """The image that a message names."""
-    index = instruction.args["surface"]
-    if index in (SLM, SCRATCH, STATELESS):
-        raise m.cannot(f"{PREDEFINED_SURFACES[index]} is no image")
-    return lambda: m.image(index)
 
 
 def _sampled(
@@ -179,21 +189,23 @@ def _sampled(
 
     def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
         axes = _axes(m.algebra, view, coordinates, state, state.filter == "linear", offsets)
-        return sample(m, view, axes, state, reference, lanes, instruction)
+        return filter_texels(m, view, axes, state, reference, lanes, instruction)
 
     return m.with_sampler(image, instruction.args["sampler"], mask, instruction, texels)
 
 
-def _store_channels(m: Machine, raw: Raw, count: int, chosen: list[int]) -> Callable[[list[Lanes], Mask], None]:
-    """Writes the enabled channels one behind the other."""
-    a, step = m.algebra, stride(m, count, 4)
-    writers = [m.raw_writer(raw, k * step, count, types.UD) for k in range(len(chosen))]
+# -- operands --------------------------------------------------------------------------------------------------
 
-    def write(values: list[Lanes], mask: Mask) -> None:
-        for writer, c in zip(writers, chosen, strict=True):
-            writer(a.bitcast(values[c], types.UD), mask)
 
-    return write
+def _channel_writer(m: Machine, instruction: Instruction, count: int) -> Callable[[list[Lanes], Mask], None]:
+    """Writes the channels that the message's mask enables to its destination."""
+    args = instruction.args
+    return channel_writer(m, args["dst"], count, channels(args["channel_mask"]))
+
+
+def _plain_reads(m: Machine, instruction: Instruction, count: int, data_type: DataType) -> list[Read]:
+    """Readers of the coordinates of a message that has a field for each."""
+    return [m.raw_reader(instruction.args[n], 0, count, data_type) for n in COORDINATES]
 
 
 def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
@@ -201,7 +213,12 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
     params = list(instruction.args["params"])
     if len(params) > 1 and params[0].var == 0:
         params = params[1:]
-    return dict(zip(PARAMETERS[instruction.desc.mnemonic].split(), params, strict=False))
+    return dict(zip(_PARAMETERS[instruction.desc.mnemonic].split(), params, strict=False))
+
+
+def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: DataType) -> list[Read]:
+    """Readers of those of some parameters that there are."""
+    return [m.raw_reader(found[n], 0, count, data_type) for n in names.split() if n in found]
 
 
 def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | None]]:
@@ -218,101 +235,37 @@ def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | 
     return read
 
 
-def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: types.DataType) -> list[Read]:
-    return [m.raw_reader(found[n], 0, count, data_type) for n in names.split() if n in found]
+# -- sampling --------------------------------------------------------------------------------------------------
 
 
-@semantics("sample_3d", "sample_l", "sample_lz", "sample_b", "sample_d", "sample_c", "sample_l_c", "sample_c_lz", "sample_b_c", "sample_d_c",
-           deviation="Filter weights are floats, not fixed-point numbers; images have one level, so its choice (bias, gradients) has no effect.")  # fmt: skip
+@semantics(
+    "sample_3d",
+    "sample_l",
+    "sample_lz",
+    "sample_b",
+    "sample_d",
+    "sample_c",
+    "sample_l_c",
+    "sample_c_lz",
+    "sample_b_c",
+    "sample_d_c",
+    deviation="Filter weights are floats, not fixed-point numbers; "
+    "images have one level, so its choice (bias, gradients) has no effect.",
+)
 def sample_message(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    count, found = args["exec"].size, _parameters(m, instruction)
-    reads = _reads(m, found, _PLACE, count, F)
+    """Sample at float coordinates, with comparison if there is a reference; the weights' precision is left open."""
+    count, found = instruction.args["exec"].size, _parameters(m, instruction)
+    reads = _reads(m, found, _UVR, count, F)
     reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
-    image, offsets = _image(m, instruction), _offsets(m, instruction)
-    write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
+    image, offsets = image_of(m, instruction), _offsets(m, instruction)
+    write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
     def step() -> None:
-        lanes = mask()
-        write(
-            _sampled(
-                m, instruction, image(), [r() for r in reads], offsets(), reference() if reference else None, lanes
-            ),
-            lanes,
-        )
+        lanes, where, coordinates, moved = mask(), image(), [r() for r in reads], offsets()
+        compared = reference() if reference else None
+        write(_sampled(m, instruction, where, coordinates, moved, compared, lanes), lanes)
 
     return step
-
-
-def _pixels(instruction: Instruction) -> int:
-    return 16 if instruction.args["simd16"] else 8
-
-
-@semantics("sample", deviation="Filter weights are floats, not fixed-point numbers.")
-def media_sample(m: Machine, instruction: Instruction) -> Step:
-    """The media form: coordinates of 8 or 16 pixels, whatever the execution mask."""
-    args, count = instruction.args, _pixels(instruction)
-    reads = [m.raw_reader(args[n], 0, count, F) for n in _PLACE.split()]
-    image, write = _image(m, instruction), _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-    return lambda: write(
-        _sampled(m, instruction, image(), [r() for r in reads], [None] * 3, None, m.thread_mask()), m.thread_mask()
-    )
-
-
-@semantics("load")
-def media_load(m: Machine, instruction: Instruction) -> Step:
-    """The media form of a load: texels at the integer coordinates of 8 or 16 pixels."""
-    args, count = instruction.args, _pixels(instruction)
-    reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
-    image, write = _image(m, instruction), _store_channels(m, args["dst"], count, channels(args["channel_mask"]))
-    return lambda: write(_fetch(m, image(), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
-
-
-@semantics("load_3d", "load_lz", "load_2dms_w")
-def load_message(m: Machine, instruction: Instruction) -> Step:
-    """Texels at integer coordinates; outside the image, in levels but the first and in samples but the first all channels are 0."""
-    args, a = instruction.args, m.algebra
-    count, found = args["exec"].size, _parameters(m, instruction)
-    reads, offsets = _reads(m, found, _PLACE, count, D), _offsets(m, instruction)
-    image, zeros = _image(m, instruction), _reads(m, found, "lod sample", count, D)
-    write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
-
-    def step() -> None:
-        lanes, inside = mask(), mask()
-        places = [r() if o is None else r() + o for r, o in zip(reads, offsets(), strict=False)]
-        for zero in zeros:
-            inside = both(inside, zero() == a.const(0, D))
-        write(_fetch(m, image(), places, inside, instruction), lanes)
-
-    return step
-
-
-@semantics("load_mcs")
-def load_mcs(m: Machine, instruction: Instruction) -> Step:
-    """Images have one sample, whose control data are 0."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
-    return lambda: write([a.const(0, types.UD)] * 4, mask())
-
-
-def _inside(m: Machine, image: ImageView, places: list[Lanes], mask: Mask) -> tuple[list[Lanes], Mask]:
-    """The coordinates that the image has, and the lanes that are in it."""
-    a = m.algebra
-    for x, size in zip(places, image.sizes, strict=False):
-        mask = both(mask, (x >= a.const(0, D)) & (x < size))
-    return places[: image.kind.axes], mask
-
-
-def _fetch(m: Machine, image: ImageReference, places: list[Lanes], mask: Mask, instruction: Instruction) -> list[Lanes]:
-    """Four channels of the texels at these coordinates, 0 outside the image."""
-
-    def texels(view: ImageView, lanes: Mask) -> list[Lanes]:
-        return [
-            m.algebra.bitcast(t, types.UD) for t in fetch_texels(m, view, *_inside(m, view, places, lanes), instruction)
-        ]
-
-    return m.with_image(image, mask, instruction, texels)
 
 
 @semantics("sample4", "sample4_c", "sample4_po", "sample4_po_c")
@@ -322,16 +275,12 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     count, found, channel = args["exec"].size, _parameters(m, instruction), args["channel_mask"]
     reads, moved = _reads(m, found, "u v", count, F), _reads(m, found, "offset_u offset_v", count, D)
     reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
-    image, offsets = _image(m, instruction), _offsets(m, instruction)
-    write, mask = _store_channels(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
+    image, offsets = image_of(m, instruction), _offsets(m, instruction)
+    write, mask = channel_writer(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
-        lanes, coordinates, places, compared = (
-            mask(),
-            [r() for r in reads],
-            [r() for r in moved] or offsets(),
-            reference() if reference else None,
-        )
+        lanes, coordinates, places = mask(), [r() for r in reads], [r() for r in moved] or offsets()
+        compared = reference() if reference else None
 
         def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
             x_axis, y_axis = _axes(a, view, coordinates, state, True, places)
@@ -347,262 +296,84 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
+def _pixels(instruction: Instruction) -> int:
+    return 16 if instruction.args["simd16"] else 8
+
+
+@semantics("sample", deviation="Filter weights are floats, not fixed-point numbers.")
+def media_sample(m: Machine, instruction: Instruction) -> Step:
+    """The media form: float coordinates of 8 or 16 pixels, whatever the execution mask."""
+    count = _pixels(instruction)
+    reads, image = _plain_reads(m, instruction, count, F), image_of(m, instruction)
+    write = _channel_writer(m, instruction, count)
+
+    def step() -> None:
+        where, coordinates = image(), [r() for r in reads]
+        values = _sampled(m, instruction, where, coordinates, [None] * 3, None, m.thread_mask())
+        write(values, m.thread_mask())
+
+    return step
+
+
+# -- loads and questions ---------------------------------------------------------------------------------------
+
+
+@semantics("load")
+def media_load(m: Machine, instruction: Instruction) -> Step:
+    """The media form of a load: texels at the integer coordinates of 8 or 16 pixels."""
+    count = _pixels(instruction)
+    reads, image = _plain_reads(m, instruction, count, D), image_of(m, instruction)
+    write = _channel_writer(m, instruction, count)
+    return lambda: write(read_image(m, image(), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
+
+
+@semantics("load_3d", "load_lz", "load_2dms_w")
+def load_message(m: Machine, instruction: Instruction) -> Step:
+    """Texels at integer coordinates; all channels are 0 outside the image, and in levels and samples but the first."""
+    a = m.algebra
+    count, found = instruction.args["exec"].size, _parameters(m, instruction)
+    reads, offsets = _reads(m, found, _UVR, count, D), _offsets(m, instruction)
+    image, zeros = image_of(m, instruction), _reads(m, found, "lod sample", count, D)
+    write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
+
+    def step() -> None:
+        lanes, inside = mask(), mask()
+        places = [r() if o is None else r() + o for r, o in zip(reads, offsets(), strict=False)]
+        for zero in zeros:
+            inside = both(inside, zero() == a.const(0, D))
+        write(read_image(m, image(), places, inside, instruction), lanes)
+
+    return step
+
+
+def _constants(m: Machine, instruction: Instruction, values: tuple[int, ...]) -> Step:
+    """The same four numbers for all images."""
+    a, count = m.algebra, instruction.args["exec"].size
+    write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
+    return lambda: write([a.const(n, types.UD) for n in values], mask())
+
+
+@semantics("load_mcs")
+def load_mcs(m: Machine, instruction: Instruction) -> Step:
+    """The multisample control data: images have one sample, for which they are 0."""
+    return _constants(m, instruction, (0, 0, 0, 0))
+
+
 @semantics("sampleinfo")
 def sampleinfo(m: Machine, instruction: Instruction) -> Step:
-    """Images have one sample."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
-    return lambda: write([a.const(n, types.UD) for n in (1, 0, 0, 0)], mask())
+    """The number of samples: images have one."""
+    return _constants(m, instruction, (1, 0, 0, 0))
 
 
 @semantics("resinfo")
 def resinfo(m: Machine, instruction: Instruction) -> Step:
     """Width, height, depth or layers, number of levels."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    write, mask = _store_channels(m, args["dst"], count, channels(args["channel_mask"])), mask_of(m, instruction)
-
-    image = _image(m, instruction)
+    a, count = m.algebra, instruction.args["exec"].size
+    write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
+    image = image_of(m, instruction)
 
     def sizes(view: ImageView, _: Mask) -> list[Lanes]:
-        return [a.bitcast(n, types.UD) for n in [*view.sizes, a.const(0, D), a.const(0, D)][:3]] + [
-            a.const(1, types.UD)
-        ]
+        found = [a.bitcast(n, types.UD) for n in [*view.sizes, a.const(0, D), a.const(0, D)][:3]]
+        return [*found, a.const(1, types.UD)]
 
     return lambda: write(m.with_image(image(), mask(), instruction, sizes), mask())
-
-
-# -- typed memory ----------------------------------------------------------------------------------------------
-
-
-def _typed(
-    m: Machine,
-    instruction: Instruction,
-    image: Callable[[], ImageReference],
-    coordinates: list[Raw],
-    mask_bits: int,
-    *,
-    store: bool,
-) -> Step:
-    args = instruction.args
-    count = args["exec"].size
-    reads = [m.raw_reader(r, 0, count, D) for r in coordinates]
-    chosen, mask = channels(mask_bits), mask_of(m, instruction)
-    if not store:
-        write = _store_channels(m, args["dst"], count, chosen)
-        return lambda: write(_fetch(m, image(), [r() for r in reads], mask(), instruction), mask())
-    step_bytes = stride(m, count, 4)
-    raw = args["src1"] if "src1" in args else args["src"]
-    values = [m.raw_reader(raw, k * step_bytes, count, types.UD) for k in range(len(chosen))]
-
-    return lambda: _store(
-        m, image(), [r() for r in reads], {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction
-    )
-
-
-def _store(
-    m: Machine,
-    image: ImageReference,
-    places: list[Lanes],
-    values: dict[int, Lanes],
-    mask: Mask,
-    instruction: Instruction,
-) -> None:
-    """Write channels of the texels at these coordinates; those outside the image are dropped."""
-
-    def put(view: ImageView, lanes: Mask) -> list[Lanes]:
-        inner, inside = _inside(m, view, places, lanes)
-        store_texels(m, view, inner, values, inside, instruction)
-        return []
-
-    m.with_image(image, mask, instruction, put)
-
-
-@semantics("gather4_typed", "scatter4_typed")
-def typed_message(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    return _typed(
-        m,
-        instruction,
-        _image(m, instruction),
-        [args["u"], args["v"], args["r"]],
-        args["channel_mask"],
-        store="src" in args,
-    )
-
-
-def _lsc_image(m: Machine, instruction: Instruction) -> Callable[[], ImageReference]:
-    kind = next((k for k, v in LSC_ADDRESS_TYPES.items() if v == instruction.args["addr_type"]), "flat")
-    surface = source(m, instruction.args["surface"], 1, types.UD)
-    return lambda: m.image_by_handle(kind, surface())
-
-
-@semantics("typed_lsc_load_quad", "typed_lsc_store_quad", "typed_lsc_store_uncompressed")
-def lsc_quad(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    store = "store" in instruction.desc.mnemonic
-    chosen = args["elems"] if "quad" in instruction.desc.mnemonic else (1 << ELEMENTS_OF[args["elems"]]) - 1
-    return _typed(m, instruction, _lsc_image(m, instruction), [args["u"], args["v"], args["r"]], chosen, store=store)
-
-
-def _typed_atomic(
-    m: Machine,
-    instruction: Instruction,
-    image: Callable[[], ImageReference],
-    op: str,
-    memory: types.DataType,
-    raws: list[Raw],
-) -> Step:
-    """An atomic on one element of an image; lanes outside the image do nothing and get 0. ``raws``: dst, then the sources in the order of the algebra."""
-    args, a = instruction.args, m.algebra
-    count = args["exec"].size
-    register = types.UD if memory is UW else memory
-    reads = [m.raw_reader(args[n], 0, count, D) for n in _PLACE.split()]
-    dst, *operands = raws
-    sources = [m.raw_reader(r, 0, count, register) for r in operands[: ATOMIC_SOURCES.get(op, 1)]]
-    write, mask = m.raw_writer(dst, 0, count, register), mask_of(m, instruction)
-
-    def step() -> None:
-        active, places, values = mask(), [r() for r in reads], [a.cast(s(), memory) for s in sources]
-
-        def update(view: ImageView, lanes: Mask) -> list[Lanes]:
-            inner, inside = _inside(m, view, places, lanes)
-            if view.kind.format.size < memory.size:
-                raise m.cannot(
-                    f"an operation on {memory.size} bytes of an image with elements of {view.kind.format.size}",
-                    instruction,
-                )
-            return [m.atomic(view.space, op, offset_of(a, view, inner), memory, values, inside, instruction)]
-
-        (old,) = m.with_image(image(), active, instruction, update)
-        write(a.cast(old, register), active)
-
-    return step
-
-
-@semantics("typed_atomic", deviation=ANY_ORDER)
-def typed_atomic(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    op = ATOMIC_NAMES[args["op"]]
-    return _typed_atomic(
-        m, instruction, _image(m, instruction), op, ATOMIC_TYPES[args["width"]], data_port_order(op, args)
-    )
-
-
-for _lsc, _plain in LSC_ATOMICS.items():
-
-    def _register(lsc: str, plain: str) -> None:
-        @semantics(f"typed_lsc_atomic_{lsc}", deviation=ANY_ORDER)
-        def prepare(m: Machine, instruction: Instruction) -> Step:
-            args = instruction.args
-            memory = lsc_types(args["data_size"])[0]
-            return _typed_atomic(
-                m, instruction, _lsc_image(m, instruction), plain, memory, [args["dst"], args["src1"], args["src2"]]
-            )
-
-    _register(_lsc, _plain)
-
-SEMANTICS["typed_lsc_ccs_update"] = nothing
-
-
-@semantics("typed_lsc_load_status", deviation=ALL_MAPPED)
-def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
-    """Bit i of the first dword is 1 if lane i's element lies in the image."""
-    image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
-    reads = [m.raw_reader(instruction.args[n], 0, instruction.args["exec"].size, D) for n in _PLACE.split()]
-
-    def mapped() -> Mask:
-        places = [r() for r in reads]
-        return m.with_image(image(), mask(), instruction, lambda view, lanes: [_inside(m, view, places, lanes)[1]])[0]
-
-    return status_step(m, instruction, mapped)
-
-
-# -- the graphics pipeline -------------------------------------------------------------------------------------
-
-
-@semantics(
-    "rt_write_3d",
-    deviation="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
-)
-def render_target_write(m: Machine, instruction: Instruction) -> Step:
-    """The colours of each lane go to its pixel of the render target."""
-    args = instruction.args
-    count, outputs = args["exec"].size, list(args["outputs"])
-    first = sum(1 for bit in TARGET_OUTPUTS[:2] if args["mode"] & bit)
-    colours = {c: m.raw_reader(raw, 0, count, types.UD) for c, raw in enumerate(outputs[first : first + 4]) if raw.var}
-    image, pixel, mask = _image(m, instruction), m.pixel(args["exec"]), mask_of(m, instruction)
-    return lambda: _store(m, image(), pixel(), {c: r() for c, r in colours.items()}, mask(), instruction)
-
-
-# -- blocks ----------------------------------------------------------------------------------------------------
-
-
-def _image_block(
-    m: Machine,
-    instruction: Instruction,
-    image: Callable[[], ImageReference],
-    x: Read,
-    y: Read,
-    width: int,
-    height: int,
-    raw: Raw,
-    *,
-    store: bool,
-) -> Step:
-    """Rows of bytes, in registers padded to a power of two of at least four; reads beyond the rim repeat it, writes there do nothing."""
-    a, pitch, zero = m.algebra, 4, m.algebra.const(0, D)
-    while pitch < width:
-        pitch *= 2
-    columns = a.iota(pitch, D)
-    used = True if pitch == width else columns < a.const(width, D)
-    reads = [m.raw_reader(raw, r * pitch, pitch, UB) for r in range(height)]
-    writes = [m.raw_writer(raw, r * pitch, pitch, UB) for r in range(height)]
-
-    def held(place: Lanes, size: Lanes) -> Lanes:
-        last = size - a.const(1, D)
-        return a.select(place < zero, zero, a.select(place > last, last, place))
-
-    def step() -> None:
-        left, top, lanes = x() + columns, y(), m.thread_mask()
-        lanes = used if lanes is True else both(used, lanes)
-        data = [r() for r in reads] if store else []
-
-        def move(view: ImageView, lanes: Mask) -> list[Lanes]:
-            row_bytes, rows = view.sizes[0] * a.const(view.kind.format.size, D), view.sizes[1]
-            column, found = held(left, row_bytes), []
-            for r in range(height):
-                row = top + a.const(r, D)
-                at = a.cast(held(row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
-                if store:
-                    inside = both(both(lanes, (left >= zero) & (left < row_bytes)), (row >= zero) & (row < rows))
-                    m.store(view.space, at, data[r], inside, instruction)
-                else:
-                    found.append(m.load(view.space, at, UB, lanes, instruction))
-            return found
-
-        for write, values in zip(writes, m.with_image(image(), lanes, instruction, move), strict=not store):
-            write(values, lanes)
-
-    return step
-
-
-@semantics("media_ld", "media_st")
-def media_block(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    width, height = args["block_width"], args["block_height"]
-    x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
-    store = instruction.desc.mnemonic == "media_st"
-    return _image_block(m, instruction, _image(m, instruction), x, y, width, height, args["data"], store=store)
-
-
-@semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
-def lsc_block(m: Machine, instruction: Instruction) -> Step:
-    args = instruction.args
-    store = "store" in instruction.desc.mnemonic
-    x, y = (m.raw_reader(args[n], 0, 1, D) for n in "uv")
-    data = args["src1"] if store else args["dst"]
-    return _image_block(
-        m, instruction, _lsc_image(m, instruction), x, y, args["width"], args["height"], data, store=store
-    )

@@ -1,0 +1,257 @@
+"""Untyped messages of the load/store unit (manual: chapter 6, "LSC Load/Store/Atomic Operations": LSC_UNTYPED).
+
+Where a message goes is an operand: flat memory, local memory, or a surface behind a handle. Each lane has an address,
+scaled and moved by constants of the message, and elements behind it; ``transposed`` messages read all elements behind
+lane 0's address.
+
+Block messages read rectangles of a matrix whose base, sizes (minus one) and pitch are operands. In the payload, rows
+are padded to a power of two of elements and blocks to whole registers. The VNNI form packs rows: of words, those of
+rows 2i and 2i + 1 in column c make dword (i, c), so that a row of dwords feeds one step of a dot product. In a block of
+3 x 2 words, row 1 column 2 is element 1 * 4 + 2 of the plain form, byte 12, and the high half of dword 2 of the VNNI
+form, byte 10. The transposed form has columns in the place of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa import types
+from visa.isa.enums import (
+    LSC_ADDRESS_SIZES,
+    LSC_ADDRESS_TYPES,
+    LSC_ATOMICS,
+    LSC_DATA_SIZES,
+    LSC_ELEMENTS,
+    LSC_ORDERS,
+    LSC_SFIDS,
+)  # fmt: skip
+from visa.program import Instruction
+from visa.types import UB, UQ, UW, DataType, Q
+from vsim.semantics.algebra import FindSpace, Lanes, Machine, Read, ReadMask, Step
+from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
+from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer
+
+ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
+"""Elements of a lane, by their code."""
+_ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
+_ADDRESS_TYPES = {LSC_ADDRESS_SIZES[n]: t for n, t in (("a16", UW), ("a32", types.UD), ("a64", UQ))}
+_DATA_TYPES = {
+    LSC_DATA_SIZES[name]: (memory, register)
+    for name, memory, register in (
+        ("d8", UB, UB),
+        ("d16", UW, UW),
+        ("d32", types.UD, types.UD),
+        ("d64", UQ, UQ),
+        ("d8u32", UB, types.UD),
+        ("d16u32", UW, types.UD),
+        ("d16u32h", UW, types.UD),
+    )
+}
+_HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
+
+# -- operands --------------------------------------------------------------------------------------------------
+
+
+def lsc_types(instruction: Instruction) -> tuple[DataType, DataType]:
+    """Types of an element in memory and in registers."""
+    return _DATA_TYPES[instruction.args["data_size"]]
+
+
+def address_kind(instruction: Instruction) -> str:
+    """How a message says where it goes: flat, bti, ss or bss."""
+    return _ADDRESS_KIND.get(instruction.args["addr_type"], "flat")
+
+
+def _space(m: Machine, instruction: Instruction) -> FindSpace:
+    """The address space of a message."""
+    args, kind = instruction.args, address_kind(instruction)
+    if args.get("sfid") == LSC_SFIDS["slm"]:
+        return m.slm
+    if kind == "flat":
+        return m.flat
+    surface = source(m, args["surface"], 1, types.UD)
+    return lambda: m.surface_by_handle(kind, surface())
+
+
+def _address(m: Machine, instruction: Instruction, count: int | None = None) -> Read:
+    """scale * address + offset, in the width of the address; of ``count`` lanes, else of all."""
+    args, a = instruction.args, m.algebra
+    t = _ADDRESS_TYPES[args["addr_size"]]
+    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=count is None)
+    scale, offset = args["imm_scale"], args["imm_offset"]
+    wide = types.UD if t is UW else t
+
+    def address() -> Lanes:
+        x = read()
+        x = a.cast(x, wide) if t is not wide else x
+        x = x * a.const(scale, wide) if scale > 1 else x
+        x = x + a.const(offset & wide.maximum, wide) if offset else x
+        return x if wide is UQ else a.cast(x, UQ)
+
+    return address
+
+
+# -- loads and stores ------------------------------------------------------------------------------------------
+
+
+@semantics("lsc_load", "lsc_store", "lsc_store_uncompressed")
+def lsc_load(m: Machine, instruction: Instruction) -> Step:
+    """Elements at each lane's address, or transposed: consecutive elements at that of lane 0."""
+    args, (memory, _) = instruction.args, lsc_types(instruction)
+    count = ELEMENTS_OF[args["elems"]]
+    if args["order"] != _TRANSPOSED:
+        return _transfer(m, instruction, [memory.size * k for k in range(count)])
+    space, address = _space(m, instruction), _address(m, instruction, 1)
+    return block(m, instruction, space, address, memory, count, mask_of(m, instruction))
+
+
+@semantics("lsc_load_quad", "lsc_store_quad")
+def lsc_quad(m: Machine, instruction: Instruction) -> Step:
+    """The enabled ones of four elements at each lane's address."""
+    memory, _ = lsc_types(instruction)
+    return _transfer(m, instruction, [memory.size * c for c in channels(instruction.args["elems"])])
+
+
+def _transfer(m: Machine, instruction: Instruction, offsets: list[int]) -> Step:
+    """Elements at these offsets behind each lane's address."""
+    space, address = _space(m, instruction), _address(m, instruction)
+    if instruction.args["data_size"] == _HIGH_HALF:
+        return _high_half(m, instruction, space, address)
+    return transfer(m, instruction, space, address, offsets, *lsc_types(instruction))
+
+
+def _high_half(m: Machine, instruction: Instruction, space: FindSpace, address: Read) -> Step:
+    """d16u32h: the word is the high half of the dword; a load clears the low half."""
+    a, count, raw = m.algebra, instruction.args["exec"].size, data_of(instruction)
+    mask, shift = mask_of(m, instruction), a.const(16, types.UD)
+    read, write = m.raw_reader(raw, 0, count, types.UD, by_lane=True), m.raw_writer(raw, 0, count, types.UD)
+
+    def load_step() -> None:
+        lanes = mask()
+        write(a.cast(m.load(space(), address(), UW, lanes, instruction), types.UD) << shift, lanes)
+
+    if is_store(instruction):
+        return lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)
+    return load_step
+
+
+@semantics("lsc_load_strided", "lsc_store_strided")
+def lsc_strided(m: Machine, instruction: Instruction) -> Step:
+    """Elements at base + i * pitch for lane i."""
+    args, a = instruction.args, m.algebra
+    memory, register = lsc_types(instruction)
+    base, pitch = _address(m, instruction, 1), source(m, args["pitch"], 1, types.UD)
+    lanes, space = a.iota(args["exec"].size, UQ), _space(m, instruction)
+    offsets = [memory.size * k for k in range(ELEMENTS_OF[args["elems"]])]
+    return transfer(m, instruction, space, lambda: base() + lanes * a.cast(pitch(), UQ), offsets, memory, register)
+
+
+def _lsc_atomic(name: str, op: str) -> None:
+    """An atomic operation at each lane's address; ``op`` is the data port's word for it."""
+
+    @semantics(name, deviation=ANY_ORDER)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        args, (memory, register) = instruction.args, lsc_types(instruction)
+        space, address = _space(m, instruction), _address(m, instruction)
+        return atomic(m, instruction, space, address, op, memory, register, [args["dst"], args["src1"], args["src2"]])
+
+
+for _word, _op in LSC_ATOMICS.items():
+    _lsc_atomic(f"lsc_atomic_{_word}", _op)
+
+# -- blocks of a matrix ----------------------------------------------------------------------------------------
+
+
+@semantics("lsc_load_block2d", "lsc_store_block2d")
+def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
+    """Blocks of a matrix, side by side: outside the matrix loads give 0 and stores do nothing."""
+    args, a, memory = instruction.args, m.algebra, lsc_types(instruction)[0]
+    raw, width, size, store = data_of(instruction), args["width"], memory.size, is_store(instruction)
+    base = source(m, args["base"], 1, UQ)
+    limits = [source(m, args[n], 1, types.UD) for n in ("surface_width", "surface_height", "surface_pitch")]
+    corner = [source(m, args[n], 1, types.D) for n in ("x", "y")]
+    place = _block2d_layout(instruction, size, m.grf_size)
+    transfers = [
+        (m.raw_reader(raw, at, 1, memory), m.raw_writer(raw, at, 1, memory), r, b * width + c)
+        for b in range(args["blocks"]) for r in range(args["height"]) for c in range(width)
+        for at in (place(b, r, c),)
+    ]  # fmt: skip
+    mask = mask_of(m, instruction)
+
+    def step() -> None:
+        start, (last_byte, last_row, last_pitch), (x, y) = base(), (r() for r in limits), (r() for r in corner)
+        active, zero = mask(), a.const(0, Q)
+        columns = a.cast(last_byte + a.const(1, types.UD), Q)
+        line = a.cast(last_pitch + a.const(1, types.UD), Q)
+        for read, write, r, c in transfers:
+            row, column = a.cast(y, Q) + a.const(r, Q), (a.cast(x, Q) + a.const(c, Q)) * a.const(size, Q)
+            inside = (row >= zero) & (row <= a.cast(last_row, Q)) & (column >= zero) & (column < columns)
+            lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
+            if store:
+                m.store(m.flat(), address, read(), lanes, instruction)
+            else:
+                write(m.load(m.flat(), address, memory, lanes, instruction), active)
+
+    return step
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not below a number."""
+    return 1 << max(0, count - 1).bit_length()
+
+
+def _block2d_layout(instruction: Instruction, size: int, grf_size: int) -> Callable[[int, int, int], int]:
+    """Where in the payload the element of a block, row and column of the matrix lies, in bytes."""
+    args = instruction.args
+    transposed, height = args["order"] == _TRANSPOSED, args["height"]
+    rows, elements = (args["width"], height) if transposed else (height, args["width"])
+    pitch = power_of_two(elements)
+    group = 4 // size if args["vnni"] and size < 4 else 1
+    rows = -(-height // group) * group if group > 1 else rows
+    block_bytes = -(-rows * pitch * size // grf_size) * grf_size
+
+    def place(block: int, row: int, column: int) -> int:
+        if transposed:
+            number = column * pitch + row
+        elif group > 1:
+            number = (row // group) * pitch * group + column * group + row % group
+        else:
+            number = row * pitch + column
+        return int(block * block_bytes + number * size)
+
+    return place
+
+
+# -- status and compression ------------------------------------------------------------------------------------
+
+ALL_MAPPED = (
+    "Every address of a buffer and every element of an image counts as mapped; "
+    "the bits of all lanes stand in the first dword."
+)
+
+
+@semantics("lsc_load_status", deviation=ALL_MAPPED)
+def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
+    """Bit i of the first dword is 1 if lane i could read its elements; the manual leaves open what is mapped."""
+    memory, _ = lsc_types(instruction)
+    space, address, mask = _space(m, instruction), _address(m, instruction), mask_of(m, instruction)
+    size = memory.size * ELEMENTS_OF[instruction.args["elems"]]
+    return status_step(m, instruction, lambda: m.mapped(space(), address(), size, mask()))
+
+
+def status_step(m: Machine, instruction: Instruction, mapped: ReadMask) -> Step:
+    """Stores a mask as the bits of the first dword."""
+    a, count = m.algebra, instruction.args["exec"].size
+    write = m.raw_writer(instruction.args["dst"], 0, 1, types.UD)
+
+    def step() -> None:
+        bits = a.select(mapped(), a.const(1, types.UD) << a.iota(count, types.UD), a.const(0, types.UD))
+        total = a.lanes(bits, [0])
+        for k in range(1, count):
+            total = total | a.lanes(bits, [k])
+        write(total, m.thread_mask())
+
+    return step
+
+
+SEMANTICS["lsc_ccs_update"] = nothing

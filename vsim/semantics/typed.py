@@ -1,0 +1,235 @@
+"""Typed messages: images by integer coordinates, without a sampler (manual: chapter 6, GATHER4_TYPED, SCATTER4_TYPED,
+TYPED_ATOMIC, MEDIA_LD, MEDIA_ST, LSC_TYPED, RT_WRITE).
+
+Coordinates outside the image do nothing: loads and atomics give 0 there, stores are dropped. Only blocks repeat the rim
+when they are read. A block of 5 x 2 bytes has rows of 8 in its payload, the next power of two: byte 9 of dst is column
+1 of row 1.
+"""
+
+from __future__ import annotations
+
+from visa import types
+from visa.isa.enums import LSC_ATOMICS, TARGET_OUTPUTS
+from visa.operands import Raw
+from visa.program import Instruction
+from visa.types import UB, UQ, UW, D, DataType
+from vsim.semantics.algebra import Algebra, FindImage, ImageView, Lanes, Machine, Mask, Read, Step
+from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
+from vsim.semantics.lsc import ALL_MAPPED, ELEMENTS_OF, address_kind, lsc_types, power_of_two, status_step
+from vsim.semantics.memory import (
+    ANY_ORDER,
+    ATOMIC_NAMES,
+    ATOMIC_SOURCES,
+    ATOMIC_TYPES,
+    channels,
+    data_of,
+    data_port_order,
+    is_store,
+    stride,
+)  # fmt: skip
+from vsim.semantics.texels import COORDINATES, channel_writer, image_of, inside, offset_of, read_image, write_image
+
+
+def _coordinates(m: Machine, instruction: Instruction) -> list[Read]:
+    """Each lane's integer coordinates."""
+    args = instruction.args
+    return [m.raw_reader(args[n], 0, args["exec"].size, D) for n in COORDINATES]
+
+
+def _lsc_image(m: Machine, instruction: Instruction) -> FindImage:
+    """The image behind the surface operand of an LSC message."""
+    kind = address_kind(instruction)
+    surface = source(m, instruction.args["surface"], 1, types.UD)
+    return lambda: m.image_by_handle(kind, surface())
+
+
+# -- loads and stores ------------------------------------------------------------------------------------------
+
+
+def _typed(m: Machine, instruction: Instruction, image: FindImage, chosen: list[int]) -> Step:
+    """Load or store the chosen channels of each lane's texel."""
+    count, raw = instruction.args["exec"].size, data_of(instruction)
+    reads, mask = _coordinates(m, instruction), mask_of(m, instruction)
+    if not is_store(instruction):
+        write = channel_writer(m, raw, count, chosen)
+        return lambda: write(read_image(m, image(), [r() for r in reads], mask(), instruction), mask())
+    step_bytes = stride(m, count, 4)
+    values = [m.raw_reader(raw, k * step_bytes, count, types.UD) for k in range(len(chosen))]
+
+    def store_step() -> None:
+        where, places = image(), [r() for r in reads]
+        write_image(m, where, places, {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction)
+
+    return store_step
+
+
+@semantics("gather4_typed", "scatter4_typed")
+def typed_message(m: Machine, instruction: Instruction) -> Step:
+    """The enabled channels of a texel."""
+    return _typed(m, instruction, image_of(m, instruction), channels(instruction.args["channel_mask"]))
+
+
+@semantics("typed_lsc_load_quad", "typed_lsc_store_quad")
+def lsc_quad(m: Machine, instruction: Instruction) -> Step:
+    """The enabled channels of a texel of an LSC surface."""
+    return _typed(m, instruction, _lsc_image(m, instruction), channels(instruction.args["elems"]))
+
+
+@semantics("typed_lsc_store_uncompressed")
+def lsc_store_uncompressed(m: Machine, instruction: Instruction) -> Step:
+    """The first channels of a texel of an LSC surface; images are not compressed."""
+    count = ELEMENTS_OF[instruction.args["elems"]]
+    return _typed(m, instruction, _lsc_image(m, instruction), list(range(min(4, count))))
+
+
+# -- atomics ---------------------------------------------------------------------------------------------------
+
+
+def _typed_atomic(
+    m: Machine, instruction: Instruction, image: FindImage, op: str, memory: DataType, raws: list[Raw]
+) -> Step:
+    """An atomic operation on an element of each lane's texel; lanes outside the image do nothing and get 0.
+
+    Args:
+        raws: dst, then the sources in the order of the algebra.
+    """
+    a, count = m.algebra, instruction.args["exec"].size
+    register = types.UD if memory is UW else memory
+    reads = _coordinates(m, instruction)
+    dst, *operands = raws
+    sources = [m.raw_reader(r, 0, count, register) for r in operands[: ATOMIC_SOURCES.get(op, 1)]]
+    write, mask = m.raw_writer(dst, 0, count, register), mask_of(m, instruction)
+
+    def step() -> None:
+        active, places, values = mask(), [r() for r in reads], [a.cast(s(), memory) for s in sources]
+
+        def update(view: ImageView, lanes: Mask) -> list[Lanes]:
+            inner, held = inside(m, view, places, lanes)
+            size = view.kind.format.size
+            if size < memory.size:
+                what = f"an operation on {memory.size} bytes of an image with elements of {size}"
+                raise m.cannot(what, instruction)
+            return [m.atomic(view.space, op, offset_of(a, view, inner), memory, values, held, instruction)]
+
+        (old,) = m.with_image(image(), active, instruction, update)
+        write(a.cast(old, register), active)
+
+    return step
+
+
+@semantics("typed_atomic", deviation=ANY_ORDER)
+def typed_atomic(m: Machine, instruction: Instruction) -> Step:
+    """An atomic operation on each lane's texel; the manual leaves the order of lanes and threads open."""
+    args, op = instruction.args, ATOMIC_NAMES[instruction.args["op"]]
+    raws = data_port_order(op, instruction)
+    return _typed_atomic(m, instruction, image_of(m, instruction), op, ATOMIC_TYPES[args["width"]], raws)
+
+
+def _lsc_atomic(name: str, op: str) -> None:
+    """An atomic operation on each lane's texel of an LSC surface; ``op`` is the data port's word for it."""
+
+    @semantics(name, deviation=ANY_ORDER)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        raws = [instruction.args[n] for n in ("dst", "src1", "src2")]
+        return _typed_atomic(m, instruction, _lsc_image(m, instruction), op, lsc_types(instruction)[0], raws)
+
+
+for _word, _op in LSC_ATOMICS.items():
+    _lsc_atomic(f"typed_lsc_atomic_{_word}", _op)
+
+# -- status and compression ------------------------------------------------------------------------------------
+
+SEMANTICS["typed_lsc_ccs_update"] = nothing
+
+
+@semantics("typed_lsc_load_status", deviation=ALL_MAPPED)
+def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
+    """Bit i of the first dword is 1 if lane i's element lies in the image; the manual leaves open what is mapped."""
+    image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
+    reads = _coordinates(m, instruction)
+
+    def mapped() -> Mask:
+        places = [r() for r in reads]
+        return m.with_image(image(), mask(), instruction, lambda view, lanes: [inside(m, view, places, lanes)[1]])[0]
+
+    return status_step(m, instruction, mapped)
+
+
+# -- the graphics pipeline -------------------------------------------------------------------------------------
+
+
+@semantics(
+    "rt_write_3d",
+    deviation="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
+)
+def render_target_write(m: Machine, instruction: Instruction) -> Step:
+    """The colours of each lane go to its pixel of the render target; which pixel that is, the manual leaves open."""
+    args = instruction.args
+    count, outputs = args["exec"].size, list(args["outputs"])
+    first = sum(1 for bit in TARGET_OUTPUTS[:2] if args["mode"] & bit)
+    colours = {c: m.raw_reader(raw, 0, count, types.UD) for c, raw in enumerate(outputs[first : first + 4]) if raw.var}
+    image, pixel, mask = image_of(m, instruction), m.pixel(args["exec"]), mask_of(m, instruction)
+    return lambda: write_image(m, image(), pixel(), {c: r() for c, r in colours.items()}, mask(), instruction)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------
+
+
+@semantics("media_ld", "media_st")
+def media_block(m: Machine, instruction: Instruction) -> Step:
+    """A block of bytes at a scalar place of an image."""
+    args = instruction.args
+    x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
+    image, size = image_of(m, instruction), (args["block_width"], args["block_height"])
+    return _image_block(m, instruction, image, (x, y), size, args["data"])
+
+
+@semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
+def lsc_block(m: Machine, instruction: Instruction) -> Step:
+    """A block of bytes at a scalar place of an LSC surface."""
+    args = instruction.args
+    x, y = (m.raw_reader(args[n], 0, 1, D) for n in ("u", "v"))
+    image, size = _lsc_image(m, instruction), (args["width"], args["height"])
+    return _image_block(m, instruction, image, (x, y), size, data_of(instruction))
+
+
+def _image_block(
+    m: Machine, instruction: Instruction, image: FindImage, corner: tuple[Read, Read], size: tuple[int, int], raw: Raw
+) -> Step:
+    """Load or store a block of bytes, by rows; reads beyond the rim repeat it, writes there do nothing."""
+    a, zero, (width, height) = m.algebra, m.algebra.const(0, D), size
+    pitch = max(4, power_of_two(width))
+    columns = a.iota(pitch, D)
+    used = True if pitch == width else columns < a.const(width, D)
+    reads = [m.raw_reader(raw, r * pitch, pitch, UB) for r in range(height)]
+    writes = [m.raw_writer(raw, r * pitch, pitch, UB) for r in range(height)]
+    store, (x, y) = is_store(instruction), corner
+
+    def step() -> None:
+        left, top, lanes = x() + columns, y(), m.thread_mask()
+        lanes = used if lanes is True else both(used, lanes)
+        data = [r() for r in reads] if store else []
+
+        def move(view: ImageView, lanes: Mask) -> list[Lanes]:
+            row_bytes, rows = view.sizes[0] * a.const(view.kind.format.size, D), view.sizes[1]
+            column, found = _held(a, left, row_bytes), []
+            for r in range(height):
+                row = top + a.const(r, D)
+                at = a.cast(_held(a, row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
+                if store:
+                    held = both(both(lanes, (left >= zero) & (left < row_bytes)), (row >= zero) & (row < rows))
+                    m.store(view.space, at, data[r], held, instruction)
+                else:
+                    found.append(m.load(view.space, at, UB, lanes, instruction))
+            return found
+
+        for write, values in zip(writes, m.with_image(image(), lanes, instruction, move), strict=not store):
+            write(values, lanes)
+
+    return step
+
+
+def _held(a: Algebra, place: Lanes, size: Lanes) -> Lanes:
+    """A coordinate, held between 0 and the last of an axis."""
+    zero, last = a.const(0, D), size - a.const(1, D)
+    return a.select(place < zero, zero, a.select(place > last, last, place))
