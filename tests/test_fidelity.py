@@ -34,10 +34,10 @@ ret (M1, 1)
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 
 
-def run(middle, engine, x=0.0, store=STORE):
+def run(middle, engine, x=0.0, store=STORE, platform="tgllp"):
     """Y of eight lanes after some lines, and the launch."""
     out = np.zeros(64, np.float32)
-    program = Program(build_text(HEAD + middle + "\n" + store))
+    program = Program(build_text(HEAD + middle + "\n" + store, platform))
     x = np.full(8, x, np.float32) if np.isscalar(x) else np.asarray(x, np.float32)
     launch = Launch("k", (8,), (8,), args=[BufferArgument(out), ScalarArgument(x.tobytes())])
     return out[:8], program.run(launch, engine, profile=True)
@@ -87,6 +87,27 @@ def test_inexact_results_are_followed(engine):
     address = "exp (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nmov (M1, 8) LANE(0,0)<1> Y(0,0)<1;1,0>"
     found = report(run(address, engine)[1].executed, 32)
     assert found.address and not found.branch
+
+
+THROUGH_MEMORY = """exp (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>
+mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
+add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
+lsc_store.ugm (M1, 8) flat[AT]:a64 STORED:d32
+lsc_load.ugm (M1, 8) N:d32 flat[AT]:a64
+and (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 0:d
+add (M1, 8) LANE(0,0)<1> LANE(0,0)<1;1,0> N(0,0)<1;1,0>"""
+
+
+@ENGINES
+@pytest.mark.parametrize(("stored", "reached"), [("Y", True), ("X", False)])
+def test_inexact_results_are_followed_through_memory(stored, reached, engine):
+    """A store has a destination field in its encoding, and still writes memory."""
+    middle, store = THROUGH_MEMORY.replace("STORED", stored), STORE.replace("Y.0", "N.0")
+    out, dispatch = run(middle, engine, store=store, platform="dg2")
+    assert (out == 0).all()
+    found = report(dispatch.executed, 32)
+    assert found.within == ["exp"] and "lsc_store" in found.exact
+    assert found.address == reached and not found.branch
 
 
 TINY = np.float32(1e-40)

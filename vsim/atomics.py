@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from visa.isa.enums import ATOMICS, LSC_ATOMICS, LSC_SFIDS
-from visa.isa.record import InstructionDesc
+from visa.isa.record import Access
 from visa.program import SLM, Instruction
 from vsim.refused import RAW_MESSAGES
 
@@ -19,14 +19,8 @@ def is_local(instruction: Instruction) -> bool:
     return instruction.args.get("surface") == SLM or instruction.args.get("sfid") == LSC_SFIDS["slm"]
 
 
-def _may_be_atomic(desc: InstructionDesc) -> bool:
-    return "atomic" in desc.mnemonic or desc.semantics in RAW_MESSAGES
-
-
 def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None:
-    """The atomic on global memory or an image that an instruction is, a raw message as its twin; None if it is none."""
-    if not _may_be_atomic(instruction.desc):
-        return None
+    """The atomic on global memory or an image that an instruction is (a raw message: its equivalent), or None."""
     if instruction.desc.semantics in RAW_MESSAGES:
         from vsim.semantics.messages import NoEquivalent, equivalent
 
@@ -35,20 +29,20 @@ def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None
         except NoEquivalent:
             return None
         return global_atomic(found, grf_size) if found else None
-    return None if is_local(instruction) else instruction
+    return instruction if instruction.desc.access is Access.ATOMIC and not is_local(instruction) else None
 
 
 def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool:
-    """Whether global atomics give results that depend on which thread comes first: old values that are used, exchanges, sums of floats."""
+    """Whether global atomics give results that depend on which thread comes first.
+
+    Old values that are used do, exchanges, and sums of floats.
+    """
     found = (global_atomic(i, grf_size) for i in instructions)
     return any(i is not None and (i.args["dst"].var or _operation(i) not in _COMMUTES) for i in found)
 
 
 def _operation(atomic: Instruction) -> str:
-    """What it does, by the data port's word for it."""
-    name = atomic.desc.mnemonic
-    return (
-        LSC_ATOMICS[name.removeprefix(_LSC_PREFIX)]
-        if name.startswith(_LSC_PREFIX)
-        else _OP_NAMES.get(atomic.args["op"], "")
-    )
+    """What it does, by the data port's word for it: a field of its own instructions, in the mnemonic of LSC ones."""
+    if "op" in atomic.args:
+        return _OP_NAMES.get(atomic.args["op"], "")
+    return LSC_ATOMICS[atomic.desc.mnemonic.removeprefix(_LSC_PREFIX)]

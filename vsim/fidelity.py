@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from visa.isa.record import InstructionDesc
-from visa.operands import Address, General, Immediate, Indirect, Predicate, State
+from visa.isa.record import Access, Flow, InstructionDesc, Memory
+from visa.operands import Address, General, Immediate, Indirect, Predicate, Raw, State
 from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
@@ -16,26 +15,28 @@ from vsim.semantics import ALLOWED_DEVIATION
 from vsim.semantics.messages import equivalent
 
 EXACT, WITHIN, REFUSED_CLASS = "exact", "within freedom", "refused"
-_MESSAGES = ("memory", "lsc", "sampler")
-_DATA = ("src", "src0", "src1", "src2", "data", "outputs")
+_OPERANDS = frozenset(("d", "s", "r", "w", "r*", "r!"))
+"""Kinds of fields that are operands."""
+_RESULTS = frozenset(("d", "w"))
+_DATA = frozenset(("src", "src0", "src1", "src2", "data", "outputs"))
 """Fields of messages that carry data; all others say where."""
 
 
 def class_of(desc: InstructionDesc) -> str:
-    """``exact``, ``within freedom`` or ``refused``. A raw message is what its twin is."""
+    """``exact``, ``within freedom`` or ``refused``. A raw message is what its equivalent is."""
     return REFUSED_CLASS if desc.semantics in REFUSED else WITHIN if desc.semantics in ALLOWED_DEVIATION else EXACT
 
 
 @dataclass
 class Report:
-    """Mnemonics that executed, by class, and whether a result within the manual's freedom may have reached an address or a branch."""
+    """Mnemonics that executed, by class, and whether results within the manual's freedom may decide where things go."""
 
     exact: list[str]
     within: list[str]
     address: bool
     branch: bool
 
-    def tree(self) -> dict[str, Any]:
+    def tree(self) -> dict[str, list[str] | dict[str, bool]]:
         """For a report as JSON."""
         return {
             "exact": self.exact,
@@ -44,35 +45,83 @@ class Report:
         }
 
 
-Cell = tuple[Any, ...]
+Cell = tuple[str | int, ...]
+"""What holds values, by name: a variable of a function (address-taken ones are one), a predicate, memory."""
 
 
 @dataclass
 class _Effect:
-    """What an instruction reads and writes, by cell; ``address`` and ``branch`` are the cells that decide where it goes."""
+    """What an instruction reads and writes, by cell; those of ``address`` and ``branch`` decide where it goes."""
 
-    reads: list[Cell]
-    writes: list[Cell]
-    address: list[Cell]
-    branch: list[Cell]
     inexact: bool
+    reads: list[Cell] = field(default_factory=list)
+    writes: list[Cell] = field(default_factory=list)
+    address: list[Cell] = field(default_factory=list)
+    branch: list[Cell] = field(default_factory=list)
 
 
 class _Cells:
-    """Names for what holds values: variables (all of a kind in one function), address variables, predicates, and memory by surface."""
+    """The cells of one function, and what its instructions do to them."""
 
-    def __init__(self, function: Function) -> None:
-        self.function, self.layout = function, layout_of(function)
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function, self.grf_size, self.layout = function, grf_size, layout_of(function)
 
-    def variable(self, var: int) -> Cell:
+    def effect(self, instruction: Instruction) -> _Effect:
+        """What an instruction reads and writes."""
+        if instruction.desc.semantics in RAW_MESSAGES:
+            instruction = equivalent(instruction, self.grf_size) or instruction
+        found = _Effect(class_of(instruction.desc) == WITHIN)
+        for f in instruction.desc.fields:
+            value = instruction.args.get(f.name)
+            if value is not None and f.kind in _OPERANDS:
+                self._operand(found, instruction.desc, f.name, value, f.kind in _RESULTS)
+        self._predicate(found, instruction)
+        self._memory(found, instruction)
+        return found
+
+    def _operand(self, found: _Effect, desc: InstructionDesc, name: str, value: object, is_result: bool) -> None:
+        """An operand is a result, decides where control or a message goes, or is a plain source."""
+        cells = self._cells(value)
+        if isinstance(value, Indirect):
+            found.address += cells[:1]
+            found.reads += cells[:1]
+        if is_result:
+            found.writes += cells[-1:]
+        elif _decides_flow(desc):
+            found.branch += cells
+        elif desc.memory is not Memory.NONE and name not in _DATA:
+            found.address += cells
+            found.reads += cells
+        else:
+            found.reads += cells
+
+    def _predicate(self, found: _Effect, instruction: Instruction) -> None:
+        predicate = instruction.args.get("pred")
+        if predicate is None:
+            return
+        cell: Cell = ("P", id(self.function), predicate.var)
+        if instruction.desc.writes_predicate:
+            found.writes.append(cell)
+            return
+        found.reads.append(cell)
+        if _decides_flow(instruction.desc):
+            found.branch.append(cell)
+
+    def _memory(self, found: _Effect, instruction: Instruction) -> None:
+        access, cell = instruction.desc.access, _memory_cell(instruction)
+        if access in (Access.LOAD, Access.ATOMIC):
+            found.reads.append(cell)
+        if access in (Access.STORE, Access.ATOMIC):
+            found.writes.append(cell)
+
+    def _variable(self, var: int) -> Cell:
         root, _ = self.layout.root(var)
         # Registers whose addresses are taken are one file.
         where = "file" if root in self.layout.file_offsets else root
         return ("V", 0 if root < FIRST_VARIABLE else id(self.function), where)
 
-    def operand(self, value: Any) -> list[Cell]:
-        if isinstance(value, General):
-            return [self.variable(value.var)] if value.var else []
+    def _cells(self, value: object) -> list[Cell]:
+        """The cells of an operand; the last one is what a result goes to."""
         if isinstance(value, Indirect):
             return [("A", id(self.function), value.var), ("V", id(self.function), "file")]
         if isinstance(value, Address):
@@ -82,14 +131,18 @@ class _Cells:
         if isinstance(value, State):
             return [("S", id(self.function), value.kind, value.var)]
         if isinstance(value, (list, tuple)):
-            return [self.variable(raw.var) for raw in value if raw.var]
-        return [self.variable(value.var)] if getattr(value, "var", 0) else []
+            return [cell for one in value for cell in self._cells(one)]
+        return [self._variable(value.var)] if isinstance(value, (General, Raw)) and value.var else []
 
 
-def _memory(instruction: Instruction) -> Cell:
+def _decides_flow(desc: InstructionDesc) -> bool:
+    """Whether an instruction's sources decide where lanes go on, or when; those of the last message are its payload."""
+    return desc.flow not in (Flow.NEXT, Flow.END)
+
+
+def _memory_cell(instruction: Instruction) -> Cell:
     """The memory that a message accesses: a numbered surface, local memory, or the rest."""
-    args = instruction.args
-    number = args.get("surface")
+    number = instruction.args.get("surface")
     if is_local(instruction):
         return ("M", "local")
     if isinstance(number, int):
@@ -97,58 +150,22 @@ def _memory(instruction: Instruction) -> Cell:
     return ("M", int(number.bits)) if isinstance(number, Immediate) and number.bits else ("M", "flat")
 
 
-def _effect(cells: _Cells, instruction: Instruction, grf_size: int) -> _Effect:
-    if instruction.desc.semantics in RAW_MESSAGES:
-        instruction = equivalent(instruction, grf_size) or instruction
-    desc, args = instruction.desc, instruction.args
-    reads: list[Cell] = []
-    writes: list[Cell] = []
-    address: list[Cell] = []
-    branch: list[Cell] = []
-    message = desc.category in _MESSAGES
-    for f in desc.fields:
-        value = args.get(f.name)
-        if value is None or f.kind not in ("d", "s", "r", "w", "r*", "r!"):
-            continue
-        found = cells.operand(value)
-        if isinstance(value, Indirect):
-            address += found[:1]
-        if f.kind in ("d", "w"):
-            writes += found[-1:]
-        elif desc.category in ("flow", "sync"):
-            branch += found
-        elif message and f.name not in _DATA:
-            address += found
-        else:
-            reads += found
-    if args.get("pred") is not None:
-        pred = [("P", id(cells.function), args["pred"].var)]
-        if desc.mnemonic == "add3.o":
-            writes += pred
-        else:
-            branch += pred if desc.category == "flow" else []
-            reads += pred
-    if message:
-        memory = _memory(instruction)
-        reads += [memory]
-        writes += [memory] if "atomic" in desc.mnemonic or not any(f.kind == "w" for f in desc.fields) else []
-    return _Effect(reads + address, writes, address, branch, class_of(desc) == WITHIN)
-
-
 def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int) -> Report:
-    """Classes of the instructions that executed, and whether inexact results may have decided where memory was accessed or control went.
+    """Classes of the instructions that executed, and whether inexact results may have decided where things went.
 
-    The second part follows values through registers, predicates and memory without regard to order, so it says yes too often rather than
-    too seldom.
+    The second part follows values through registers, predicates and memory to addresses and branches without regard to
+    order, so it says yes too often rather than too seldom.
     """
     exact: set[str] = set()
     within: set[str] = set()
     cells: dict[int, _Cells] = {}
     effects: list[_Effect] = []
     for function, _, instruction in executed:
-        if instruction.desc.mnemonic.startswith("."):
+        if instruction.desc.is_directive:
             continue
-        effect = _effect(cells.setdefault(id(function), _Cells(function)), instruction, grf_size)
+        if id(function) not in cells:
+            cells[id(function)] = _Cells(function, grf_size)
+        effect = cells[id(function)].effect(instruction)
         effects.append(effect)
         (within if effect.inexact else exact).add(instruction.desc.mnemonic)
     inexact = set(_spread(effects))

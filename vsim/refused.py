@@ -7,16 +7,19 @@ from visa.isa.record import InstructionDesc
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"
 
-REFUSED = dict.fromkeys(("vme_ime", "vme_sic", "vme_fbr", "vme_idm"), _MOTION) | dict.fromkeys(("va", "va_skl_plus"), _ANALYTICS) | {
-    "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public definition",
+REFUSED = {
+    **dict.fromkeys(("vme_ime", "vme_sic", "vme_fbr", "vme_idm"), _MOTION),
+    **dict.fromkeys(("va", "va_skl_plus"), _ANALYTICS),
+    "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public "
+    "definition",
     "sample_unorm": "the filter of this media sampler is state of the driver without a public definition",
     "typed_lsc_read_state_info": "the contents of a surface state are the driver's, without a functional definition",
-}  # fmt: skip
+}
 """Reasons by the name of the semantics."""
 RAW_MESSAGES = ("raw_send", "raw_sends")
 """Refused if their descriptors say nothing that an instruction says, too."""
 
 
 def may_be_refused(desc: InstructionDesc) -> bool:
-    """Whether there are instructions of this form that cannot be executed."""
+    """Whether there are such instructions that cannot be executed."""
     return desc.semantics in REFUSED or desc.semantics in RAW_MESSAGES

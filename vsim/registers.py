@@ -1,12 +1,14 @@
-"""Where the variables of a function live: alias chains, sizes, and the register file for variables whose addresses are taken."""
+"""Where the variables of a function live: alias chains, sizes, and the register file for address-taken ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
 from visa.program import FIRST_VARIABLE, Function, Instruction
 from visa.types import DataType
@@ -20,7 +22,7 @@ _ALL_BITS = 0xFFFFFFFF
 
 @dataclass
 class Layout:
-    """Registers of a function. ``sizes`` are in bytes by root variable; ``file_offsets`` place the address-taken roots."""
+    """Registers of a function: ``sizes`` in bytes by root variable; ``file_offsets`` place the address-taken roots."""
 
     function: Function
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -34,6 +36,17 @@ class Layout:
             return var, 0
         return self.roots[var]
 
+    def address_of(self, op: General, grf_size: int) -> int | None:
+        """Where a register operand begins in the register file, as address variables hold it.
+
+        None if nothing takes the address of its variable, as for predefined ones.
+        """
+        root, start = self.root(op.var)
+        if root not in self.file_offsets:
+            return None
+        begin = op.row * grf_size + op.col * self.function.variable_type(op.var).size
+        return self.file_offsets[root] + start + begin
+
 
 def operand_type(function: Function, op: object) -> DataType:
     """The type of an operand's elements; that of state operands is ud."""
@@ -44,13 +57,19 @@ def operand_type(function: Function, op: object) -> DataType:
     return types.UD
 
 
-def is_address_of(function: Function, mnemonic: str, op: object, dst: object) -> bool:
-    """Whether a source means the address of a register: the encoding writes ``&V`` as a scalar region of V."""
-    if not isinstance(op, General) or not isinstance(dst, Address):
-        return False
-    return mnemonic == "addr_add" or (
-        mnemonic == "mov" and op.region == SCALAR and function.variable_type(op.var).size != 2
-    )
+def takes_address(function: Function, instruction: Instruction) -> General | None:
+    """The register whose address an instruction takes; None if it takes none.
+
+    The encoding writes ``&V`` as a scalar region of V. Numbers for address variables are words, so a scalar that is no
+    word can only be an address.
+    """
+    if not isinstance(instruction.args.get("dst"), Address):
+        return None
+    source = instruction.args.get("src0")
+    if not isinstance(source, General):
+        return None
+    is_address = source.region == SCALAR and function.variable_type(source.var).size != 2
+    return source if is_address or "address-of" in instruction.desc.rules else None
 
 
 def layout_of(function: Function) -> Layout:
@@ -60,41 +79,39 @@ def layout_of(function: Function) -> Layout:
         SimulationError: an alias names itself.
     """
     found = Layout(function)
-    for number, variable in enumerate(function.variables):
-        var, offset, seen = FIRST_VARIABLE + number, 0, set()
-        while var >= FIRST_VARIABLE and function.variables[var - FIRST_VARIABLE].alias is not None:
-            if var in seen or var - FIRST_VARIABLE >= len(function.variables):
-                raise SimulationError(
-                    Diagnostic(
-                        "S021",
-                        f"the alias of '{variable.name}' in '{function.name}' goes in a circle",
-                        Span(function.file, 0),
-                    )
-                )
-            seen.add(var)
-            alias = function.variables[var - FIRST_VARIABLE].alias
-            assert alias
-            var, offset = alias[0], offset + alias[1]
-        found.roots[FIRST_VARIABLE + number] = (var, offset)
+    for number, variable in enumerate(function.variables, FIRST_VARIABLE):
+        found.roots[number] = var, offset = _alias_root(function, number)
         if var >= FIRST_VARIABLE:
             size = max(found.sizes.get(var, 0), offset + variable.size)
             found.sizes[var] = -(-size // 64) * 64
     for i in function.instructions:
-        dst = i.args.get("dst")
-        if isinstance(dst, Address) and is_address_of(function, i.desc.mnemonic, i.args.get("src0"), dst):
-            root, _ = found.root(i.args["src0"].var)
+        register = takes_address(function, i)
+        if register is not None:
+            root, _ = found.root(register.var)
             if root >= FIRST_VARIABLE and root not in found.file_offsets:
                 found.file_offsets[root] = found.file_size
                 found.file_size += found.sizes[root]
     return found
 
 
+def _alias_root(function: Function, number: int) -> tuple[int, int]:
+    """The variable at the end of a chain of aliases, and the offset in it."""
+    var, offset, seen = number, 0, set[int]()
+    while var >= FIRST_VARIABLE and (alias := function.variables[var - FIRST_VARIABLE].alias) is not None:
+        if var in seen:
+            message = f"the alias of '{function.variable_name(number)}' in '{function.name}' goes in a circle"
+            raise SimulationError(Diagnostic("S021", message, Span(function.file, 0)))
+        seen.add(var)
+        var, offset = alias[0], offset + alias[1]
+    return var, offset
+
+
 @dataclass(frozen=True)
 class FloatModes:
     """What a program does with the float controls of %cr0.
 
-    ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is clear; those that are
-    always kept are not in it. A program that never writes %cr0 keeps all denormals.
+    ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
+    clear; those that are always kept are not in it. A program that never writes %cr0 keeps all denormals.
     """
 
     rounding: bool
@@ -103,12 +120,13 @@ class FloatModes:
 
 def float_modes(functions: Iterable[Function]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
-    # Bits that are set before control can flow anywhere (labels and marks of functions lead nowhere), that are set and cleared somewhere.
+    # Bits that are set before control can go anywhere but to the next instruction, that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
     straight = True
     for function in functions:
         for i in function.instructions:
-            straight = straight and (i.desc.category != "flow" or i.desc.mnemonic.startswith("."))
+            flow = i.desc.flow
+            straight = straight and (flow in (Flow.NEXT, Flow.LABEL) or flow.is_barrier)
             dst = i.args.get("dst")
             if isinstance(dst, General) and _is_control(function, dst.var):
                 sets, clears = _control_change(i)
@@ -121,17 +139,26 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
     return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
 
 
+_UPDATES: dict[str, Callable[[int, int], int]] = {
+    "or": operator.or_,
+    "and": operator.and_,
+    "xor": operator.xor,
+    "mov": lambda old, constant: constant,
+}
+"""New values from old ones and a constant, by the semantics of instructions that change single bits of %cr0."""
+
+
 def _control_change(instruction: Instruction) -> tuple[int, int]:
-    """The bits that a write of %cr0 may set, and those that it may clear; those that it surely sets are in the first alone."""
+    """The bits that a write of %cr0 may set, and those it may clear; what it surely sets is in the first alone."""
     args = instruction.args
     constants = [op.bits & _ALL_BITS for op in (args.get("src0"), args.get("src1")) if isinstance(op, Immediate)]
     if len(constants) != 1 or args.get("pred") is not None:
         return _ALL_BITS, _ALL_BITS
+    update = _UPDATES.get(instruction.desc.semantics)
+    if update is None:
+        return _ALL_BITS, _ALL_BITS
     (bits,) = constants
-    rest = bits ^ _ALL_BITS
-    return {"or": (bits, 0), "and": (0, rest), "xor": (bits, bits), "mov": (bits, rest)}.get(
-        instruction.desc.mnemonic, (_ALL_BITS, _ALL_BITS)
-    )
+    return update(0, bits), update(_ALL_BITS, bits) ^ _ALL_BITS
 
 
 def _is_control(function: Function, var: int) -> bool:

@@ -255,6 +255,11 @@ class InstructionDesc:
         return any(f.kind == "N2" for f in self.fields)
 
     @cached_property
+    def is_directive(self) -> bool:
+        """Whether nothing executes: labels, and marks of source files and lines."""
+        return self.mnemonic.startswith(".")
+
+    @cached_property
     def has_exec(self) -> bool:
         return any(f.kind == "ec" for f in self.fields)
 
