@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from visa.types import DataType
 
@@ -14,7 +15,20 @@ Region = tuple[int | None, int | None, int | None]
 """Vertical stride, width, horizontal stride in elements; None where the encoding has none."""
 
 SCALAR: Region = (0, 1, 0)
+CONSECUTIVE: Region = (None, None, 1)
 SURFACE, SAMPLER = 0, 1
+
+
+@cache
+def region_elements(region: Region, count: int) -> tuple[int, ...]:
+    """Numbers of the elements that a region takes, counted from its first one (manual, chapter 3).
+
+    ``<8;4,2>`` takes 0, 2, 4, 6, then 8, 10, 12, 14: rows of ``width`` elements, ``horizontal`` apart in a row, rows ``vertical`` apart.
+    """
+    vertical, width, horizontal = region[0] or 0, region[1], region[2] or 0
+    if width is None:
+        return tuple(lane * horizontal for lane in range(count))
+    return tuple(lane // width * vertical + lane % width * horizontal for lane in range(count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,3 +11,8 @@ Array = npt.NDArray[Any]
 """An array whose elements have a type that is known when it runs: a user's buffer, lanes of a register."""
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
+Dwords = npt.NDArray[np.uint32]
+Bools = npt.NDArray[np.bool_]
+Offsets = npt.NDArray[np.int64]
+DType = np.dtype[np.generic]
+"""The type of an array's elements."""

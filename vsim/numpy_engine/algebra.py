@@ -1,23 +1,25 @@
-"""The lane algebra on numpy arrays of shape (threads, lanes); a dimension of length 1 stands for "the same everywhere"."""
+"""The lane algebra on numpy arrays, threads x lanes; an axis of length 1 stands for "the same everywhere"."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from visa import types
 from visa.types import DataType
+from vsim.arrays import Array, Bools, DType
 
-Array = npt.NDArray[Any]
+Mask = Bools | Literal[True]
+"""Lanes for which something holds; True for all of them."""
 
-DTYPES: dict[DataType, np.dtype[Any]] = {
-    types.UD: np.dtype("u4"), types.D: np.dtype("i4"), types.UW: np.dtype("u2"), types.W: np.dtype("i2"), types.UB: np.dtype("u1"),
-    types.B: np.dtype("i1"), types.DF: np.dtype("f8"), types.F: np.dtype("f4"), types.UQ: np.dtype("u8"), types.Q: np.dtype("i8"),
-    types.HF: np.dtype("f2"), types.BF: np.dtype("u2"),
+DTYPES: dict[DataType, DType] = {
+    types.UB: np.dtype("u1"), types.UW: np.dtype("u2"), types.UD: np.dtype("u4"), types.UQ: np.dtype("u8"),
+    types.B: np.dtype("i1"), types.W: np.dtype("i2"), types.D: np.dtype("i4"), types.Q: np.dtype("i8"),
+    types.HF: np.dtype("f2"), types.F: np.dtype("f4"), types.DF: np.dtype("f8"), types.BF: np.dtype("u2"),
 }  # fmt: skip
+"""Types of elements in registers; the bits of bf are those of uw."""
 _SWAPS = (
     (1, 0x5555555555555555),
     (2, 0x3333333333333333),
@@ -87,6 +89,22 @@ def fma_double(x: Array, y: Array, z: Array) -> Array:
     return result
 
 
+def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
+    """Values in a shape; numpy's own function takes its time even where there is nothing to do."""
+    return values if values.shape == shape else np.broadcast_to(values, shape)
+
+
+def any_lane(lanes: Bools) -> Bools:
+    """The rows in which any lane holds."""
+    found: Bools = np.logical_or.reduce(lanes, axis=1)
+    return found
+
+
+def both(mask: Mask, more: Mask) -> Mask:
+    """The lanes of two masks."""
+    return more if mask is True else mask if more is True else mask & more
+
+
 class NumpyAlgebra:
     """See :class:`vsim.semantics.algebra.Algebra`."""
 
@@ -107,10 +125,10 @@ class NumpyAlgebra:
             DTYPES[data_type]
         )
 
-    def select(self, mask: Any, x: Array, y: Array) -> Array:
+    def select(self, mask: Mask, x: Array, y: Array) -> Array:
         return x if mask is True else np.where(mask, x, y)
 
-    def mask_to_int(self, mask: Any, data_type: DataType) -> Array:
+    def mask_to_int(self, mask: Mask, data_type: DataType) -> Array:
         return np.asarray(mask).astype(DTYPES[data_type])
 
     def udiv(self, x: Array, y: Array) -> Array:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from vsim import threads
 from vsim.abi import Dispatch, Group
+from vsim.arrays import Array, Bytes, Dwords
 from vsim.memory import SLM_ADDRESS_MASK
-from vsim.numpy_engine.execution import Execution
-from vsim.numpy_engine.memory import Rows
+from vsim.numpy_engine.machine import BatchExecution
+from vsim.numpy_engine.memory import PartitionedSpace
+from vsim.numpy_engine.registers import RegisterFile
+from vsim.numpy_engine.threads import HardwareThreads
 
 BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
 """Hardware threads at once; fewer where each of them has memory of its own."""
+_MAXIMUM_SIMD = 32
 
 
 def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
@@ -30,110 +35,130 @@ def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
     slots = min(groups_at_once, dispatch.group_count) * per_group
     dispatch.allocate_private(slots)
 
-    def deadline() -> None:
+    def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
             raise dispatch.timeout(max_seconds)
 
-    batch: _Batch | None = None
-    payloads: dict[tuple[int, int, int], Any] = {}
+    batch: GroupBatch | None = None
+    payloads = GroupPayloads(dispatch)
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        if batch is None or batch.shape != [g.size for g in groups]:
-            batch = _Batch(dispatch, groups, payloads)
-        batch.run(groups, deadline if max_seconds is not None else None)
-        deadline()
+        if batch is None or batch.sizes != [g.size for g in groups]:
+            batch = GroupBatch(dispatch, groups, payloads)
+        batch.run(groups, check_deadline if max_seconds is not None else None)
+        check_deadline()
 
 
-class _Batch:
-    """The threads of some work-groups of given sizes; prepared once, run for many groups."""
+@dataclass
+class GroupPayloads:
+    """The payloads of the threads of work-groups, which depend on nothing but a group's size: threads x bytes."""
 
-    def __init__(self, dispatch: Dispatch, groups: list[Group], payloads: dict[tuple[int, int, int], Any]) -> None:
-        self.dispatch, self.payloads = dispatch, payloads
-        self.shape = [g.size for g in groups]
+    dispatch: Dispatch
+    known: dict[tuple[int, int, int], Bytes] = field(default_factory=dict)
+
+    def of(self, group: Group) -> Bytes:
+        """The payloads of a group's threads."""
+        found = self.known.get(group.size)
+        if found is None:
+            found = self.known[group.size] = threads.group_payload(self.dispatch, group)
+        return found
+
+
+class GroupBatch:
+    """The threads of some work-groups of given sizes: prepared once, run for many groups."""
+
+    def __init__(self, dispatch: Dispatch, groups: list[Group], payloads: GroupPayloads) -> None:
+        self.dispatch, self.groups = dispatch, groups
+        self.sizes = [g.size for g in groups]
         counts = [dispatch.threads_of(g) for g in groups]
         orders = {c: dispatch.schedule.order(c) if dispatch.schedule else np.arange(c) for c in set(counts)}
         self.members = [(n, int(t)) for n, c in enumerate(counts) for t in orders[c]]
-        count = len(self.members)
+        """By row of the batch: which of the groups the thread is in, and which of its threads it is."""
         self.group_numbers = np.array([n for n, _ in self.members])
         self.thread_numbers = np.array([t for _, t in self.members])
-        self.execution = e = Execution(dispatch, count, self.group_numbers)
-        e.locate, e.pixels = self.describe, self.pixels
-        slm = max(dispatch.slm_size, 4)
-        places = (self.group_numbers * slm).reshape(-1, 1)
-        e.slm_space = Rows(
-            "local memory", np.zeros(slm * len(groups), np.uint8), places, dispatch.slm_size, SLM_ADDRESS_MASK
-        )
-        scratch = max(dispatch.scratch_size, 4)
-        e.scratch_space = Rows(
-            "scratch memory",
-            np.zeros(scratch * count, np.uint8),
-            (np.arange(count) * scratch).reshape(-1, 1),
-            dispatch.scratch_size,
-        )
-        self.lanes = np.zeros((count, 32), bool)
+        self.payload = np.concatenate([payloads.of(g)[orders[c]] for g, c in zip(groups, counts, strict=True)])
+        self.lanes = np.zeros((len(self.members), _MAXIMUM_SIMD), bool)
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
-        for g in groups:
-            if g.size not in payloads:
-                payloads[g.size] = threads.group_payload(dispatch, g)
-        self.matrix = np.concatenate([payloads[g.size][orders[c]] for g, c in zip(groups, counts, strict=True)])
+        self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
 
-    def run(self, groups: list[Group], deadline: Any) -> None:
-        """Run these groups to their end."""
+    def _local_memory(self) -> PartitionedSpace:
+        room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
+        data = np.zeros(room * len(self.groups), np.uint8)
+        base = (self.group_numbers * room).reshape(-1, 1)
+        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK)
+
+    def _scratch_memory(self) -> PartitionedSpace:
+        room, size = max(self.dispatch.scratch_size, 4), self.dispatch.scratch_size
+        count = len(self.members)
+        base = (np.arange(count) * room).reshape(-1, 1)
+        return PartitionedSpace("scratch memory", np.zeros(room * count, np.uint8), base, size)
+
+    def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
+        """Run groups of these sizes to their end."""
         self.groups = groups
-        e = self.execution
-        e.reset()
-        self.context = e.start(self.dispatch.kernel, self.lanes.copy())
-        self.fill()
-        e.deadline = deadline
-        e.run()
+        activation = self.execution.start(self.dispatch.kernel, self.lanes)
+        self._fill_inputs(activation.registers)
+        self._fill_states()
+        self.execution.scheduler.run(check_deadline)
 
-    def fill(self) -> None:
-        """Payload and predefined registers."""
-        e, dispatch, matrix = self.execution, self.dispatch, self.matrix
-        code = self.context.code
-        for var, offset, size in threads.input_places(dispatch):
-            root, start = code.layout.root(var)
-            view = self.byte_view(root)
-            if view is not None:
-                view[:, start : start + size] = matrix[:, offset : offset + size]
-        for kind, index, number in threads.state_defaults(dispatch):
-            e._state(kind, index, 0)[:, 0] = number
-        for kind, index, offset in threads.state_inputs(dispatch):
-            e._state(1 if kind == 1 else 0, index, 0)[:, 0] = np.ascontiguousarray(matrix[:, offset : offset + 4]).view(
-                np.uint32
-            )[:, 0]
-        ids = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
-        e.shared_register(threads.R0)[:] = threads.r0_of(ids, self.thread_numbers)
-        slots = range(len(self.members))
-        identity = np.array([(s, *threads.sr0_of(dispatch.image.platform, s)) for s in slots], np.uint32)
-        for register, column in ((threads.HW_ID, 0), (threads.SR0, 1), (threads.MSG0, 2)):
-            e.shared_register(register).view(np.uint32)[:, 0] = identity[:, column]
-        for axis in range(3):
-            e.shared_register(threads.GROUP_ID + axis).view(np.uint32)[:, 0] = ids[:, axis]
-        if any(e.code.slot_numbers.keys() & {(threads.THREAD_X + n, np.dtype("u2")) for n in (0, 1)}):
-            for row, (n, t) in enumerate(self.members):
-                x, y, _ = threads.work_item(dispatch, self.groups[n], t, 0)
-                e.shared_register(threads.THREAD_X).view(np.uint16)[row, 0] = x // dispatch.simd & 0xFFFF
-                e.shared_register(threads.THREAD_X + 1).view(np.uint16)[row, 0] = y & 0xFFFF
+    # -- what threads find when they start -----------------------------------------------------------------
 
-    def byte_view(self, root: int) -> Any:
-        """Bytes of a root variable in the kernel's frame; None if nothing uses it."""
-        code, views = self.context.code, self.context.frame.views
-        for (slot_root, kind), n in code.slot_numbers.items():
-            if slot_root == root and isinstance(kind, np.dtype) and n < len(views):
-                return views[n].view(np.uint8)
-        return None
+    def _fill_inputs(self, registers: RegisterFile) -> None:
+        """The payload goes into the variables that are inputs."""
+        for var, offset, size in threads.input_places(self.dispatch):
+            root, start = registers.layout.root(var)
+            data = registers.bytes_of(root)
+            if data is not None:
+                data[:, start : start + size] = self.payload[:, offset : offset + size]
 
-    def pixels(self) -> list[Any]:
+    def _fill_states(self) -> None:
+        """Surface and sampler variables: the payload says their numbers, or the order of declaration does."""
+        state = self.threads.state
+        for kind, index, number in threads.state_defaults(self.dispatch):
+            state(kind, index, 0)[:, 0] = number
+        for kind, index, offset in threads.state_inputs(self.dispatch):
+            words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
+            state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+
+    def start_value(self, register: int, data: Bytes) -> None:
+        """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""
+        words = data.view(np.uint32)
+        axis = register - threads.GROUP_ID
+        if register == threads.R0:
+            data[:] = threads.r0_of(self._group_ids(), self.thread_numbers)
+        elif 0 <= axis < 3:
+            words[:, 0] = self._group_ids()[:, axis]
+        elif register == threads.HW_ID:
+            words[:, 0] = np.arange(len(self.members))
+        elif register in (threads.SR0, threads.MSG0):
+            platform = self.dispatch.image.platform
+            which = (threads.SR0, threads.MSG0).index(register)
+            words[:, 0] = [threads.sr0_of(platform, slot)[which] for slot in range(len(self.members))]
+        elif register in (threads.THREAD_X, threads.THREAD_X + 1):
+            data.view(np.uint16)[:, 0] = self._thread_numbers()[register - threads.THREAD_X]
+
+    def _group_ids(self) -> Dwords:
+        ids: Dwords = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
+        return ids
+
+    def _thread_numbers(self) -> tuple[list[int], list[int]]:
+        """%thread_x and %thread_y of all threads."""
+        items = [threads.work_item(self.dispatch, self.groups[n], t, 0) for n, t in self.members]
+        return [x // self.dispatch.simd & 0xFFFF for x, _, _ in items], [y & 0xFFFF for _, y, _ in items]
+
+    # -- work-items ----------------------------------------------------------------------------------------
+
+    def pixels(self) -> list[Array]:
         """x and y of the work-items of all threads, threads x 32."""
-        places = [
-            [threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(32)]
+        ids = [
+            [threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(_MAXIMUM_SIMD)]
             for n, t in self.members
         ]
-        both = np.array(places, np.int32)
+        both = np.array(ids, np.int32)
         return [both[..., 0], both[..., 1]]
 
     def describe(self, row: int, lane: int) -> str:

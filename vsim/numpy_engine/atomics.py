@@ -1,0 +1,119 @@
+"""Atomic operations of many lanes at once, as if the lanes acted one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from vsim.arrays import Array, Bools, Bytes, DType, Offsets
+from vsim.numpy_engine.memory import MessageAccess, gather, scatter
+
+
+def _signed(x: Array) -> Array:
+    return x.view(f"i{x.itemsize}")
+
+
+def _float(x: Array) -> Array:
+    return x.view(f"f{x.itemsize}")
+
+
+def _bits(x: Array) -> Array:
+    return x.view(f"u{x.itemsize}")
+
+
+def _choose(condition: Bools, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
+_UPDATES: dict[str, Callable[..., Array]] = {
+    "add": lambda old, x: old + x,
+    "sub": lambda old, x: old - x,
+    "inc": lambda old: old + old.dtype.type(1),
+    "dec": lambda old: old - old.dtype.type(1),
+    "min": np.minimum,
+    "max": np.maximum,
+    "xchg": lambda old, x: x,
+    "and": lambda old, x: old & x,
+    "or": lambda old, x: old | x,
+    "xor": lambda old, x: old ^ x,
+    "minsint": lambda old, x: _bits(np.minimum(_signed(old), _signed(x))),
+    "maxsint": lambda old, x: _bits(np.maximum(_signed(old), _signed(x))),
+    "load": lambda old: old,
+    "cmpxchg": lambda old, x, y: _choose(old == x, y, old),
+    "fcmpwr": lambda old, x, y: _choose(_float(old) == _float(x), y, old),
+    "fmax": lambda old, x: _bits(np.where((_float(old) > _float(x)) | np.isnan(_float(x)), _float(old), _float(x))),
+    "fmin": lambda old, x: _bits(np.where((_float(old) < _float(x)) | np.isnan(_float(x)), _float(old), _float(x))),
+    "fadd": lambda old, x: _bits(_float(old) + _float(x)),
+    "fsub": lambda old, x: _bits(_float(old) - _float(x)),
+}
+"""New values from old ones and operands, unsigned bits all of them, by the data port's word for the operation."""
+_SUMS = {"add": 1, "inc": 1, "sub": -1, "dec": -1}
+"""Operations that add (or subtract) their operand, or 1 without one."""
+
+
+def atomic(access: MessageAccess, op: str, dtype: DType, sources: list[Array]) -> Array:
+    """Atomic operations in lane order; old values, 0 outside the mask."""
+    old = np.zeros(access.address.size, dtype)
+    active = [access.per_lane(s) for s in sources]
+    for data, offsets, lanes in access.parts():
+        if lanes is None:
+            old = _update(data, offsets, op, dtype, active)
+        else:
+            old[lanes] = _update(data, offsets, op, dtype, [s[lanes] for s in active])
+    return access.spread(old)
+
+
+def _update(data: Bytes, offsets: Offsets, op: str, dtype: DType, sources: list[Array]) -> Array:
+    """Atomics at offsets that may repeat; old values."""
+    unique, inverse, counts = np.unique(offsets, return_inverse=True, return_counts=True)
+    if unique.size == offsets.size:
+        old = gather(data, offsets, dtype)
+        scatter(data, offsets, np.ascontiguousarray(_UPDATES[op](old, *sources)))
+        return old
+    order = _Order(unique, inverse, counts)
+    if op in _SUMS:
+        step = sources[0] if sources else np.ones(offsets.size, dtype)
+        return _running_sums(data, order, step if _SUMS[op] > 0 else np.negative(step))
+    return _in_turns(data, offsets, order, op, dtype, sources)
+
+
+class _Order:
+    """Lanes sorted by offset, those of one offset in lane order.
+
+    ``lanes`` are their numbers, ``group`` says for each which of the ``unique`` offsets it has, ``starts`` and
+    ``counts`` where the lanes of each of these offsets stand.
+    """
+
+    def __init__(self, unique: Offsets, inverse: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> None:
+        self.unique, self.counts = unique, counts
+        self.lanes = np.argsort(inverse, kind="stable")
+        self.group = inverse[self.lanes]
+        self.starts = np.cumsum(counts) - counts
+
+
+def _running_sums(data: Bytes, order: _Order, step: Array) -> Array:
+    """Integers wrap: the old value of a lane is the first old value plus what the lanes before it added."""
+    added = step[order.lanes]
+    running = np.cumsum(added, dtype=step.dtype)
+    before = running - added
+    base = before[order.starts]
+    first = gather(data, order.unique, step.dtype)
+    old = np.empty(step.size, step.dtype)
+    old[order.lanes] = first[order.group] + (before - base[order.group])
+    scatter(data, order.unique, first + (running[order.starts + order.counts - 1] - base))
+    return old
+
+
+def _in_turns(data: Bytes, offsets: Offsets, order: _Order, op: str, dtype: DType, sources: list[Array]) -> Array:
+    """The first lane of every offset, then the second, and so on."""
+    turn = np.empty(offsets.size, np.int64)
+    turn[order.lanes] = np.arange(offsets.size) - order.starts[order.group]
+    old = np.empty(offsets.size, dtype)
+    for now in range(int(order.counts.max())):
+        lanes = turn == now
+        value = gather(data, offsets[lanes], dtype)
+        old[lanes] = value
+        scatter(data, offsets[lanes], np.ascontiguousarray(_UPDATES[op](value, *[s[lanes] for s in sources])))
+    return old

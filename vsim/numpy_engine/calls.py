@@ -1,0 +1,101 @@
+"""Calls of subroutines and functions: lanes run another activation and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from visa.diagnostics import SimulationError
+from visa.image import LinkedImage
+from visa.program import Function, Instruction
+from vsim.arrays import Bools, Dwords
+from vsim.numpy_engine.activation import Activation, ReturnPoint, Running
+from vsim.numpy_engine.algebra import Mask, any_lane
+from vsim.numpy_engine.control_flow import Step, taken_lanes
+from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.prepared import PreparedFunction
+from vsim.numpy_engine.scheduler import Scheduler
+
+MAXIMUM_DEPTH = 1000
+
+
+class BatchCalls:
+    """Calls of one function; see :class:`vsim.semantics.algebra.Machine`. ``prepare`` gives the code of a callee."""
+
+    def __init__(
+        self,
+        prepared: PreparedFunction,
+        running: Running,
+        scheduler: Scheduler,
+        faults: Faults,
+        image: LinkedImage,
+        prepare: Callable[[Function], PreparedFunction],
+    ) -> None:
+        self.prepared, self.running, self.scheduler = prepared, running, scheduler
+        self.faults, self.image, self.prepare = faults, image, prepare
+
+    def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """These lanes run a subroutine of the same function and come back."""
+        prepared, target = self.prepared, self.prepared.labels[label]
+
+        def enter(taken: Bools, back: ReturnPoint) -> None:
+            registers = self.running.activation.registers
+            self.scheduler.start(Activation(prepared, registers, target, taken, back))
+
+        return self._call(lanes, instruction, enter)
+
+    def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """These lanes run the function that a string names."""
+        function = self.prepared.function
+        callee = self.image.callee(function, name)
+
+        def enter(taken: Bools, back: ReturnPoint) -> None:
+            if callee is None:
+                raise self._fault(taken, f"function '{function.strings[name]}' is not defined", instruction)
+            self._start(callee, back)
+
+        return self._call(lanes, instruction, enter)
+
+    def call_address(self, address: Callable[[], Dwords], lanes: Callable[[], Mask], instruction: Instruction) -> Step:
+        """Each thread's lanes run the function at its address."""
+
+        def enter(taken: Bools, back: ReturnPoint) -> None:
+            values = np.broadcast_to(address(), (self.running.threads.count, 1))
+            for value in np.unique(values[any_lane(taken)]):
+                chosen = taken & (values == value)
+                callee = self.image.function_at(int(value))
+                if callee is None:
+                    raise self._fault(chosen, f"there is no function at address {int(value):#x}", instruction)
+                self._start(callee, back._replace(lanes=chosen))
+
+        return self._call(lanes, instruction, enter)
+
+    def _call(
+        self, lanes: Callable[[], Mask], instruction: Instruction, enter: Callable[[Bools, ReturnPoint], None]
+    ) -> Step:
+        """What calls have in common: the lanes that do not take part wait behind the call for those that do."""
+        following = self.prepared.following
+        taken = taken_lanes(self.running, lanes, instruction.args["exec"])
+
+        def step() -> bool:
+            chosen = taken()
+            if not chosen.any():
+                return False
+            activation = self.running.activation
+            if activation.depth >= MAXIMUM_DEPTH:
+                raise self._fault(chosen, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+            activation.split((following, activation.active & ~chosen))
+            enter(chosen, ReturnPoint(activation, following, chosen))
+            return True
+
+        return step
+
+    def _start(self, callee: Function, back: ReturnPoint) -> None:
+        prepared = self.prepare(callee)
+        registers = prepared.new_registers(self.running.threads)
+        self.scheduler.start(Activation(prepared, registers, 0, back.lanes, back))
+
+    def _fault(self, lanes: Bools, message: str, instruction: Instruction) -> SimulationError:
+        """An error of the first thread among lanes."""
+        return self.faults.at(int(np.flatnonzero(any_lane(lanes))[0]), 0, message, instruction)

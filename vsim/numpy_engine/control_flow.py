@@ -1,0 +1,160 @@
+"""Branches and returns: which lanes go on where, and loops that only few threads are still in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from visa.isa.record import Flow
+from visa.operands import Execution
+from visa.program import Instruction
+from vsim.arrays import Array, Bools
+from vsim.numpy_engine.activation import Activation, Running
+from vsim.numpy_engine.algebra import Mask, any_lane
+from vsim.numpy_engine.prepared import PreparedFunction
+from vsim.numpy_engine.scheduler import Scheduler
+
+NARROW_THREADS = 32
+"""Batches of fewer threads are not worth narrowing."""
+MASK_LANES = 32
+Step = Callable[[], bool]
+
+
+def taken_lanes(running: Running, lanes: Callable[[], Mask], execution: Execution) -> Callable[[], Bools]:
+    """The running lanes for which an instruction's mask holds, threads x 32.
+
+    A mask of one lane holds for all lanes of the instruction; an instruction of size 1 is about whole threads.
+    """
+    offset, size = (execution.offset, execution.size) if execution.size > 1 else (0, MASK_LANES)
+
+    def taken() -> Bools:
+        mask, active = lanes(), running.activation.active
+        if mask is True:
+            return active
+        width = mask.shape[1]
+        start = 0 if width == MASK_LANES else offset
+        full = np.zeros_like(active)
+        full[:, start : start + (size if width == 1 else width)] = mask
+        return full & active
+
+    return taken
+
+
+class BatchControlFlow:
+    """Control flow within one function; see :class:`vsim.semantics.algebra.Machine`."""
+
+    def __init__(self, prepared: PreparedFunction, running: Running, scheduler: Scheduler, may_narrow: bool) -> None:
+        self.prepared, self.running, self.scheduler, self.may_narrow = prepared, running, scheduler, may_narrow
+
+    def _taken(self, lanes: Callable[[], Mask]) -> Callable[[], Bools]:
+        return taken_lanes(self.running, lanes, self.prepared.instruction.args["exec"])
+
+    def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
+        """These lanes go on at the label."""
+        running, taken = self.running, self._taken(lanes)
+        target, following = self.prepared.labels[label], self.prepared.following
+        loop = self._loop(target, following)
+
+        def step() -> bool:
+            chosen = taken()
+            if not chosen.any():
+                return False
+            activation = running.activation
+            rest = activation.active & ~chosen
+            if loop is not None and loop.run(chosen):
+                activation.split((following, rest))
+            else:
+                activation.split((target, chosen), (following, rest))
+            return True
+
+        return step
+
+    def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
+        """All lanes of the threads for which ``taken`` holds go on at the label."""
+        target, following = self.prepared.labels[label], self.prepared.following
+
+        def step() -> bool:
+            activation = self.running.activation
+            active = activation.active
+            if taken is None:
+                activation.split((target, active))
+            else:
+                rows = np.asarray(taken())
+                activation.split((target, active & rows), (following, active & ~rows))
+            return True
+
+        return step
+
+    def switch(self, labels: tuple[int, ...], index: Callable[[], Array]) -> Step:
+        """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
+        targets, following = [self.prepared.labels[label] for label in labels], self.prepared.following
+
+        def step() -> bool:
+            activation, value = self.running.activation, index()
+            active = activation.active
+            cases = [(target, active & (value == n)) for n, target in enumerate(targets)]
+            activation.split(*cases, (following, active & (value >= len(targets))))
+            return True
+
+        return step
+
+    def leave(self, lanes: Callable[[], Mask]) -> Step:
+        """These lanes return from the subroutine or function, or end in the kernel."""
+        running, taken, following = self.running, self._taken(lanes), self.prepared.following
+
+        def step() -> bool:
+            activation = running.activation
+            activation.split((following, activation.active & ~taken()))
+            return True
+
+        return step
+
+    def _loop(self, target: int, following: int) -> NarrowLoop | None:
+        """The loop that a jump back closes, if the threads in it can run without the others."""
+        inside = self.prepared.function.instructions[target:following]
+        if not self.may_narrow or not inside or not all(map(_stays_in_thread, inside)):
+            return None
+        return NarrowLoop(self.prepared, self.running, self.scheduler, target, following)
+
+
+def _stays_in_thread(instruction: Instruction) -> bool:
+    """Whether an instruction does nothing that needs other threads or activations: no barrier, no call, no end."""
+    flow = instruction.desc.flow
+    return flow in (Flow.NEXT, Flow.LABEL) or flow.is_branch
+
+
+class NarrowLoop:
+    """A loop that threads can run without the others: the few that are still in it run it on a copy of their registers.
+
+    ``target`` is the pc where the loop begins, ``following`` the one behind it.
+    """
+
+    def __init__(
+        self, prepared: PreparedFunction, running: Running, scheduler: Scheduler, target: int, following: int
+    ) -> None:
+        self.prepared, self.running, self.scheduler = prepared, running, scheduler
+        self.target, self.following = target, following
+
+    def run(self, lanes: Bools) -> bool:
+        """Run the loop for these lanes if their threads are few; afterwards they wait where they go on."""
+        running, outer, everybody = self.running, self.running.activation, self.running.threads
+        if everybody.count < NARROW_THREADS:
+            return False
+        rows = any_lane(lanes)
+        if np.count_nonzero(rows) * 4 > 3 * everybody.count:
+            return False
+        index = np.flatnonzero(rows)
+        running.threads = everybody.narrowed(index)
+        inner = Activation(self.prepared, outer.registers.rows(index), self.target, lanes[index])
+        running.enter(inner)
+        self.scheduler.run_activation(inner, self.following)
+        everybody.take_back(index, running.threads)
+        outer.registers.take_back(index, inner.registers)
+        running.threads = everybody
+        running.enter(outer)
+        for pc, waiting in inner.waiting.items():
+            full = np.zeros((everybody.count, MASK_LANES), bool)
+            full[index] = waiting
+            outer.wait(pc, full)
+        return True

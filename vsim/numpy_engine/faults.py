@@ -1,0 +1,44 @@
+"""Errors of a launch: they name the instruction, its line and the work-item."""
+
+from __future__ import annotations
+
+from visa.diagnostics import Diagnostic, SimulationError
+from visa.image import LinkedImage
+from visa.program import Function, Instruction
+from visa.text.printer import FunctionPrinter
+from vsim.numpy_engine.activation import Running
+
+
+class Faults:
+    """The errors of the code of one function."""
+
+    def __init__(self, function: Function, image: LinkedImage, running: Running) -> None:
+        self.function, self.image, self.running = function, image, running
+
+    def _described(self, instruction: Instruction) -> tuple[str, str]:
+        """The text of an instruction, and "instruction 5 of ": empty for one that stands for a raw message."""
+        numbers = (n for n, i in enumerate(self.function.instructions) if i is instruction)
+        number = next((f"instruction {n} of " for n in numbers), "")
+        return FunctionPrinter(self.function).instruction(instruction), number
+
+    def cannot(self, text: str, instruction: Instruction) -> SimulationError:
+        """The error that an instruction cannot be executed."""
+        shown, number = self._described(instruction)
+        span = self.image.span(self.function, instruction.line)
+        return SimulationError(Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span))
+
+    def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
+        """The error for a lane of a thread."""
+        shown, number = self._described(instruction) if instruction else ("", "")
+        by = f" by '{shown}'" if instruction else ""
+        where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
+        span = self.image.span(self.function, instruction.line if instruction else 0)
+        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span))
+
+    def outside(
+        self, row: int, lane: int, name: str, offset: int, limit: int, *, size: int, instruction: Instruction | None
+    ) -> SimulationError:
+        """The error of an access that is not inside a buffer; without a name there is none at the address."""
+        what = f"'{name}', which has {limit} bytes, at offset {offset}"
+        what = what if name else f"address {offset:#x}, where there is no buffer,"
+        return self.at(row, lane, f"access of {size} bytes outside {what}", instruction)

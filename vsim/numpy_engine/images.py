@@ -1,0 +1,85 @@
+"""Images: which one each thread means, and what an instruction does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from visa.operands import SAMPLER, Execution
+from visa.program import NAMED_SAMPLER, Instruction
+from vsim.abi import SAMPLER_HANDLE_SHIFT, Dispatch
+from vsim.arrays import Array, Dwords
+from vsim.images import SurfaceImage
+from vsim.memory import Buffer, SamplerState
+from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.algebra import Mask, both
+from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.memory import PartitionedSpace, SurfaceSpace
+from vsim.numpy_engine.spaces import BatchSpaces
+from vsim.semantics.algebra import ImageView
+
+
+class BatchImages:
+    """The images of one function's instructions; see :class:`vsim.semantics.algebra.Machine`."""
+
+    def __init__(self, running: Running, faults: Faults, dispatch: Dispatch, spaces: BatchSpaces) -> None:
+        self.running, self.faults, self.dispatch = running, faults, dispatch
+        self.image, self.image_by_handle = spaces.numbered, spaces.numbered_by_handle
+
+    def pixel(self, execution: Execution) -> Callable[[], list[Array]]:
+        """x and y of each lane's work-item."""
+        part = slice(execution.offset, execution.offset + execution.size)
+        return lambda: [axis[:, part] for axis in self.running.threads.pixels()]
+
+    def with_image(
+        self, image: SurfaceSpace, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]
+    ) -> list[Array]:
+        """What ``act`` gives for the image that each thread finds.
+
+        Raises:
+            SimulationError: the surface is no image.
+        """
+
+        def act_on(number: int, lanes: Mask) -> list[Array]:
+            return act(self._view(image.table.get(number), number, instruction), lanes)
+
+        return self._each(image.number, mask, act_on)
+
+    def with_sampler(
+        self,
+        image: SurfaceSpace,
+        sampler: int,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Mask], list[Array]],
+    ) -> list[Array]:
+        """The same with the state of the sampler that a sampler variable names."""
+        states, handles = self.dispatch.samplers, self.running.threads.state(SAMPLER, sampler, 0)
+        numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
+
+        def act_on(view: ImageView, lanes: Mask) -> list[Array]:
+            return self._each(numbers, lanes, lambda n, some: act(view, states.get(n, SamplerState()), some))
+
+        return self.with_image(image, mask, instruction, act_on)
+
+    def _view(self, image: Buffer | SurfaceImage | None, number: int, instruction: Instruction) -> ImageView:
+        if not isinstance(image, SurfaceImage):
+            raise self.faults.at(0, 0, f"surface {number} is used as an image, but is none,", instruction)
+        sizes = [np.full((1, 1), n, np.int32) for n in image.sizes]
+        memory = PartitionedSpace(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes)
+        return ImageView(image.kind, sizes, memory)
+
+    def _each(self, numbers: Dwords, mask: Mask, act: Callable[[int, Mask], list[Array]]) -> list[Array]:
+        """What ``act`` gives for the lanes of all threads that have the same number, put together."""
+        threads = self.running.activation.threads
+        active = numbers if threads is True or numbers.shape[0] == 1 else numbers[threads[:, 0]]
+        first = active.reshape(-1)[0]
+        if (active == first).all():
+            return act(int(first), mask)
+        found: list[Array] = []
+        for number in np.unique(active):
+            own = numbers == number
+            values = act(int(number), both(mask, own))
+            found = [np.where(own, new, old) for new, old in zip(values, found, strict=True)] if found else values
+        return found

@@ -1,0 +1,79 @@
+"""Messages to memory: loads, stores and atomics of the lanes of a mask."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+import numpy as np
+
+from visa.diagnostics import SimulationError
+from visa.program import Instruction
+from visa.types import DataType
+from vsim.arrays import Array, Bools
+from vsim.numpy_engine import memory
+from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.algebra import DTYPES, Mask
+from vsim.numpy_engine.atomics import atomic
+from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.memory import MessageAccess, Space
+
+
+class BatchMessages:
+    """Messages of the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
+
+    def __init__(self, running: Running, faults: Faults) -> None:
+        self.running, self.faults = running, faults
+
+    def _access(
+        self, space: Space, address: Array, mask: Mask, size: int, instruction: Instruction | None
+    ) -> MessageAccess:
+        fault = partial(self.faults.outside, size=size, instruction=instruction)
+        return MessageAccess(space, address, mask, size, fault)
+
+    def load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
+        """Read one element for each lane; lanes outside the mask give 0."""
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
+
+    def store(self, space: Space, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
+        """Write one element for each lane; of lanes with one address the highest wins."""
+        self.store_elements(space, address, [value], mask, instruction)
+
+    def load_elements(
+        self, space: Space, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Array]:
+        """Read consecutive elements for each lane."""
+        access = self._access(space, address, mask, count * data_type.size, instruction)
+        return memory.load(access, DTYPES[data_type], count)
+
+    def store_elements(
+        self, space: Space, address: Array, values: list[Array], mask: Mask, instruction: Instruction
+    ) -> None:
+        """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
+        memory.store(self._access(space, address, mask, len(values) * values[0].dtype.itemsize, instruction), values)
+
+    def atomic(
+        self,
+        space: Space,
+        op: str,
+        address: Array,
+        data_type: DataType,
+        sources: list[Array],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Array:
+        """Atomic operations in lane order; gives the old values."""
+        access = self._access(space, address, mask, data_type.size, instruction)
+        return atomic(access, op, DTYPES[data_type], sources)
+
+    def mapped(self, space: Space, address: Array, size: int, mask: Mask) -> Bools:
+        """The lanes of a mask that could read at their address."""
+        shape = np.broadcast_shapes(address.shape, (self.running.threads.count, 1))
+        found = np.zeros(shape, bool)
+        for row, lane in zip(*np.nonzero(np.broadcast_to(mask, shape)), strict=True):
+            one = np.zeros(shape, bool)
+            one[row, lane] = True
+            with contextlib.suppress(SimulationError):
+                self._access(space, np.broadcast_to(address, shape), one, size, None).parts()
+                found[row, lane] = True
+        return found

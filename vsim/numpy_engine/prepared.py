@@ -1,0 +1,68 @@
+"""Functions prepared for a batch of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from visa.isa.record import Flow
+from visa.program import Function, Instruction
+from vsim.arrays import Bools
+from vsim.numpy_engine.registers import RegisterFile, View
+from vsim.numpy_engine.threads import HardwareThreads
+from vsim.registers import layout_of
+
+
+class BarrierWait(Protocol):
+    """An instruction that waits: when threads may go on, and what is noted when they do."""
+
+    def opened(self) -> Bools:
+        """The threads that may go on."""
+
+    def passed(self, rows: Bools) -> None:
+        """These threads go on."""
+
+
+class PreparedFunction:
+    """A function prepared for execution: a step for each instruction, and the views of registers that the steps need.
+
+    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction. ``executed`` is
+    where the launch notes which instructions executed, None if nobody asked.
+    """
+
+    def __init__(self, function: Function, executed: Bools | None) -> None:
+        self.function, self.executed = function, executed
+        self.layout = layout_of(function)
+        self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow is Flow.LABEL}
+        self.steps: list[Callable[[], bool | None]] = []
+        self.barriers: dict[int, BarrierWait] = {}
+        """What waits at barriers, by the pc behind them, where lanes go on."""
+        self._views: list[View] = []
+        self._numbers: dict[View, int] = {}
+
+    @property
+    def here(self) -> int:
+        """Number of the instruction that is being prepared."""
+        return len(self.steps)
+
+    @property
+    def following(self) -> int:
+        """Where lanes go on behind the instruction that is being prepared."""
+        return len(self.steps) + 1
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction that is being prepared."""
+        return self.function.instructions[self.here]
+
+    def view(self, view: View) -> int:
+        """The number that a view has in the register files of this function's activations."""
+        found = self._numbers.get(view)
+        if found is None:
+            found = self._numbers[view] = len(self._views)
+            self._views.append(view)
+        return found
+
+    def new_registers(self, threads: HardwareThreads) -> RegisterFile:
+        """Fresh registers for an activation."""
+        return RegisterFile.fresh(self.layout, self._views, threads)

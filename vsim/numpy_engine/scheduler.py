@@ -1,0 +1,104 @@
+"""Which activation of a batch runs next, and which of its lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from visa.diagnostics import SimulationError
+from vsim.numpy_engine.activation import Activation, Running
+from vsim.numpy_engine.algebra import any_lane
+
+DEADLINE_MOVES = 256
+"""How often lanes move from one look at the clock to the next."""
+
+
+class Scheduler:
+    """Runs the activations of a batch: the one called last first, in it the lanes with the smallest pc.
+
+    Args:
+        deadlock: makes the error for an activation whose lanes wait at a barrier for threads that never arrive.
+    """
+
+    def __init__(self, running: Running, deadlock: Callable[[Activation], SimulationError]) -> None:
+        self.running, self.deadlock = running, deadlock
+        self.live: list[Activation] = []
+        self.check_deadline: Callable[[], None] | None = None
+        self._moves = 0
+
+    def start(self, activation: Activation) -> None:
+        """An activation begins: it runs next."""
+        self.live.append(activation)
+        self.running.enter(activation)
+
+    def run(self, check_deadline: Callable[[], None] | None) -> None:
+        """Run until every lane has ended; ``check_deadline`` is called now and then.
+
+        Raises:
+            SimulationError: an access outside a buffer, or threads that wait for each other.
+        """
+        self.check_deadline = check_deadline
+        with np.errstate(all="ignore"):
+            while self.live:
+                activation = next((a for a in reversed(self.live) if a.running or a.waiting), None)
+                if activation is None:
+                    raise self.deadlock(next(a for a in self.live if a.blocked))
+                self.running.enter(activation)
+                self.run_activation(activation)
+                if activation.has_ended:
+                    self._return_from(activation)
+
+    def run_activation(self, activation: Activation, limit: int | None = None) -> None:
+        """Run an activation until it calls, is blocked or ends; with a limit, until its lanes wait there or behind."""
+        prepared = activation.prepared
+        steps, executed = prepared.steps, prepared.executed
+        end = len(steps) if limit is None else limit
+        horizon = end + 1 if limit is None else end
+        while activation.running or activation.resume(horizon):
+            stop = activation.reconverge(end)
+            first = pc = activation.pc
+            moved: bool | None = False
+            while pc < stop and not moved:
+                moved = steps[pc]()
+                pc += 1
+            if executed is not None:
+                executed[first:pc] = True
+            if moved:
+                if self.running.activation is not activation:
+                    return
+                self._look_at_the_clock()
+            elif pc < end:
+                activation.pc = pc
+            elif limit is None:
+                activation.stop()
+            else:
+                activation.split((end, activation.active))
+
+    def _look_at_the_clock(self) -> None:
+        self._moves += 1
+        if self.check_deadline is not None and self._moves % DEADLINE_MOVES == 0:
+            self.check_deadline()
+
+    def _return_from(self, activation: Activation) -> None:
+        """An activation whose lanes have all left gives them back to its caller."""
+        self.live.remove(activation)
+        if activation.back is not None:
+            caller, pc, lanes = activation.back
+            caller.children -= 1
+            caller.wait(pc, lanes)
+
+    def release(self) -> None:
+        """Let blocked threads go on for which their barrier is open now."""
+        for activation in self.live:
+            for pc, lanes in list(activation.blocked.items()):
+                barrier = activation.prepared.barriers[pc]
+                ready = barrier.opened() & any_lane(lanes)
+                if ready.any():
+                    barrier.passed(ready)
+                    activation.wait(pc, lanes & ready[:, None])
+                    left = lanes & ~ready[:, None]
+                    if left.any():
+                        activation.blocked[pc] = left
+                    else:
+                        del activation.blocked[pc]

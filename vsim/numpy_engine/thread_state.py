@@ -1,0 +1,50 @@
+"""What instructions see of a thread beside its operands: surface and sampler variables, the modes of %cr0, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from visa.program import Instruction
+from visa.types import DataType
+from vsim.abi import Dispatch
+from vsim.arrays import Bools, Dwords
+from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.algebra import Mask
+from vsim.numpy_engine.prepared import PreparedFunction
+from vsim.registers import CR0
+
+
+class BatchThreadState:
+    """Thread state for the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
+
+    def __init__(self, prepared: PreparedFunction, running: Running, dispatch: Dispatch) -> None:
+        self.prepared, self.running, self.dispatch = prepared, running, dispatch
+
+    def state_reader(self, kind: int, index: int, element: int) -> Callable[[], Dwords]:
+        """An element of a surface or sampler variable."""
+        return lambda: self.running.threads.state(kind, index, element)
+
+    def state_writer(self, kind: int, index: int, element: int) -> Callable[[Dwords, Mask], None]:
+        """Stores an element of a surface or sampler variable under a mask."""
+        return lambda value, mask: np.copyto(self.running.threads.state(kind, index, element), value, where=mask)
+
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        """Address of the function or data symbol that faddr names; None if it is not defined."""
+        return self.dispatch.image.symbol_address(self.prepared.function, instruction.args["name"])
+
+    def rounding(self) -> Dwords | None:
+        """Rounding mode of %cr0; None if the program never changes it."""
+        if not self.dispatch.float_modes.rounding:
+            return None
+        # Bits 4 and 5: 0 nearest even, 1 up, 2 down, 3 towards zero.
+        return (self._control() >> np.uint32(4)) & np.uint32(3)
+
+    def denormals(self, data_type: DataType) -> Bools | None:
+        """The threads whose %cr0 asks for zeros instead of the denormals of a type; None if none ever does."""
+        bit = self.dispatch.float_modes.flushed.get(data_type)
+        return None if bit is None else (self._control() & np.uint32(bit)) == 0
+
+    def _control(self) -> Dwords:
+        return self.running.threads.predefined(CR0).view(np.uint32)[:, :1]

@@ -1,0 +1,99 @@
+"""The hardware threads of a batch: what all functions of a thread share, and memory that each has for itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from visa.program import PREDEFINED_VARIABLES
+from vsim.arrays import Array, Bytes, Dwords
+from vsim.numpy_engine.memory import PartitionedSpace
+
+
+class WorkItems(Protocol):
+    """What the threads of a batch work on."""
+
+    def describe(self, row: int, lane: int) -> str:
+        """Lane, thread and work-item of a row, for errors."""
+
+    def pixels(self) -> list[Array]:
+        """x and y of the work-items of all threads, threads x 32 each."""
+
+    def start_value(self, register: int, data: Bytes) -> None:
+        """Write what threads find in a predefined register when they start over its zeros."""
+
+
+class HardwareThreads:
+    """Threads that run together, a row each.
+
+    Args:
+        rows: which rows of the whole batch they are; None for all.
+    """
+
+    def __init__(
+        self, items: WorkItems, count: int, slm: PartitionedSpace, scratch: PartitionedSpace, rows: Array | None = None
+    ) -> None:
+        self.items, self.count, self.slm, self.scratch, self.rows = items, count, slm, scratch, rows
+        self._predefined: dict[int, Bytes] = {}
+        self._states: dict[tuple[int, int, int], Dwords] = {}
+
+    def restart(self) -> None:
+        """Memory and registers as they are before threads start."""
+        self.slm.data[:] = 0
+        self.scratch.data[:] = 0
+        for state in self._states.values():
+            state[:] = 0
+        for number, register in self._predefined.items():
+            register[:] = 0
+            self.items.start_value(number, register)
+
+    def predefined(self, number: int) -> Bytes:
+        """Bytes of a predefined variable, which all functions of a thread share."""
+        found = self._predefined.get(number)
+        if found is None:
+            _, data_type, count = PREDEFINED_VARIABLES[number]
+            found = np.zeros((self.count, max(64, -(-data_type.size * count // 64) * 64)), np.uint8)
+            self._predefined[number] = found
+            self.items.start_value(number, found)
+        return found
+
+    def state(self, kind: int, index: int, element: int) -> Dwords:
+        """An element of a surface or sampler variable, threads x 1."""
+        key = (kind, index, element)
+        found = self._states.get(key)
+        if found is None:
+            found = self._states[key] = np.zeros((self.count, 1), np.uint32)
+        return found
+
+    def describe(self, row: int, lane: int) -> str:
+        """Lane, thread and work-item of a row."""
+        return self.items.describe(row if self.rows is None else int(self.rows[row]), lane)
+
+    def pixels(self) -> list[Array]:
+        """x and y of the threads' work-items, threads x 32 each."""
+        both = self.items.pixels()
+        return both if self.rows is None else [axis[self.rows] for axis in both]
+
+    # -- some of them --------------------------------------------------------------------------------------
+
+    def narrowed(self, index: Array) -> HardwareThreads:
+        """Some of these threads, with copies of their surface and sampler variables, for :meth:`take_back`.
+
+        Predefined registers are not copied: activations hold those that they use (:meth:`RegisterFile.rows`).
+        """
+        found = HardwareThreads(
+            self.items,
+            index.size,
+            replace(self.slm, base=self.slm.base[index]),
+            replace(self.scratch, base=self.scratch.base[index]),
+            index if self.rows is None else self.rows[index],
+        )
+        found._states = {key: state[index] for key, state in self._states.items()}
+        return found
+
+    def take_back(self, index: Array, some: HardwareThreads) -> None:
+        """Write the surface and sampler variables of :meth:`narrowed` threads back."""
+        for key, state in some._states.items():
+            self.state(*key)[index] = state
