@@ -23,7 +23,8 @@ SURFACE, SAMPLER = 0, 1
 def region_elements(region: Region, count: int) -> tuple[int, ...]:
     """Numbers of the elements that a region takes, counted from its first one (manual, chapter 3).
 
-    ``<8;4,2>`` takes 0, 2, 4, 6, then 8, 10, 12, 14: rows of ``width`` elements, ``horizontal`` apart in a row, rows ``vertical`` apart.
+    ``<8;4,2>`` takes 0, 2, 4, 6, then 8, 10, 12, 14: rows of ``width`` elements, ``horizontal`` apart in a row, rows
+    ``vertical`` apart.
     """
     vertical, width, horizontal = region[0] or 0, region[1], region[2] or 0
     if width is None:

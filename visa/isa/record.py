@@ -244,11 +244,6 @@ class InstructionDesc:
                 names.append(f.name)
         return tuple(names)
 
-    @property
-    def is_directive(self) -> bool:
-        """Whether it is a mark between instructions that nothing executes: a label, a source file, a source line."""
-        return self.mnemonic.startswith(".")
-
     @cached_property
     def names_symbol(self) -> bool:
         """Whether it refers to a function or to data by name, so that a linker must resolve it."""

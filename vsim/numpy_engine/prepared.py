@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from visa.isa.record import Flow
@@ -11,6 +10,7 @@ from vsim.arrays import Bools
 from vsim.numpy_engine.registers import RegisterFile, View
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.registers import layout_of
+from vsim.semantics.algebra import Step
 
 
 class BarrierWait(Protocol):
@@ -34,7 +34,7 @@ class PreparedFunction:
         self.function, self.executed = function, executed
         self.layout = layout_of(function)
         self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow is Flow.LABEL}
-        self.steps: list[Callable[[], bool | None]] = []
+        self.steps: list[Step] = []
         self.barriers: dict[int, BarrierWait] = {}
         """What waits at barriers, by the pc behind them, where lanes go on."""
         self._views: list[View] = []

@@ -58,9 +58,9 @@ class Scheduler:
         while activation.running or activation.resume(horizon):
             stop = activation.reconverge(end)
             first = pc = activation.pc
-            moved: bool | None = False
+            moved = False
             while pc < stop and not moved:
-                moved = steps[pc]()
+                moved = bool(steps[pc]())
                 pc += 1
             if executed is not None:
                 executed[first:pc] = True

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from visa import types
-from visa.operands import Address, General, Immediate, Indirect, Raw, VectorOperand
+from visa.operands import (
+    CONSECUTIVE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Raw,
+    Region,
+    VectorOperand,
+    region_elements,
+)
 from visa.program import FIRST_VARIABLE
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
@@ -20,6 +30,7 @@ from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, st
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
+from vsim.operands import indirect_elements, packed_elements
 from vsim.registers import operand_type
 
 Read = Callable[[], Value]
@@ -36,18 +47,14 @@ class Elements(NamedTuple):
 
 
 @cache
-def elements(count: int, vertical: int | None = None, width: int | None = None, horizontal: int | None = 1) -> Elements:
-    """The elements of a region <vertical; width, horizontal>; without one, as many as there are lanes, one after the
-    other.
-    """
-    h, v = horizontal or 0, vertical or 0
-    if width is None:
-        return listed([i * h for i in range(count)])
-    return listed([(i // width) * v + (i % width) * h for i in range(count)])
+def elements(count: int, region: Region = CONSECUTIVE) -> Elements:
+    """The elements of a region; without one, as many as there are lanes, one after the other."""
+    return listed(region_elements(region, count))
 
 
-def listed(numbers: list[int]) -> Elements:
+def listed(numbers: Sequence[int]) -> Elements:
     """Elements by number."""
+    numbers = list(numbers)
     return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(len(numbers))), max(numbers))
 
 
@@ -94,7 +101,7 @@ class Operands:
         """Register, byte of the first element and elements of a region."""
         state = self.state
         data_type = state.function.variable_type(op.var)
-        index = elements(count, *op.region)
+        index = elements(count, op.region)
         root, start = state.layout.root(op.var)
         low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
         if root >= FIRST_VARIABLE and low + (index.last + 1) * data_type.size > state.layout.sizes[root]:
@@ -168,10 +175,9 @@ class Operands:
 
     def _immediate(self, op: Immediate, count: int) -> Value:
         b, t = self.state.b, op.type
-        if t in (types.V, types.UV):
-            return self._packed_integers(op, count)
-        if t is types.VF:
-            return self._packed_floats(op.bits, count)
+        packed = packed_elements(op)
+        if packed is not None:
+            return self._packed_floats(packed, count) if t is types.VF else self._packed_integers(packed, t, count)
         own = types.UW if t is types.BF else t
         value = op.bits & ((1 << 8 * t.size) - 1)
         if t.is_float and t is not types.BF:
@@ -180,53 +186,43 @@ class Operands:
             return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
         return b.const(value, own)
 
-    def _packed_integers(self, op: Immediate, count: int) -> Value:
-        """Eight integers of four bits, repeated over the lanes; those that count up are strided."""
-        b = self.state.b
-        nibbles = [op.bits >> (4 * i) & 15 for i in range(8)]
-        values = [n - 16 if op.type is types.V and n > 7 else n for n in nibbles]
-        own = types.W if op.type is types.V else types.UW
+    def _packed_integers(self, packed: Sequence[float], t: DataType, count: int) -> Value:
+        """Packed integers, repeated over the lanes; those that count up are strided."""
+        b, own = self.state.b, types.W if t is types.V else types.UW
+        values = [int(v) for v in packed]
         if count == 1:
             return b.const(values[0], own)
-        found = b.vector([values[i % 8] for i in range(count)], own)
-        row, stride = min(count, 8), values[1] - values[0]
+        found = b.vector([values[i % len(values)] for i in range(count)], own)
+        row, stride = min(count, len(values)), values[1] - values[0]
         if values[:row] == list(range(values[0], values[0] + row * stride, stride or 1)):
             row_stride = None if row == count else b.const(0, own)
             found.strided = StridedLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
         return found
 
-    def _packed_floats(self, bits: int, count: int) -> Value:
-        """Four floats of eight bits (sign, 3 bits of exponent, 4 of fraction), repeated over the lanes."""
-        b, reals = self.state.b, [_small_float(bits >> (8 * i) & 255) for i in range(4)]
+    def _packed_floats(self, packed: Sequence[float], count: int) -> Value:
+        """Packed floats, repeated over the lanes."""
+        b = self.state.b
         if count == 1:
-            return b.const(reals[0], types.F)
-        texts = [f"float {literal(reals[i % 4], types.F)}" for i in range(count)]
+            return b.const(packed[0], types.F)
+        texts = [f"float {literal(packed[i % len(packed)], types.F)}" for i in range(count)]
         return Value(b, types.F, count, "<" + ", ".join(texts) + ">")
 
     # -- indirect regions ----------------------------------------------------------------------------------
 
-    def _offsets(self, op: Indirect, count: int, size: int) -> Value:
+    def _offsets(self, op: Indirect, count: int) -> Value:
         """Byte offsets of the lanes in the register file, UD."""
         b = self.state.b
-        v, w, h = op.region
-        chosen = [op.element] * count
-        if v is None and w is not None:
-            chosen = [op.element + i // w for i in range(count)]
-            inner = [op.offset + (i % w) * (h or 0) * size for i in range(count)]
-        elif v is None:
-            inner = [op.offset + i * (h or 0) * size for i in range(count)]
-        else:
-            inner = [op.offset + n * size for n in elements(count, v, w or 1, h).numbers]
+        chosen, added = indirect_elements(op, count)
         base = self._read((ADDRESS, op.var), 0, listed(chosen), types.UD)
-        same = len(set(inner)) == 1
-        return base + (b.const(inner[0], types.UD) if same else b.vector(inner, types.UD))
+        same = len(set(added)) == 1
+        return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
 
     def _read_indirect(self, op: Indirect, count: int) -> Value:
         """Reads beyond the register file give its last element."""
         state, b = self.state, self.state.b
         own = types.UW if op.type is types.BF else op.type
         state.registers.flush(state.storage.in_file, forget=False)
-        place = self._offsets(op, count, own.size)
+        place = self._offsets(op, count)
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)
         wide = b.cast(place, types.UQ)
@@ -245,7 +241,7 @@ class Operands:
     def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=True)
-        place = b.broadcast(self._offsets(op, count, value.type.size), count)
+        place = b.broadcast(self._offsets(op, count), count)
         file = MemorySpace(cx.REGISTER, "%file", str(state.layout.file_size))
         self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
         state.registers.flush(state.storage.in_file, forget=True)
@@ -290,9 +286,3 @@ class Operands:
         """Writes an element of a surface or sampler variable."""
         key = state_key(kind, index, element)
         return lambda value, mask: self.write(key, 0, elements(1), self.state.b.cast(value, types.UD), mask)
-
-
-def _small_float(code: int) -> float:
-    """A float of a packed immediate."""
-    magnitude = 0.0 if not code & 127 else 2.0 ** ((code >> 4 & 7) - 3) * (1 + (code & 15) / 16)
-    return -magnitude if code & 128 else magnitude
