@@ -15,7 +15,6 @@ from kernels import CORPUS, KERNELS
 from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink import link
-from vsim.abi import bind
 from vsim.launch import Launch
 from vsim.llvm_engine import pipeline, plan
 from vsim.llvm_engine.runtime import native
@@ -24,7 +23,7 @@ from vsim.program import Program
 
 def compile_milliseconds(program: Program, launch: Launch) -> tuple[float, float]:
     """From the syntax tree to object code; and what the functions of support take that the first such kernel on a machine needs."""
-    dispatch = bind(program.signature(launch.kernel), launch, program.memory)
+    dispatch = program.bind(launch)
     start = time.perf_counter()
     translation = pipeline.translate(dispatch, True, plan.row_of(dispatch))
     native.compile_object(translation.text)

@@ -10,7 +10,6 @@ from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import LocalArgument
-from vsim.printf import printf_output
 from vsim.program import Program
 
 EVIDENCE = SHARED / "abi" / "evidence"
@@ -135,8 +134,9 @@ def test_printf(device, engine):
     x = data()
     out = x.copy()
     p = program(device, "prf")
-    dispatch = p.launch("prf", 32, 16, [out[:32]], engine=engine)
-    lines = sorted(printf_output(dispatch.printf, p.memory).splitlines(), key=lambda line: int(line.split()[1]))
+    result = p.launch("prf", 32, 16, [out[:32]], engine=engine)
+    p.launch("prf", 32, 16, [np.zeros(32, "i4")], engine=engine)
+    lines = sorted(result.printf.splitlines(), key=lambda line: int(line.split()[1]))
     assert lines == [f"id {i} val {x[i]} str" for i in range(32)]
     assert (out[:32] == x[:32] + 1).all()
 

@@ -68,18 +68,19 @@ def test_one_that_cannot_be_reached_is_not(engine):
 
 @ENGINES
 def test_the_report_names_what_executed(engine):
-    _, dispatch = run(
+    _, result = run(
         "mov (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ngoto (M1, 1) over\nsin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\nover:", engine
     )
-    found = report(dispatch.executed, 32)
+    found = report(result.executed, 32)
     assert "mov" in found.exact and "svm_scatter" in found.exact and not found.within
     assert not found.address and not found.branch
+    assert result.fidelity == found
 
 
 @ENGINES
 def test_inexact_results_are_followed(engine):
-    _, dispatch = run("sin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>", engine)
-    found = report(dispatch.executed, 32)
+    _, result = run("sin (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>", engine)
+    found = report(result.executed, 32)
     assert found.within == ["sin"] and not found.address and not found.branch
     branch = "exp (M1, 8) Y(0,0)<1> X(0,0)<1;1,0>\ncmp.gt (M1, 8) P1 Y(0,0)<1;1,0> 0x0:f\n(P1) goto (M1, 8) over\nmov (M1, 8) Y(0,0)<1> 0x0:f\nover:"
     found = report(run(branch, engine)[1].executed, 32)

@@ -90,7 +90,8 @@ def test_the_same_launch_again(program, engine):
 
     first = walk(nodes)
     nodes["next"][:2] = address + 16, address + 32
-    assert walk(nodes) is first
+    again = walk(nodes)
+    assert again is not first and again.dispatch is first.dispatch
     assert out.tolist() == [111, 0, 0, 0]
     walk(nodes, 3)
     assert out.tolist() == [111, 111, 111, 0]
@@ -111,6 +112,18 @@ def test_the_same_launch_again(program, engine):
     assert out.tolist() == [1, 1, 1, 0]
     with pytest.raises(LaunchError, match=r"argument 0 \('first'\) is a pointer"):
         walk(np.uint64(address + 16))
+
+
+@ENGINES
+def test_what_comes_back(program, engine):
+    data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
+    result = program.launch("scale", 8, 8, [data, change, 8], engine=engine)
+    assert isinstance(result, vsim.LaunchResult)
+    assert (result.kernel, result.engine, result.printf, result.executed) == ("scale", engine, "", [])
+    assert result.fidelity is None and 0 < result.seconds < 60
+    assert repr(result).startswith("<LaunchResult of 'scale': ") and repr(result).endswith(f" ms on {engine}>")
+    result = program.launch("scale", 8, 8, [data, change, 8], engine=engine, schedule="round-robin")
+    assert result.engine == "numpy"
 
 
 def test_images_by_shape(program):

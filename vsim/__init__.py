@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vsim.launch import ImageArgument as Image
     from vsim.launch import SamplerArgument as Sampler
     from vsim.launch import expect
     from vsim.program import Program
+    from vsim.result import LaunchResult
 
-__all__ = ["Image", "Program", "Sampler", "expect", "load"]
-_PLACES = {"Image": ("vsim.launch", "ImageArgument"), "Sampler": ("vsim.launch", "SamplerArgument"), "Program": ("vsim.program", "Program"),
-           "expect": ("vsim.launch", "expect")}  # fmt: skip
+__all__ = ["Image", "LaunchResult", "Program", "Sampler", "expect", "load"]
+_PLACES = {
+    "Image": ("vsim.launch", "ImageArgument"),
+    "Sampler": ("vsim.launch", "SamplerArgument"),
+    "LaunchResult": ("vsim.result", "LaunchResult"),
+    "Program": ("vsim.program", "Program"),
+    "expect": ("vsim.launch", "expect"),
+}
+"""Where the public names are defined."""
 
 
 def load(path: str) -> Program:
@@ -26,7 +33,7 @@ def load(path: str) -> Program:
     return load_program(path)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # numpy and the engines are loaded when something needs them.
     import importlib
 

@@ -6,15 +6,15 @@ import argparse
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from visa.command import parser, positive, run
 from visa.elf import is_ctm
 from visa.files import UsageError, read_bytes
 
 if TYPE_CHECKING:
-    from vsim.launch import Launch
-    from vsim.program import Program
+    from vsim.launch import Argument, Launch
+    from vsim.program import Program, RunOptions
 
 
 def options() -> argparse.ArgumentParser:
@@ -66,16 +66,19 @@ def vsim(given: argparse.Namespace) -> int:
     from vsim.session import Session
 
     program = Program(read_image(data, given.image))
-    options = {
-        "engine": given.engine, "threads": given.threads, "max_seconds": given.max_seconds,
+    options: RunOptions = {
+        "engine": given.engine,
+        "threads": given.threads,
+        "max_seconds": given.max_seconds,
         "schedule": parse_schedule(given.schedule) if given.schedule else None,
-    }  # fmt: skip
+    }
     cluster = None
     if given.workers:
         from vsim.cluster import Cluster
 
         cluster = Cluster(program, data, given.workers, **options)
-    session = Session(program, given.out_dir, cluster, **options, profile=given.json)
+    options["profile"] = given.json  # which parts on a cluster do not know
+    session = Session(program, given.out_dir, cluster, **options)
     if given.global_size or given.arg:
         session.run_one(
             _command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg),
@@ -99,9 +102,8 @@ def _ctm(given: argparse.Namespace) -> int:
     else:
         for row in rows:
             bad = [c for c in row["checks"] if not c["ok"]]
-            print(
-                f"{row['kernel']}: {'FAILED' if bad else 'ok' if row['checks'] else 'done'} ({len(row['checks'])} checked)"
-            )
+            state = "FAILED" if bad else "ok" if row["checks"] else "done"
+            print(f"{row['kernel']}: {state} ({len(row['checks'])} checked)")
     return int(failed)
 
 
@@ -117,7 +119,7 @@ def _command_line_launch(
 ) -> Launch:
     from vsim.launch import Launch
 
-    values: dict[str, Any] = {}
+    values: dict[str, Argument] = {}
     for item in args:
         name, equals, value = item.partition("=")
         if not equals:
@@ -127,53 +129,70 @@ def _command_line_launch(
         kernel, _sizes(global_size or "1", "--global-size"), _sizes(local_size, "--local-size") if local_size else None
     )
     names = {name: index for index, name in program.signature(kernel).argument_names.items()}
-    count = len(values)
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in values.items()}
     if all(isinstance(k, int) for k in by_index):
-        if sorted(by_index) != list(range(count)):
-            raise UsageError(
-                f"--arg gives arguments from 0 on without a gap; argument {next(i for i in range(count) if i not in by_index)} is missing"
-            )
-        found.args = [by_index[i] for i in range(count)]
+        missing = next((i for i in range(len(values)) if i not in by_index), None)
+        if missing is not None:
+            raise UsageError(f"--arg gives arguments from 0 on without a gap; argument {missing} is missing")
+        found.args = [by_index[i] for i in range(len(values))]
     else:
         found.args = list(values.values())
         found.names = {n: v for n, v in values.items() if not n.isdigit()}
     return found
 
 
-def _value(text: str) -> Any:
-    import numpy as np
+_NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
+"""A number, and behind a colon its type, or an f for a float."""
 
-    from vsim.launch import SCALAR_TYPES, BufferArgument, LocalArgument, ScalarArgument, scalar_bytes
 
-    m = re.fullmatch(r"local:([1-9]\d*)", text)
-    if m:
+def _value(text: str) -> Argument:
+    """What an argument on the command line means."""
+    from vsim.launch import SCALAR_TYPES, LocalArgument
+
+    if m := re.fullmatch(r"local:([1-9]\d*)", text):
         return LocalArgument(int(m[1]))
     m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
     if m and m[2] in SCALAR_TYPES:
-        try:
-            return BufferArgument(np.zeros(int(m[1]), SCALAR_TYPES[m[2]]))
-        except (MemoryError, ValueError) as error:
-            raise UsageError(f"'{text}' is too large: {error}") from None
+        return _zeros(int(m[1]), SCALAR_TYPES[m[2]], text)
     if text.endswith(".npy") or os.path.exists(text):
-        from visa.diagnostics import Diagnostic, LaunchError, Span
+        return _array_file(text)
+    return _number(text)
 
-        try:
-            return BufferArgument(
-                np.ascontiguousarray(np.load(text)) if text.endswith(".npy") else np.fromfile(text, np.uint8)
-            )
-        except (OSError, ValueError) as error:
-            raise LaunchError(Diagnostic("S001", f"'{text}' cannot be read: {error}", Span(text, 0))) from None
-    m = re.fullmatch(
-        r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?", text
-    )
+
+def _zeros(count: int, dtype: str, text: str) -> Argument:
+    import numpy as np
+
+    from vsim.launch import BufferArgument
+
+    try:
+        return BufferArgument(np.zeros(count, dtype))
+    except (MemoryError, ValueError) as error:
+        raise UsageError(f"'{text}' is too large: {error}") from None
+
+
+def _array_file(path: str) -> Argument:
+    import numpy as np
+
+    from visa.diagnostics import Diagnostic, LaunchError, Span
+    from vsim.launch import BufferArgument
+
+    try:
+        array = np.ascontiguousarray(np.load(path)) if path.endswith(".npy") else np.fromfile(path, np.uint8)
+    except (OSError, ValueError) as error:
+        raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
+    return BufferArgument(array)
+
+
+def _number(text: str) -> Argument:
+    from vsim.launch import ScalarArgument, scalar_bytes
+
+    m = re.fullmatch(_NUMBER, text)
     if not m:
         raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
     number, integer, type_name, suffix = m.groups()
     type_name = type_name or ("i32" if integer and not suffix else "f32")
-    return ScalarArgument(
-        scalar_bytes(int(number, 16 if "x" in number.lower() else 10) if integer else float(number), type_name, "--arg")
-    )
+    value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)
+    return ScalarArgument(scalar_bytes(value, type_name, "--arg"))
 
 
 def main() -> None:

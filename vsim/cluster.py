@@ -1,27 +1,32 @@
-"""Launches over a Dask cluster: the work-groups of a launch, or whole launches of a file that share nothing, on many processes.
+"""Launches over a Dask cluster: the work-groups of a launch, or whole launches that share nothing, on many processes.
 
-Every part runs on a copy of the arguments; what it changed comes back as bytes and is merged. Parts that changed the same byte, and global
-atomics, are errors: then the groups are not independent. A store that leaves a byte as it was does not count as a change.
+Every part runs on a copy of the arguments; what it changed comes back as bytes and is merged. Parts that changed the
+same byte, and global atomics, are errors: then the groups are not independent. A store that leaves a byte as it was is
+no change.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.image import LinkedImage, read_image
+from visa.program import Function
 from vsim.analysis.reachability import reachable
+from vsim.arrays import Bytes
 from vsim.atomics import global_atomic
 from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.memory import as_bytes
-from vsim.program import Outcome, Program
+from vsim.program import Program, RunOptions
+from vsim.result import LaunchResult
 
 PREFIX = "dask://"
 PARTS_FOR_THREAD = 2
@@ -29,17 +34,25 @@ PARTS_FOR_THREAD = 2
 _PROGRAMS: dict[bytes, Program] = {}
 """A worker's programs by digest of their image."""
 
-Bytes = npt.NDArray[np.uint8]
 Change = tuple[npt.NDArray[np.int64], Bytes]
 """Offsets of changed bytes, ascending, and their new values."""
 
 
 @dataclass
 class Part:
-    """What some work-groups did: changes by argument, then by writable data section, and what is to say of them."""
+    """What some work-groups did: changes by argument, then by writable data section, and what they printed."""
 
     changes: list[Change]
-    outcome: Outcome
+    printf: str
+    engine: str
+    seconds: float
+
+
+class PartFuture(Protocol):
+    """A part that runs somewhere."""
+
+    def result(self) -> Part:
+        """Wait for it."""
 
 
 def _memories(program: Program, launch: Launch) -> list[Bytes]:
@@ -50,7 +63,7 @@ def _memories(program: Program, launch: Launch) -> list[Bytes]:
 
 
 def run_part(
-    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: dict[str, Any]
+    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: RunOptions
 ) -> Part:
     """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
     digest = hashlib.sha256(data).digest()
@@ -67,19 +80,19 @@ def run_part(
         memory[:] = contents
     before = [m.copy() for m in memories]
     try:
-        dispatch = program.run(mine, groups=groups, **options)
+        result = program.run(mine, groups=groups, **options)
         changes = []
         for old, new in zip(before, memories, strict=True):
             places = np.flatnonzero(old != new)
             changes.append((places, new[places].copy()))
-        return Part(changes, program.outcome(dispatch))
+        return Part(changes, result.printf, result.engine, result.seconds)
     finally:
         for a in copies:
             if isinstance(a, BufferArgument):
                 program.release(a.array)
 
 
-def check_independent(image: LinkedImage, kernel: Any) -> None:
+def check_independent(image: LinkedImage, kernel: Function) -> None:
     """Refuse kernels whose groups see each other through global atomics.
 
     Raises:
@@ -87,7 +100,8 @@ def check_independent(image: LinkedImage, kernel: Any) -> None:
     """
     for function, n, i in reachable(image, kernel):
         if global_atomic(i, image.grf_size):
-            message = f"kernel '{kernel.name}' has a global atomic, {i.desc.mnemonic} (instruction {n} of '{function.name}'): its groups cannot run on several machines"
+            what = f"a global atomic, {i.desc.mnemonic} (instruction {n} of '{function.name}')"
+            message = f"kernel '{kernel.name}' has {what}: its groups cannot run on several machines"
             raise LaunchError(Diagnostic("S050", message, image.span(function, i.line), "run it without --workers"))
 
 
@@ -109,7 +123,8 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
         unique, counts = np.unique(places, return_counts=True)
         if unique.size < places.size:
             at = int(unique[counts > 1][0])
-            message = f"kernel '{parts[0].outcome.kernel}': groups on two workers wrote byte {at} of {title}, so they are not independent"
+            where = f"byte {at} of {title}, so they are not independent"
+            message = f"kernel '{program.signature(launch.kernel).name}': groups on two workers wrote {where}"
             raise LaunchError(Diagnostic("S051", message, Span(program.image.file, 0), "run it without --workers"))
     for part in parts:
         for memory, (places, values) in zip(memories, part.changes, strict=True):
@@ -127,12 +142,10 @@ class Cluster:
         LaunchError: S052, Dask is not installed or the scheduler cannot be reached.
     """
 
-    def __init__(self, program: Program, data: bytes, address: str, **options: Any) -> None:
-        self.program, self.data, self.options = (
-            program,
-            data,
-            {"threads": 1} | {k: v for k, v in options.items() if v is not None},
-        )
+    def __init__(self, program: Program, data: bytes, address: str, **options: Unpack[RunOptions]) -> None:
+        self.program, self.data, self.options = program, data, options
+        if options.get("threads") is None:
+            options["threads"] = 1
         if not address.startswith(PREFIX):
             raise LaunchError(
                 Diagnostic("S052", f"'{address}' is not a cluster", None, f"--workers takes {PREFIX}HOST:PORT")
@@ -163,7 +176,7 @@ class Cluster:
         """Leave the cluster; its workers go on."""
         self.client.close()
 
-    def _submit(self, launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> list[Any]:
+    def _submit(self, launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> list[PartFuture]:
         memories = _memories(self.program, launch)
         arrays = sum(1 for a in launch.args if isinstance(a, (BufferArgument, ImageArgument)))
         own = [m.copy() for m in memories[arrays:]]
@@ -175,13 +188,14 @@ class Cluster:
             for r in ranges
         ]
 
-    def run(self, launch: Launch) -> Outcome:
+    def run(self, launch: Launch) -> LaunchResult:
         """Run one launch, its groups spread over the workers.
 
         Raises:
             LaunchError: it does not fit the kernel, or its groups are not independent.
             SimulationError: a part did something without a defined result.
         """
+        started = time.perf_counter()
         dispatch = self.program.bind(launch)
         check_independent(self.program.image, dispatch.kernel)
         groups = dispatch.group_count
@@ -190,21 +204,22 @@ class Cluster:
         # In order, so that of several errors the first is the one that a single machine would report.
         parts = [f.result() for f in self._submit(launch, list(itertools.pairwise(ends)))]
         merge(self.program, launch, parts)
-        return Outcome(dispatch.kernel.name, "".join(p.outcome.text for p in parts))
+        seconds = time.perf_counter() - started
+        return LaunchResult(dispatch, parts[0].engine, seconds, "".join(p.printf for p in parts))
 
-    def run_all(self, launches: Sequence[Launch]) -> list[Outcome]:
+    def run_all(self, launches: Sequence[Launch]) -> list[LaunchResult]:
         """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
-        futures = []
+        dispatches, futures = [], []
         for launch in launches:
-            self.program.bind(launch)
+            dispatches.append(self.program.bind(launch))
             futures += self._submit(launch, [None])
-        parts: list[Part] = [f.result() for f in futures]
+        parts = [f.result() for f in futures]
         for launch, part in zip(launches, parts, strict=True):
             merge(self.program, launch, [part])
-        return [p.outcome for p in parts]
+        return [LaunchResult(d, p.engine, p.seconds, p.printf) for d, p in zip(dispatches, parts, strict=True)]
 
     def can_run_side_by_side(self, launches: Sequence[Launch]) -> bool:
-        """Whether launches share nothing: no array belongs to two of them, and the program has no data of its own that they could change."""
+        """Whether launches share nothing: no array belongs to two of them, and the program has no data to change."""
         arrays = [
             id(a.array) for launch in launches for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))
         ]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-ORDERS = {"r": "r001", "a": "000r", "rg": "rg01", "ra": "r00g", "rgba": "rgba", "bgra": "bgra", "argb": "gbar", "intensity": "rrrr", "luminance": "rrr1",
-          "depth": "r001"}  # fmt: skip
-"""By the order of the stored channels what red, green, blue and alpha are: the first to fourth stored one (r, g, b, a), 0 or 1."""
-ELEMENTS = {"f16": "f2", "f32": "f4", "u8": "u1", "u16": "u2", "u32": "u4", "i8": "i1", "i16": "i2", "i32": "i4", "unorm8": "u1", "unorm16": "u2",
-            "snorm8": "i1", "snorm16": "i2"}  # fmt: skip
+from vsim.arrays import Array, Bytes, DType
+from vsim.launch import ImageArgument
+
+ORDERS = {
+    "r": "r001", "a": "000r", "rg": "rg01", "ra": "r00g", "rgba": "rgba", "bgra": "bgra", "argb": "gbar",
+    "intensity": "rrrr", "luminance": "rrr1", "depth": "r001",
+}  # fmt: skip
+"""What red, green, blue and alpha are, by the order of the stored channels: one of those (r is the first), 0 or 1."""
+ELEMENTS = {
+    "f16": "f2", "f32": "f4", "u8": "u1", "u16": "u2", "u32": "u4", "i8": "i1", "i16": "i2", "i32": "i4",
+    "unorm8": "u1", "unorm16": "u2", "snorm8": "i1", "snorm16": "i2",
+}  # fmt: skip
 """Elements of images, and how they are stored."""
 
 
@@ -30,7 +35,7 @@ class ImageFormat:
         return cls(order, element) if order in ORDERS and element in ELEMENTS else None
 
     @classmethod
-    def of(cls, array: npt.NDArray[Any]) -> ImageFormat | None:
+    def of(cls, array: Array) -> ImageFormat | None:
         """The format of plain elements that goes with the type and the last axis of an array; None if there is none."""
         order = {1: "r", 2: "rg", 4: "rgba"}.get(array.shape[-1] if array.ndim > 1 else 1)
         element = next(
@@ -52,7 +57,7 @@ class ImageFormat:
         return 1 + max("rgba".find(c) for c in ORDERS[self.order])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """How an element is stored."""
         return np.dtype(ELEMENTS[self.element])
 
@@ -69,12 +74,12 @@ class ImageFormat:
     @property
     def scale(self) -> float:
         """What the elements of normalised formats are divided by; 0 for other formats."""
-        return float(np.iinfo(self.dtype).max) if "norm" in self.element else 0.0
+        return float(np.iinfo(ELEMENTS[self.element]).max) if "norm" in self.element else 0.0
 
 
 @dataclass(frozen=True)
 class ImageKind:
-    """What code that works on an image is made for: its format, the number of its axes, and whether the last of them counts layers."""
+    """What code that works on an image is made for: format, number of axes, whether the last axis counts layers."""
 
     format: ImageFormat
     axes: int
@@ -86,13 +91,13 @@ class SurfaceImage:
     """An image argument; ``sizes`` are width, height, and depth or layers, as many as it has axes."""
 
     name: str
-    array: npt.NDArray[Any]
+    array: Array
     kind: ImageKind
     sizes: list[int]
     handle: int
 
     @property
-    def bytes(self) -> npt.NDArray[np.uint8]:
+    def bytes(self) -> Bytes:
         """The memory of the image."""
         return self.array.reshape(-1).view(np.uint8)
 
@@ -109,19 +114,18 @@ _AXES = {
 """Axes of the image types of ze_info; the others have two."""
 
 
-def surface_image(
-    name: str, array: npt.NDArray[Any], format: str, declared: str, layered: bool, handle: int
-) -> SurfaceImage | str:
-    """An image argument, or why the array cannot be one.
+def surface_image(name: str, argument: ImageArgument, declared: str, handle: int) -> SurfaceImage | str:
+    """An image argument, or why its array cannot be an image.
+
+    The array is (depth or layers x) height x width (x channels); of images with one axis width (x channels). There may
+    be more leading axes of one element.
 
     Args:
-        array: (depth or layers x) height x width (x channels); of images with one axis width (x channels). Leading axes of one element may be more.
         declared: the type in ze_info, such as ``image_2d_array``; empty if it is not known.
-        layered: whether the last axis counts layers though the type does not say so.
     """
-    known = ImageFormat.parse(format)
+    array, known = argument.array, ImageFormat.parse(argument.format)
     if known is None:
-        return f"has the unknown format '{format}'"
+        return f"has the unknown format '{argument.format}'"
     if not array.size or not array.flags.c_contiguous:
         return f"is an image of shape {array.shape} that is {'not contiguous' if array.size else 'empty'}"
     axes = _AXES.get(declared, 2) if declared else 3 if array.ndim == 4 else 2
@@ -133,7 +137,9 @@ def surface_image(
         wanted = ", ".join([*("depth or layers", "height", "width")[3 - axes :], "channels"])
         return f"is an image of shape {array.shape}, but {wanted} were expected"
     if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
-        return f"is an image of {stored} channels of type {array.dtype}, but the format '{format}' has {known.channels} of type {known.dtype}"
-    return SurfaceImage(
-        name, array, ImageKind(known, axes, layered or "_array" in declared), [int(n) for n in reversed(shape)], handle
-    )
+        return (
+            f"is an image of {stored} channels of type {array.dtype}, but the format '{argument.format}' has "
+            f"{known.channels} of type {known.dtype}"
+        )
+    kind = ImageKind(known, axes, argument.layered or "_array" in declared)
+    return SurfaceImage(name, array, kind, [int(n) for n in reversed(shape)], handle)

@@ -1,24 +1,24 @@
-"""Launches: what to run over which ND-range with which arguments; launch files and the comparison with expected results."""
+"""Launches: what to run over which ND-range with which arguments; launch files; comparison with expected results."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
-
-Array = npt.NDArray[Any]
+from vsim.arrays import Array
 
 SCALAR_TYPES = {
-    "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8",
-    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "half": "f2", "float": "f4",
-    "double": "f8", "bool": "u1",
+    "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8",
+    "f16": "f2", "f32": "f4", "f64": "f8",
+    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8",
+    "half": "f2", "float": "f4", "double": "f8", "bool": "u1",
 }  # fmt: skip
 
 
@@ -56,8 +56,9 @@ class LocalArgument:
 
 @dataclass
 class ImageArgument(Checked):
-    """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``; the first axis counts layers if it is ``layered``.
+    """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``.
 
+    The first axis counts layers instead of depth if it is ``layered``.
     Kernels that say so in ze_info (``image2d_array_t``) need no ``layered``.
     """
 
@@ -95,13 +96,18 @@ def _fail(message: str, name: str, hint: str = "", code: str = "S001") -> Launch
     return LaunchError(Diagnostic(code, message, Span(name, 0), hint))
 
 
-def scalar_bytes(value: Any, type_name: str, name: str) -> bytes:
-    """Bytes of a number or a list of them."""
+def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
+    """Bytes of a number or a list of them.
+
+    Raises:
+        LaunchError: S001, it is none, or does not fit the type; ``name`` is what the message begins with.
+    """
     if type_name not in SCALAR_TYPES:
         raise _fail(f"'{type_name}' is not a type of a scalar", name, f"types are {', '.join(list(SCALAR_TYPES)[:11])}")
     dtype = np.dtype(SCALAR_TYPES[type_name])
-    numbers = value if isinstance(value, (list, tuple)) else [value]
-    if not all(isinstance(n, (int, float)) for n in numbers):
+    given = value if isinstance(value, (list, tuple)) else (value,)
+    numbers = [n for n in given if isinstance(n, (int, float))]
+    if len(numbers) < len(given):
         raise _fail(f"{value!r} is not a number or a list of numbers", name)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -112,48 +118,98 @@ def scalar_bytes(value: Any, type_name: str, name: str) -> bytes:
     return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 
+class _Checks(TypedDict):
+    expect: Array | None
+    rtol: float
+    atol: float
+    out: str
+    shared: str
+
+
 class LaunchFile:
     """Reads a launch file; shared buffers are kept from launch to launch."""
 
-    def __init__(self, tree: Any, directory: str, name: str) -> None:
+    def __init__(self, tree: object, directory: str, name: str) -> None:
+        """``tree`` is what JSON gives; ``name`` is what messages call the file.
+
+        Raises:
+            LaunchError: S001, it has another shape.
+        """
         self.directory, self.name = directory, name
         self.shared: dict[str, Array] = {}
-        if not isinstance(tree, dict) or not isinstance(tree.get("launches"), list):
+        launches = tree.get("launches") if isinstance(tree, dict) else None
+        if not isinstance(launches, list):
             raise _fail("a launch file is a JSON object with a list 'launches'", name)
-        self.entries = tree["launches"]
+        self.entries: list[object] = launches
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def launch(self, index: int) -> Launch:
-        """The launch at an index; buffers are read now."""
+        """The launch at an index; buffers are read now.
+
+        Raises:
+            LaunchError: S001, something in it is not what a launch has there, or an array cannot be read.
+        """
         entry = self.entries[index]
         where = f"{self.name}, launch {index}"
-        if not isinstance(entry, dict) or not isinstance(entry.get("args", []), list):
+        items = entry.get("args", []) if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(items, list):
             raise _fail("a launch is a JSON object whose 'args' is a list", where)
-        launch = Launch(str(entry.get("kernel", "")), self._sizes(entry, "global_size", where) or (1,), self._sizes(entry, "local_size", where),
-                        self._sizes(entry, "global_offset", where) or (0, 0, 0))  # fmt: skip
-        for number, item in enumerate(entry.get("args", [])):
-            argument = self._argument(item, f"{where}, argument {number}")
+        launch = Launch(
+            str(entry.get("kernel", "")),
+            _sizes(entry, "global_size", where) or (1,),
+            _sizes(entry, "local_size", where),
+            _sizes(entry, "global_offset", where) or (0, 0, 0),
+        )
+        for number, item in enumerate(items):
+            place = f"{where}, argument {number}"
+            if not isinstance(item, dict):
+                raise _fail(f"an argument is a JSON object, found {item!r}", place)
+            argument = self._argument(item, place)
             launch.args.append(argument)
-            if isinstance(item, dict) and isinstance(item.get("name"), str):
+            if isinstance(item.get("name"), str):
                 launch.names[item["name"]] = argument
         return launch
 
-    def _sizes(self, entry: dict[str, Any], key: str, where: str) -> tuple[int, ...] | None:
-        value = entry.get(key)
-        if value is None:
-            return None
-        value = [value] if isinstance(value, int) else value
-        if (
-            not isinstance(value, list)
-            or not 1 <= len(value) <= 3
-            or not all(isinstance(v, int) and v >= 0 for v in value)
-        ):
-            raise _fail(f"{key} is a list of one to three numbers, found {value!r}", where)
-        return tuple(value)
+    def _argument(self, item: Mapping[str, object], where: str) -> Argument:
+        if "buffer" in item:
+            return BufferArgument(self._contents(item, "buffer", where), **self._checks(item, where))
+        if "image" in item:
+            array, checks = self._contents(item, "image", where), self._checks(item, where)
+            return ImageArgument(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **checks)
+        if "scalar" in item:
+            return ScalarArgument(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
+        if "local" in item:
+            size = item["local"]
+            if not isinstance(size, int) or size <= 0:
+                raise _fail(f"'local' is a number of bytes, found {size!r}", where)
+            return LocalArgument(size)
+        if "sampler" in item:
+            return _sampler(item["sampler"])
+        found = ", ".join(item) or "nothing"
+        raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {found}", where)
 
-    def _array(self, path: Any, where: str) -> Array:
+    def _contents(self, item: Mapping[str, object], key: str, where: str) -> Array:
+        """The array of a buffer or image: its own, or one that several launches share."""
+        shared = str(item.get("shared", ""))
+        array = self.shared.get(shared) if shared else None
+        if array is None:
+            array = np.ascontiguousarray(self._array(item[key], where))
+            if shared:
+                self.shared[shared] = array
+        return array
+
+    def _checks(self, item: Mapping[str, object], where: str) -> _Checks:
+        """What an array is compared with, and where it goes."""
+        expect = self._array(item["expect"], where) if item.get("expect") else None
+        rtol, atol = _tolerance(item, "rtol", where), _tolerance(item, "atol", where)
+        return {
+            "expect": expect, "rtol": rtol, "atol": atol, "out": str(item.get("out", "")),
+            "shared": str(item.get("shared", "")),
+        }  # fmt: skip
+
+    def _array(self, path: object, where: str) -> Array:
         if not isinstance(path, str):
             raise _fail(f"a file name was expected, found {path!r}", where)
         full = os.path.join(self.directory, path)
@@ -162,41 +218,34 @@ class LaunchFile:
         except (OSError, ValueError, EOFError) as error:
             raise _fail(f"'{path}' cannot be read: {error}", where) from None
 
-    def _argument(self, item: Any, where: str) -> Argument:
-        if not isinstance(item, dict):
-            raise _fail(f"an argument is a JSON object, found {item!r}", where)
-        if "buffer" in item or "image" in item:
-            key = "buffer" if "buffer" in item else "image"
-            shared = str(item.get("shared", ""))
-            array = self.shared.get(shared) if shared else None
-            if array is None:
-                array = np.ascontiguousarray(self._array(item[key], where))
-                if shared:
-                    self.shared[shared] = array
-            expect = self._array(item["expect"], where) if item.get("expect") else None
-            check: dict[str, Any] = {"expect": expect, "out": str(item.get("out", "")), "shared": shared}
-            for tolerance in ("rtol", "atol"):
-                check[tolerance] = item.get(tolerance, 0.0)
-                if not isinstance(check[tolerance], (int, float)):
-                    raise _fail(f"'{tolerance}' is a number, found {check[tolerance]!r}", where)
-            if key == "buffer":
-                return BufferArgument(array, **check)
-            return ImageArgument(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **check)
-        if "scalar" in item:
-            return ScalarArgument(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
-        if "local" in item:
-            if not isinstance(item["local"], int) or item["local"] <= 0:
-                raise _fail(f"'local' is a number of bytes, found {item['local']!r}", where)
-            return LocalArgument(item["local"])
-        if "sampler" in item:
-            s = item["sampler"] if isinstance(item["sampler"], dict) else {}
-            return SamplerArgument(
-                bool(s.get("normalized")), *(str(s.get(f.name, f.default)) for f in fields(SamplerArgument)[1:])
-            )
-        raise _fail(
-            f"an argument has one of buffer, scalar, local, image and sampler, found {', '.join(item) or 'nothing'}",
-            where,
-        )
+
+def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:
+    """One to three sizes of a launch; None if it does not have them."""
+    value = entry.get(key)
+    if value is None:
+        return None
+    numbers = [value] if isinstance(value, int) else value
+    if (
+        not isinstance(numbers, list)
+        or not 1 <= len(numbers) <= 3
+        or not all(isinstance(n, int) and n >= 0 for n in numbers)
+    ):
+        raise _fail(f"{key} is a list of one to three numbers, found {numbers!r}", where)
+    return tuple(numbers)
+
+
+def _tolerance(item: Mapping[str, object], key: str, where: str) -> float:
+    value = item.get(key, 0.0)
+    if not isinstance(value, (int, float)):
+        raise _fail(f"'{key}' is a number, found {value!r}", where)
+    return value
+
+
+def _sampler(state: object) -> SamplerArgument:
+    """A sampler; what it does not say is as in :class:`SamplerArgument`."""
+    given = state if isinstance(state, dict) else {}
+    words = (str(given.get(f.name, f.default)) for f in fields(SamplerArgument)[1:])
+    return SamplerArgument(bool(given.get("normalized")), *words)
 
 
 def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
@@ -237,7 +286,9 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
 
 
 def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float = 0.0, name: str = "the result") -> None:
-    """Check an array in a test: every element within ``atol + rtol * |expected|``, NaN equal to NaN; a single number stands for all elements.
+    """Check an array in a test: every element within ``atol + rtol * |expected|``, NaN equal to NaN.
+
+    A single number stands for all elements.
 
     Raises:
         AssertionError: it is not; the message says how many elements differ, and where.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.image import SLOT, SLOT_OFFSET
-
-Bytes = npt.NDArray[np.uint8]
+from vsim.arrays import Array, Bytes
 
 HEAP_SLOT = 0x100
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
@@ -39,8 +36,14 @@ class Buffer:
 
 @dataclass(frozen=True)
 class SamplerState:
-    """How coordinates become texels: ``addressing`` none, clamp_edge, clamp_border, repeat or mirror; ``filter`` nearest or linear; ``compare`` is
-    what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never."""
+    """How coordinates become texels.
+
+    Attributes:
+        normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
+        addressing: what lies outside: none, clamp_edge, clamp_border, repeat or mirror.
+        filter: nearest or linear.
+        compare: what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never.
+    """
 
     normalized: bool = False
     addressing: str = "none"
@@ -69,7 +72,7 @@ class AddressSpace:
         self.changes += 1
         return buffer
 
-    def map(self, array: npt.NDArray[Any], name: str) -> Buffer:
+    def map(self, array: Array, name: str) -> Buffer:
         """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one."""
         key, size = int(array.__array_interface__["data"][0]), array.nbytes
         found = self.arrays.get(key)
@@ -81,7 +84,7 @@ class AddressSpace:
         found = self.arrays[key] = self.allocate(name, as_bytes(array))
         return found
 
-    def unmap(self, array: npt.NDArray[Any]) -> None:
+    def unmap(self, array: Array) -> None:
         """Take the address of an array back."""
         found = self.arrays.pop(int(array.__array_interface__["data"][0]), None)
         self.slots = {slot: buffer for slot, buffer in self.slots.items() if buffer is not found}
@@ -105,6 +108,6 @@ class AddressSpace:
         return found
 
 
-def as_bytes(array: npt.NDArray[Any]) -> Bytes:
+def as_bytes(array: Array) -> Bytes:
     """The memory of a contiguous array as bytes, without a copy."""
     return array.reshape(-1).view(np.uint8)

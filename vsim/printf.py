@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import dataclass
 
 from vsim.memory import AddressSpace, Buffer
 
-_CODES = {
-    1: "<bxxx",
-    2: "<hxx",
-    3: "<i",
-    4: "<f",
-    5: "<Q",
-    6: "<q",
-    7: "<Q",
-    8: "<d",
-    9: "",
-    10: "",
-    11: "",
-    12: "",
-    13: "",
-    14: "",
-}
+_CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"} | dict.fromkeys(range(9, 15), "")
+"""How a value is stored, by the code of its type."""
 _STRING = 5
 _DIRECTIVE = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)(?P<kind>[diouxXfFeEgGaAcsp%])"
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)"
+    r"(?P<kind>[diouxXfFeEgGaAcsp%])"
 )
 
 
@@ -64,24 +52,36 @@ def _format(text: str, values: list[object]) -> str:
     return _DIRECTIVE.sub(one, text)
 
 
-def printf_output(buffer: Buffer, memory: AddressSpace) -> str:
-    """What the kernels of a launch printed, in the order of the records."""
-    data = bytes(buffer.data[: min(buffer.size, int(buffer.data[:4].view("<u4")[0]))])
-    position, out = 4, []
-    while position + 8 <= len(data):
-        (address,) = struct.unpack_from("<Q", data, position)
-        position += 8
-        text = _string(memory, address)
-        values: list[object] = []
-        for m in _DIRECTIVE.finditer(text):
-            if m["kind"] == "%" or position + 8 > len(data):
-                continue
-            (code,) = struct.unpack_from("<I", data, position)
-            position += 4
-            fmt = _CODES.get(code, "<i")
-            size = struct.calcsize(fmt)
-            (value,) = struct.unpack_from(fmt, data, position)
-            position += size
-            values.append(_string(memory, value) if code == _STRING else value)
-        out.append(_format(text, values))
-    return "".join(out)
+@dataclass(frozen=True)
+class PrintfRecords:
+    """What a launch printed: records of a format string's address and typed values, and the memory of the strings."""
+
+    data: bytes
+    memory: AddressSpace
+
+    @classmethod
+    def of(cls, buffer: Buffer, memory: AddressSpace) -> PrintfRecords:
+        """The records in a printf buffer, which begins with the place of the next one, as bytes from its beginning."""
+        end = int(buffer.data[:4].view("<u4")[0])
+        return cls(bytes(buffer.data[: min(buffer.size, end)]), memory)
+
+    def text(self) -> str:
+        """What they say, in their order."""
+        data = self.data
+        position, out = 4, []
+        while position + 8 <= len(data):
+            (address,) = struct.unpack_from("<Q", data, position)
+            position += 8
+            text = _string(self.memory, address)
+            values: list[object] = []
+            for m in _DIRECTIVE.finditer(text):
+                if m["kind"] == "%" or position + 8 > len(data):
+                    continue
+                (code,) = struct.unpack_from("<I", data, position)
+                position += 4
+                fmt = _CODES.get(code, "<i")
+                (value,) = struct.unpack_from(fmt, data, position)
+                position += struct.calcsize(fmt)
+                values.append(_string(self.memory, value) if code == _STRING else value)
+            out.append(_format(text, values))
+        return "".join(out)

@@ -1,66 +1,92 @@
-"""A loaded image and its launches: the simulator's library interface."""
+"""A loaded image and its launches: the simulator's library interface.
+
+:meth:`Program.bind` is the way of a launch: what the kernel wants, what the launch gives it, what an engine may ask;
+the result follows when it has run.
+"""
 
 from __future__ import annotations
 
-import struct
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError
 from visa.files import read_bytes
 from visa.image import LinkedImage, read_image
-from vsim.abi import Dispatch, KernelSignature, bind
-from vsim.arguments import Arguments
+from vsim.arrays import Array
+from vsim.binding import bind
+from vsim.conversion import ArgumentConverter
+from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.launch import Argument, Launch
 from vsim.llvm_engine import Unsupported
 from vsim.memory import AddressSpace, Buffer
+from vsim.ndrange import NdRange, payload_template, range_of
+from vsim.result import LaunchResult
 from vsim.schedule import Schedule, parse_schedule
+from vsim.signature import KernelSignature, kernel_signature
+
+if TYPE_CHECKING:  # The engines are loaded when something runs on them.
+    from vsim.llvm_engine.engine import Engine
 
 ENGINES = ("llvm", "numpy")
+MAXIMUM_GEOMETRIES = 64
 _LLVM_MISSING = False
 
 
-@dataclass
-class Outcome:
-    """What a launch says when it is over: the kernel that ran, what it printed, and how exact it was if somebody asked."""
+class RunOptions(TypedDict, total=False):
+    """How launches run: the keywords of :meth:`Program.run` but for the groups."""
 
-    kernel: str
-    text: str = ""
-    fidelity: dict[str, Any] | None = None
+    engine: str
+    threads: int | None
+    max_seconds: float | None
+    profile: bool
+    schedule: Schedule | None
 
 
-@dataclass(frozen=True)
-class LastLaunch:
-    """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal."""
+class LastLaunch(NamedTuple):
+    """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal.
 
-    shape: tuple[Any, ...]
-    arguments: tuple[Any, ...]
+    ``shape`` is what decides the ND-range and the order of groups.
+    """
+
+    shape: tuple[object, ...]
+    arguments: tuple[object, ...]
     dispatch: Dispatch
 
-    def is_like(self, shape: tuple[Any, ...], arguments: Sequence[Any]) -> bool:
+    def is_like(self, shape: tuple[object, ...], arguments: Sequence[object]) -> bool:
         """Whether another launch is the same."""
         return (
             shape == self.shape and len(arguments) == len(self.arguments) and all(map(_same, arguments, self.arguments))
         )
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     if value is other:
         return True
-    if type(value) is not type(other) or isinstance(value, np.ndarray):
+    if type(value) is not type(other):
         return False
-    return bool(value.tobytes() == other.tobytes() if isinstance(value, np.generic) else repr(value) == repr(other))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return isinstance(value, np.generic) and isinstance(other, np.generic) and value.tobytes() == other.tobytes()
+    return bool(value == other and (value or repr(value) == repr(other)))  # 0.0 is not -0.0
 
 
-def _constant(value: Any) -> bool:
-    """Whether an argument means the same as long as it is the same object: a buffer or a number, unlike a list or a structure."""
+def _constant(value: object) -> bool:
+    """Whether an argument means the same as long as it is the same object: an array or a number, not a list."""
     return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
+
+
+def _can_repeat(dispatch: Dispatch) -> bool:
+    """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
+    arguments = dispatch.arguments
+    return (
+        arguments.printf is None
+        and not arguments.images
+        and all(isinstance(s, Buffer) for s in arguments.surfaces.values())
+    )
 
 
 class Program:
@@ -74,8 +100,9 @@ class Program:
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()
         self.signatures: dict[str, KernelSignature] = {}
-        self.arguments: dict[str, Arguments] = {}
-        self.native: Any = None
+        self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
+        self.converters: dict[str, ArgumentConverter] = {}
+        self.native: Engine | None = None
         self.last_launches: dict[str, LastLaunch] = {}
         self.running = threading.Lock()
         for section in image.data:
@@ -96,33 +123,85 @@ class Program:
         """
         found = self.signatures.get(kernel)
         if found is None:
-            found = self.signatures[kernel] = KernelSignature(self.image, self.tree, kernel)
+            found = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
         return found
 
-    def run(self, launch: Launch, engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None, profile: bool = False,
-            schedule: Schedule | None = None, groups: tuple[int, int] | None = None) -> Dispatch:  # fmt: skip
-        """Run one launch; with ``profile`` the result knows which instructions executed. The schedule is the order of groups and threads;
-        ``groups`` picks those from one number to before another.
+    def bind(
+        self,
+        launch: Launch,
+        schedule: Schedule | None = None,
+        groups: tuple[int, int] | None = None,
+        profile: bool = False,
+    ) -> Dispatch:
+        """Check a launch against its kernel without running it; options as of :meth:`run`.
+
+        Raises:
+            LaunchError: it does not fit the kernel.
+        """
+        signature = self.signature(launch.kernel)
+        nd_range, template = self._geometry(signature, launch)
+        arguments = bind(signature, launch, self.memory)
+        payload = with_values(template, arguments)
+        coverage = not_executed(self.image) if profile else None
+        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage)
+
+    def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
+        """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
+        local = None if launch.local_size is None else tuple(launch.local_size)
+        key = (signature, tuple(launch.global_size), local, tuple(launch.global_offset))
+        found = self.geometries.get(key)
+        if found is None:
+            nd_range = range_of(signature, launch)
+            if len(self.geometries) >= MAXIMUM_GEOMETRIES:
+                self.geometries.clear()
+            found = self.geometries[key] = nd_range, payload_template(signature, nd_range)
+        return found
+
+    def run(
+        self,
+        launch: Launch,
+        engine: str = "llvm",
+        threads: int | None = None,
+        max_seconds: float | None = None,
+        profile: bool = False,
+        schedule: Schedule | None = None,
+        groups: tuple[int, int] | None = None,
+    ) -> LaunchResult:
+        """Run one launch.
+
+        Args:
+            profile: whether the result is to know which instructions executed.
+            schedule: the order of groups and threads; None for the ascending one.
+            groups: the groups that run, from one number to before another; None for all.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            dispatch = self.bind(launch)
-            dispatch.schedule, dispatch.part = schedule, groups
-            if profile:
-                dispatch.profile()
-            self._execute(dispatch, engine, threads, max_seconds)
-            return dispatch
+            return self._execute(self.bind(launch, schedule, groups, profile), engine, threads, max_seconds)
 
-    def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> None:
-        if engine == "llvm" and (self.native is not None or self._load_native()):
-            try:
-                self.native.run(dispatch, threads, max_seconds)
-                return
-            except Unsupported:
-                pass
+    def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
+        started = perf_counter()
+        ran = self._run_on(engine, dispatch, threads, max_seconds)
+        seconds = perf_counter() - started
+        printf = dispatch.arguments.printf
+        if printf is None:
+            return LaunchResult(dispatch, ran, seconds)
+        from vsim.printf import PrintfRecords
+
+        return LaunchResult(dispatch, ran, seconds, PrintfRecords.of(printf, self.memory))
+
+    def _run_on(self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None) -> str:
+        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran."""
+        if engine == "llvm":
+            native = self.native or self._load_native()
+            if native is not None:
+                try:
+                    native.run(dispatch, threads, max_seconds)
+                    return engine
+                except Unsupported:
+                    pass
         elif engine not in ENGINES:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
@@ -130,96 +209,87 @@ class Program:
         from vsim.numpy_engine.engine import run as run_numpy
 
         run_numpy(dispatch, max_seconds)
+        return "numpy"
 
-    def outcome(self, dispatch: Dispatch) -> Outcome:
-        """What is to say of a launch that ran; what it printed is taken."""
-        found = Outcome(dispatch.kernel.name)
-        if dispatch.coverage is not None:
-            from vsim.fidelity import report
-
-            found.fidelity = report(dispatch.executed, dispatch.grf_size).tree()
-        if dispatch.printf is not None:
-            from vsim.printf import printf_output
-
-            found.text = printf_output(dispatch.printf, self.memory)
-            dispatch.printf.data[:4] = np.frombuffer(struct.pack("<I", 4), np.uint8)
-        return found
-
-    def bind(self, launch: Launch) -> Dispatch:
-        """Check a launch against its kernel without running it.
-
-        Raises:
-            LaunchError: it does not fit the kernel.
-        """
-        return bind(self.signature(launch.kernel), launch, self.memory)
-
-    def _load_native(self) -> bool:
-        """Load the fast engine; False if the reference engine must do without."""
+    def _load_native(self) -> Engine | None:
+        """Load the fast engine; None if the reference engine must do without."""
         global _LLVM_MISSING
         if _LLVM_MISSING:
-            return False
+            return None
         try:
             from vsim.llvm_engine.engine import Engine
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
             print(f"vsim: llvmlite cannot be loaded ({error}); running on numpy", file=sys.stderr)
-            return False
+            return None
         self.native = Engine(self.image)
-        return True
+        return self.native
 
     def launch(
-        self, kernel: str, global_size: Sequence[int] | int, local_size: Sequence[int] | int | None = None, args: Sequence[Any] = (), *,
-        global_offset: Sequence[int] = (0, 0, 0), engine: str = "llvm", threads: int | None = None, max_seconds: float | None = None,
+        self,
+        kernel: str,
+        global_size: Sequence[int] | int,
+        local_size: Sequence[int] | int | None = None,
+        args: Sequence[object] = (),
+        *,
+        global_offset: Sequence[int] = (0, 0, 0),
+        engine: str = "llvm",
+        threads: int | None = None,
+        max_seconds: float | None = None,
         schedule: str = "",
-    ) -> Dispatch:  # fmt: skip
+    ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
         Args:
             kernel: its name; empty if the image has one.
             global_size, local_size: work-items in one to three dimensions.
-            schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and threads.
-            args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants one, written in
-                place; Python and numpy scalars, lists for vectors, and arrays of shape () with a structured dtype are passed by value; an int
-                where the kernel wants local memory is its size.
+            schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
+                threads.
+            args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants
+                one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape () with a
+                structured dtype are passed by value; an int where the kernel wants local memory is its size.
 
-        A launch like the last one of its kernel is bound to it already, and gives the same object.
+        A launch like the last one of its kernel is bound to it already and begins at once.
         """
         shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
         local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
-        whole = (shape, local, tuple(global_offset), schedule)
+        offset = tuple(global_offset)
+        whole = (shape, local, offset, schedule)
         last = self.last_launches.get(kernel)
         if last is not None and last.is_like(whole, args):
             with self.running:
-                self._execute(last.dispatch, engine, threads, max_seconds)
-            return last.dispatch
-        dispatch = self.run(Launch(kernel, shape, local, tuple(global_offset), self.convert(kernel, args)), engine, threads, max_seconds,
-                         schedule=parse_schedule(schedule) if schedule else None)  # fmt: skip
-        images = dispatch.images or any(not isinstance(s, Buffer) for s in dispatch.surfaces.values())
-        if dispatch.printf is None and not images and all(map(_constant, args)):
-            self.last_launches[kernel] = LastLaunch(whole, tuple(args), dispatch)
-        return dispatch
+                return self._execute(last.dispatch, engine, threads, max_seconds)
+        launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
+        order = parse_schedule(schedule) if schedule else None
+        result = self.run(launch, engine, threads, max_seconds, schedule=order)
+        if _can_repeat(result.dispatch) and all(map(_constant, args)):
+            self.last_launches[kernel] = LastLaunch(whole, tuple(args), result.dispatch)
+        return result
 
-    def convert(self, kernel: str, args: Sequence[Any]) -> list[Argument]:
+    def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
         """Python values as the arguments of a kernel; see :meth:`launch`.
 
         Raises:
             LaunchError: a value is not what the kernel wants; the message names the argument.
         """
-        arguments = self.arguments.get(kernel)
-        if arguments is None:
-            arguments = self.arguments[kernel] = Arguments(self.signature(kernel))
-        return [arguments.argument(n, a) for n, a in enumerate(args)]
+        converter = self.converters.get(kernel)
+        if converter is None:
+            converter = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
+        return [converter.argument(n, a) for n, a in enumerate(args)]
 
-    def usm(self, array: npt.NDArray[Any]) -> int:
+    def usm(self, array: Array) -> int:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.
 
-        The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where a kernel takes a
-        pointer. Arrays that are passed to a launch keep the address that they have.
+        The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where
+        a kernel takes a pointer. Arrays that are passed to a launch keep the address that they have.
         """
         return self.memory.map(array, "usm").address
 
-    def release(self, array: npt.NDArray[Any]) -> None:
-        """Forget an array, which otherwise stays mapped as long as the program lives; kernels that follow its address then get an error."""
+    def release(self, array: Array) -> None:
+        """Forget an array, which otherwise stays mapped as long as the program lives.
+
+        Kernels that follow its address then get an error.
+        """
         self.last_launches.clear()
         self.memory.unmap(array)
 

@@ -16,8 +16,8 @@ KINDS = ("round-robin", "random:SEED", "reverse")
 class Schedule:
     """An order of groups and threads other than the ascending one.
 
-    ``reverse`` and ``random`` run one thread after the other, from barrier to barrier, in that order; ``round-robin`` runs one
-    instruction of every thread in turn (in batches of up to 2,048 threads), which the reference engine does.
+    ``reverse`` and ``random`` run one thread after the other, from barrier to barrier, in that order; ``round-robin``
+    runs one instruction of every thread in turn (in batches of up to 2,048 threads), which the reference engine does.
     """
 
     kind: str

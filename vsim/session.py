@@ -5,26 +5,49 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import read_text
+from vsim.arrays import Array
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, compare, parse_launch
-from vsim.program import Outcome, Program
+from vsim.program import Program, RunOptions
+from vsim.result import LaunchResult
 
 if TYPE_CHECKING:
     from vsim.cluster import Cluster
 
 
+class Check(TypedDict):
+    """The comparison of an argument with its expected result; ``difference`` is empty where they agree."""
+
+    argument: int
+    ok: bool
+    difference: str
+
+
+class LaunchRow(TypedDict):
+    """What the report says of a launch."""
+
+    launch: str
+    kernel: str
+    seconds: float
+    checks: list[Check]
+    fidelity: NotRequired[Mapping[str, object]]
+
+
 class Session:
     """Runs launches of a program and remembers what came out."""
 
-    def __init__(self, program: Program, out_dir: str | None, cluster: Cluster | None = None, **options: Any) -> None:
+    def __init__(
+        self, program: Program, out_dir: str | None, cluster: Cluster | None = None, **options: Unpack[RunOptions]
+    ) -> None:
         """``options`` are those of :meth:`Program.run`."""
         self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[LaunchRow] = []
         self.failed = False
 
     def run_file(self, image: str, path: str | None, kernel: str) -> None:
@@ -61,31 +84,29 @@ class Session:
             self.run_one(launch, f"launch {index}", index)
 
     def _run_on_cluster(self, cluster: Cluster, launches: list[tuple[int, Launch]]) -> None:
-        """Several launches side by side if they share nothing, else one after the other, each spread over the cluster."""
+        """Several launches side by side if they share nothing, else one after the other, each on all workers."""
         only = [launch for _, launch in launches]
         if len(only) < 2 or not cluster.can_run_side_by_side(only):
             for index, launch in launches:
                 self.run_one(launch, f"launch {index}", index)
             return
         started = time.perf_counter()
-        outcomes = cluster.run_all(only)
+        results = cluster.run_all(only)
         seconds = time.perf_counter() - started
-        for (index, launch), outcome in zip(launches, outcomes, strict=True):
-            self._finish(launch, outcome, f"launch {index}", index, seconds)
+        for (index, launch), result in zip(launches, results, strict=True):
+            self._finish(launch, result, f"launch {index}", index, seconds)
 
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        outcome = (
-            self.cluster.run(launch) if self.cluster else self.program.outcome(self.program.run(launch, **self.options))
-        )
-        self._finish(launch, outcome, where, index, time.perf_counter() - started)
+        result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
+        self._finish(launch, result, where, index, time.perf_counter() - started)
 
-    def _finish(self, launch: Launch, outcome: Outcome, where: str, index: int, seconds: float) -> None:
-        row: dict[str, Any] = {"launch": where, "kernel": outcome.kernel, "seconds": seconds, "checks": []}
-        if outcome.fidelity:
-            row["fidelity"] = outcome.fidelity
-        print(outcome.text, end="")
+    def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
+        row: LaunchRow = {"launch": where, "kernel": result.kernel, "seconds": seconds, "checks": []}
+        if fidelity := result.fidelity:
+            row["fidelity"] = fidelity.tree()
+        print(result.printf, end="")
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
@@ -97,7 +118,7 @@ class Session:
                 self.failed |= bool(difference)
         self.rows.append(row)
 
-    def _save(self, name: str, array: Any) -> None:
+    def _save(self, name: str, array: Array) -> None:
         path = os.path.join(self.out_dir, name) if self.out_dir else name
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         if path.endswith(".npy"):

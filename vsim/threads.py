@@ -1,17 +1,15 @@
-"""What hardware threads find in their registers when they start: payload, local ids, r0 and the other predefined registers."""
+"""What hardware threads find in their registers when they start: payload, local ids, r0, other predefined registers."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from visa.operands import SAMPLER, SURFACE
 from visa.program import FIRST_SURFACE, FIRST_VARIABLE
-from vsim.abi import Dispatch, Group
-
-Array = npt.NDArray[Any]
+from vsim.arrays import Array
+from vsim.dispatch import Dispatch
+from vsim.ndrange import Group
+from vsim.payload import local_id_row
 
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0 = 1, 3, 7, 12, 13, 20
 
@@ -40,13 +38,17 @@ def local_ids(dispatch: Dispatch, group: Group, thread: int) -> list[Array]:
 
 def id_row_bytes(dispatch: Dispatch) -> int:
     """Bytes of the local ids of a thread along one dimension: whole registers."""
-    return 64 if dispatch.simd == 32 and dispatch.grf_size == 32 else dispatch.grf_size
+    return local_id_row(dispatch.simd, dispatch.grf_size)
 
 
-def group_payload(dispatch: Dispatch, group: Group) -> Array:
-    """The payload of all threads of a group of this size, threads x bytes, at its register offsets."""
+def group_payload(dispatch: Dispatch, group: Group, private_address: int) -> Array:
+    """The payload of all threads of a group of this size, threads x bytes, at its register offsets.
+
+    ``private_address`` is what :meth:`Dispatch.private_memory` gave.
+    """
     count = dispatch.threads_of(group)
-    data = np.tile(np.frombuffer(dispatch.payload_of(group), np.uint8), (count, 1))
+    payload = dispatch.payload_of(group.size, private_address)
+    data = np.tile(np.frombuffer(payload, np.uint8), (count, 1))
     grf, row = dispatch.grf_size, id_row_bytes(dispatch)
     for t in range(count):
         for dimension, ids in enumerate(local_ids(dispatch, group, t)[: dispatch.local_id_rows]):
@@ -56,7 +58,7 @@ def group_payload(dispatch: Dispatch, group: Group) -> Array:
 
 
 def r0_of(groups: Array, thread_numbers: Array) -> Array:
-    """%r0 of threads (in slots 0, 1, ...): group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
+    """%r0 of threads in slots 0, 1, ...: group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
     words = np.zeros((thread_numbers.size, 16), np.uint32)
     words[:, [1, 6, 7]] = groups
     words[:, 2] = thread_numbers & 0xFF
@@ -74,7 +76,7 @@ def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
 
 
 def state_defaults(dispatch: Dispatch) -> list[tuple[int, int, int]]:
-    """Class, index and number of the surfaces and samplers of a kernel without ze_info: T6 is surface 0, S0 is sampler 0, and so on."""
+    """Class, index and number of surfaces and samplers of a kernel without ze_info: T6 is surface 0, S0 sampler 0."""
     if not dispatch.by_inputs:
         return []
     surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(dispatch.kernel.surfaces))]

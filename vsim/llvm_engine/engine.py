@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from visa.image import LinkedImage
 from vsim import threads
-from vsim.abi import Dispatch, Group
 from vsim.arrays import Bytes
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.kernels import KernelCache
 from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, launch_plan, row_of, work
@@ -26,6 +26,7 @@ from vsim.llvm_engine.runtime.tables import (
     worker_memory,
 )
 from vsim.llvm_engine.runtime.workers import POOL
+from vsim.ndrange import Group
 
 MAXIMUM_PLANS = 64
 
@@ -78,7 +79,7 @@ class Engine:
         if not in_time:
             assert max_seconds is not None
             raise dispatch.timeout(max_seconds)
-        if not dispatch.private_slots:  # which begin with zeros
+        if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
 
     @staticmethod
@@ -99,10 +100,10 @@ class Engine:
         if dispatch.schedule and dispatch.schedule.kind == "round-robin":
             raise Unsupported("one instruction of every thread in turn")
         plan = self._plan(dispatch, thread_count)
-        dispatch.allocate_private(plan.thread_slots)
+        private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
         for group, payload in plan.payloads:
-            data = dispatch.payload_of(group)
+            data = dispatch.payload_of(group.size, private_address)
             payload.data[: len(data)] = data
         self.slots.update(dispatch.memory)
         context = plan.context

@@ -10,7 +10,7 @@ from itertools import pairwise
 from visa.cisa import write_module
 from visa.image import LinkedImage
 from visa.program import Function
-from vsim.abi import Dispatch
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for

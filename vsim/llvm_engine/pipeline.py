@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from visa.collector import paused_collection
 from visa.program import Function
-from vsim.abi import Dispatch
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vsim.abi import Dispatch, Group
 from vsim.analysis.control_flow import may_repeat
 from vsim.arrays import Array, Bytes, Words
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import CompiledKernel
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import WorkerMemory, address, aligned
 from vsim.llvm_engine.runtime.workers import default_threads
+from vsim.ndrange import Group
 
 LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vsim import threads
-from vsim.abi import Dispatch, Group
 from vsim.arrays import Array, Bytes, Dwords
+from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
+from vsim.ndrange import Group
 from vsim.numpy_engine.machine import BatchExecution
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
@@ -30,17 +31,17 @@ def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
     """
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    limit = PRIVATE_BATCH_THREADS if dispatch.private_slots or dispatch.scratch_size else BATCH_THREADS
+    limit = PRIVATE_BATCH_THREADS if dispatch.has_private_memory or dispatch.scratch_size else BATCH_THREADS
     groups_at_once = max(1, limit // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
-    dispatch.allocate_private(slots)
+    private_address = dispatch.private_memory(slots)
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
             raise dispatch.timeout(max_seconds)
 
     batch: GroupBatch | None = None
-    payloads = GroupPayloads(dispatch)
+    payloads = GroupPayloads(dispatch, private_address)
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
@@ -56,13 +57,15 @@ class GroupPayloads:
     """The payloads of the threads of work-groups, which depend on nothing but a group's size: threads x bytes."""
 
     dispatch: Dispatch
+    private_address: int
+    """Where private memory is, of kernels that have some."""
     known: dict[tuple[int, int, int], Bytes] = field(default_factory=dict)
 
     def of(self, group: Group) -> Bytes:
         """The payloads of a group's threads."""
         found = self.known.get(group.size)
         if found is None:
-            found = self.known[group.size] = threads.group_payload(self.dispatch, group)
+            found = self.known[group.size] = threads.group_payload(self.dispatch, group, self.private_address)
         return found
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from visa.operands import SAMPLER, Execution
 from visa.program import NAMED_SAMPLER, Instruction
-from vsim.abi import SAMPLER_HANDLE_SHIFT, Dispatch
 from vsim.arrays import Array, Dwords
+from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
 from vsim.memory import Buffer, SamplerState
 from vsim.numpy_engine.activation import Running
@@ -17,6 +17,7 @@ from vsim.numpy_engine.algebra import Mask, both
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.memory import PartitionedSpace, SurfaceSpace
 from vsim.numpy_engine.spaces import BatchSpaces
+from vsim.payload import SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import ImageView
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from visa.diagnostics import SimulationError
 from visa.program import Function, Instruction
-from vsim.abi import Dispatch
 from vsim.arrays import Array, Bools
+from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
 from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers

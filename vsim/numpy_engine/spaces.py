@@ -6,8 +6,9 @@ import numpy as np
 
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
-from vsim.abi import URB, Dispatch
+from vsim.arguments import URB
 from vsim.arrays import Dwords
+from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
 

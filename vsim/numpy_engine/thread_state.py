@@ -8,8 +8,8 @@ import numpy as np
 
 from visa.program import Instruction
 from visa.types import DataType
-from vsim.abi import Dispatch
 from vsim.arrays import Bools, Dwords
+from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import Mask
 from vsim.numpy_engine.prepared import PreparedFunction

@@ -13,7 +13,6 @@ from visa import types
 from visa.operands import SAMPLER, Execution
 from visa.program import BINDLESS, NAMED_SAMPLER
 from vsim import threads
-from vsim.abi import IMAGE_HANDLE_STEP, SAMPLER_HANDLE_SHIFT
 from vsim.images import ImageKind
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
@@ -26,6 +25,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import kinds, table_index
 from vsim.memory import SamplerState
+from vsim.payload import IMAGE_HANDLE_STEP, SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import ImageView
 
 Choice = TypeVar("Choice", bound=Hashable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from visa.program import Function
-from vsim.abi import Dispatch
+from vsim.dispatch import Dispatch
 
 
 @dataclass

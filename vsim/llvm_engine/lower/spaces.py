@@ -5,7 +5,7 @@ from __future__ import annotations
 from visa import types
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
-from vsim.abi import URB
+from vsim.arguments import URB
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from visa.program import Function, Module
-from vsim.abi import Dispatch
 from vsim.analysis.control_flow import control_flow
+from vsim.dispatch import Dispatch
 
 
 def _words(function: Function) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
-from vsim.abi import Dispatch
 from vsim.arrays import Words
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
 from vsim.memory import Buffer

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from vsim.abi import IMAGE_HANDLE_STEP, URB, Dispatch
+from vsim.arguments import URB
+from vsim.dispatch import Dispatch
 from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
+from vsim.payload import IMAGE_HANDLE_STEP
 
 
 def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:

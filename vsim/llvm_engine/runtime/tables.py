@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vsim import threads
-from vsim.abi import Dispatch, Group
 from vsim.arrays import Array, Bytes, Words
+from vsim.dispatch import Dispatch
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
 from vsim.memory import AddressSpace, Buffer
+from vsim.ndrange import Group
 
 ARENA_BYTES = 16 << 20
 """Memory for the frames of suspended threads of one work-group."""

@@ -1,0 +1,254 @@
+"""Binding: which argument of a launch goes to which value of the payload, surface, image or sampler of the kernel.
+
+Kernels with ze_info say so for each argument. Hand-written kernels without it bind arguments to their ``.input``
+variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa.diagnostics import did_you_mean
+from visa.program import Input
+from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
+from vsim.images import SurfaceImage
+from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
+from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.payload import encoded, round_up
+from vsim.signature import KernelSignature
+from vsim.ze_info import KernelInfo, PayloadField
+
+PRINTF_BYTES = 4 << 20
+PRINTF_HEAD = 4
+"""What an empty printf buffer begins with: where the first record goes, as a dword."""
+URB_NAME = "%urb"
+"""The name by which a launch gives the buffer that URB writes go to."""
+SURFACE_NUMBER_BYTES = 4
+MAXIMUM_PADDING = 8
+"""Bytes that a structure in pieces may lack at its end."""
+
+
+def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace) -> Arguments:
+    """Bind the arguments of a launch; arrays keep their addresses from launch to launch.
+
+    Raises:
+        LaunchError: S010, they do not fit the kernel; the message names the argument.
+    """
+    reader = ArgumentReader(signature, launch, memory)
+    if signature.info is None:
+        return _InputBinder(reader).bind()
+    return _FieldBinder(reader, signature.info).bind()
+
+
+class _FieldBinder:
+    """Binds by ze_info: goes through the values of the payload in ze_info's order."""
+
+    def __init__(self, reader: ArgumentReader, info: KernelInfo) -> None:
+        self.reader, self.signature, self.info = reader, reader.signature, info
+        self.values: list[tuple[int, bytes]] = []
+        self.samplers: dict[int, SamplerState] = dict(info.samplers)
+        self.printf: Buffer | None = None
+
+    def bind(self) -> Arguments:
+        """All arguments, checked."""
+        signature, reader = self.signature, self.reader
+        self._check_count()
+        for index, number in signature.sampler_arguments:
+            self.samplers[number] = reader.sampler(index)
+        slm_size = self._locals()
+        for at, field in signature.layout.arguments:
+            _FIELDS.get(field.kind, _FieldBinder.other)(self, at, field)
+        surfaces = {number: reader.surface(index) for number, index in signature.surfaces}
+        return Arguments(self.values, surfaces, reader.images, self.samplers, slm_size, self.printf)
+
+    def _check_count(self) -> None:
+        signature, given = self.signature, len(self.reader.launch.args)
+        expected = signature.argument_count
+        if given != expected:
+            named = ", ".join(signature.argument_names.get(i, f"#{i}") for i in range(expected))
+            raise signature.error(
+                f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
+                f"its arguments are {named}" if named else "",
+            )
+
+    def _locals(self) -> int:
+        """Offsets of dynamic local memory, and how much there is; the kernel adds its static size itself."""
+        end = 0
+        for at, field in self.signature.layout.local_pointers:
+            size = self.reader.read(field.argument, LocalArgument).size
+            start = round_up(end, field.slm_alignment)
+            self._put(at, start, field.size or 4)
+            end = start + size
+        return end
+
+    def _put(self, at: int, value: int, size: int) -> None:
+        if size:
+            self.values.append((at, encoded(value, size)))
+
+    def pointer(self, at: int, field: PayloadField) -> None:
+        """The address of an array. Handles of images and samplers are the same in every launch."""
+        if field.address_space == "image":
+            self.reader.image(field.argument)
+        elif field.address_space != "sampler":
+            self.address(at, field)
+
+    def address(self, at: int, field: PayloadField) -> None:
+        """The address of an array, whatever it is for."""
+        self._put(at, self.reader.buffer(field.argument).address, field.size)
+
+    def by_value(self, at: int, field: PayloadField) -> None:
+        """A scalar, vector or structure, or a piece of one; a structure may come without the padding at its end."""
+        data, pieces = self.reader.read(field.argument, ScalarArgument).data, self.signature.fields[field.argument]
+        given, start = len(data), field.source_offset
+        is_whole = len(pieces) == 1
+        end = max(piece.source_offset + piece.size for piece in pieces)
+        if (is_whole and _dwords(given) != _dwords(field.size)) or given + MAXIMUM_PADDING < end:
+            size = field.size if is_whole else end
+            raise self.signature.error(
+                f"{self.signature.describe(field.argument)} has {size} bytes, the launch gives {given}"
+            )
+        self.values.append((at, data[start : start + field.size]))
+
+    def printf_buffer(self, at: int, field: PayloadField) -> None:
+        """The buffer that the kernel prints to, empty."""
+        self.printf = printf = self.reader.memory.block("printf", PRINTF_BYTES)
+        printf.data[:4].view("<u4")[0] = PRINTF_HEAD
+        self._put(at, printf.address, field.size)
+
+    def image_size(self, at: int, field: PayloadField) -> None:
+        """Width, height, depth or layers of an image; 0 for one that it does not have."""
+        image = self.reader.image(field.argument)
+        layers = image.sizes[-1] if image.kind.layered else 0
+        width, height, depth = (*(image.sizes[:-1] if layers else image.sizes), 0, 0)[:3]
+        sizes = {"image_width": width, "image_height": height, "image_depth": depth, "image_array_size": layers}
+        if field.kind not in sizes:
+            what = self.signature.describe(field.argument)
+            raise self.signature.error(f"{what}: payload entry '{field.kind}' is not known")
+        self._put(at, sizes[field.kind], field.size)
+
+    def sampler_property(self, at: int, field: PayloadField) -> None:
+        """What a kernel asks of the state of a sampler, as it must do some of its work: 0 for what it need not do."""
+        state = self.samplers.get(self.signature.sampler_of(field.argument), SamplerState())
+        value = 0
+        if field.kind == "sampler_normalized":
+            value = int(state.normalized)
+        elif field.kind == "sampler_snap_wa" and state.filter == "nearest" and state.addressing == "clamp_border":
+            value = 0xFFFFFFFF
+        self._put(at, value, field.size)
+
+    def other(self, at: int, field: PayloadField) -> None:
+        """Images and samplers have more than one kind of value; nothing else is known."""
+        if field.kind.startswith("image_"):
+            self.image_size(at, field)
+        elif field.kind.startswith("sampler_"):
+            self.sampler_property(at, field)
+        else:
+            raise self.signature.error(f"the payload entry '{field.kind}' is not known")
+
+
+_FIELDS: dict[str, Callable[[_FieldBinder, int, PayloadField], None]] = {
+    "arg_bypointer": _FieldBinder.pointer, "arg_byvalue": _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
+    "printf_buffer": _FieldBinder.printf_buffer,
+}  # fmt: skip
+
+
+class _InputBinder:
+    """Binds to ``.input`` variables, by name where the launch names an argument, else in order.
+
+    A pointer goes into a qword input; without one, and images anyway, it is the surface T6, T7, ... in order; samplers
+    are S0, S1, ... in order.
+    """
+
+    def __init__(self, reader: ArgumentReader) -> None:
+        self.reader, self.signature = reader, reader.signature
+        self.unused = list(self.signature.inputs)
+        self.surface_inputs = list(self.signature.surface_inputs)
+        self.values: list[tuple[int, bytes]] = []
+        self.surfaces: dict[int, Buffer | SurfaceImage] = {}
+        self.surface_count = 0
+        self.samplers: dict[int, SamplerState] = {}
+        self.slm_size = 0
+
+    def bind(self) -> Arguments:
+        """All arguments, checked."""
+        reader = self.reader
+        launch = reader.launch
+        names = {id(argument): name for name, argument in launch.names.items()} if launch.names else {}
+        for index, argument in enumerate(launch.args):
+            name = names.get(id(argument))
+            if isinstance(argument, SamplerArgument):
+                self.samplers[len(self.samplers)] = reader.sampler(index)
+            elif name == URB_NAME:
+                self.surfaces[URB] = reader.surface(index)
+            elif isinstance(argument, ImageArgument):
+                self._add_surface(reader.image(index))
+            else:
+                self._bind_input(index, argument, self._input_name(index, argument, name))
+        if self.unused:
+            raise self.signature.error(f".input '{self.unused[0]}' has no argument", self._inputs_hint())
+        return Arguments(self.values, self.surfaces, reader.images, self.samplers, self.slm_size)
+
+    def _inputs_hint(self) -> str:
+        return f"inputs are {', '.join(self.signature.inputs)}"
+
+    def _add_surface(self, surface: Buffer | SurfaceImage) -> int:
+        """Make something the next surface; its number."""
+        number = self.surface_count
+        self.surfaces[number] = surface
+        self.surface_count += 1
+        return number
+
+    def _input_name(self, index: int, argument: Argument, name: str | None) -> str:
+        """The name of the input that an argument goes to; empty for a buffer that is a surface and nothing else."""
+        inputs = self.signature.inputs
+        if name is None:
+            is_buffer = isinstance(argument, BufferArgument)
+            if is_buffer and self.surface_inputs and not any(inputs[n].size == POINTER_BYTES for n in self.unused):
+                return ""
+            if not self.unused:
+                if is_buffer:
+                    return ""
+                raise self.signature.error(
+                    f"argument {index} has no .input to go to: the kernel has {len(inputs)}", self._inputs_hint()
+                )
+            name = self.unused[0]
+        elif name not in inputs:
+            raise self.signature.error(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
+        if name in self.unused:
+            self.unused.remove(name)
+        return name
+
+    def _bind_input(self, index: int, argument: Argument, name: str) -> None:
+        """Put a buffer, a scalar or local memory into its input."""
+        if isinstance(argument, BufferArgument):
+            self._bind_buffer(index, self.signature.inputs.get(name))
+            return
+        found = self.signature.inputs[name]
+        if isinstance(argument, ScalarArgument):
+            if len(argument.data) > found.size:
+                raise self.signature.error(
+                    f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {found.size}"
+                )
+            self.values.append((found.offset, argument.data))
+        elif isinstance(argument, LocalArgument):
+            self._put(found.offset, self.signature.slm_size + self.slm_size, min(found.size, POINTER_BYTES))
+            self.slm_size += argument.size
+
+    def _bind_buffer(self, index: int, found: Input | None) -> None:
+        """A buffer is a surface, and its address or the number of the surface goes into the input that there is."""
+        buffer = self.reader.buffer(index)
+        number = self._add_surface(buffer)
+        if found is not None:
+            if found.size >= POINTER_BYTES:
+                self._put(found.offset, buffer.address, POINTER_BYTES)
+        elif self.surface_inputs:
+            state = self.surface_inputs.pop(0)
+            self._put(state.offset, number, min(state.size, SURFACE_NUMBER_BYTES))
+
+    def _put(self, at: int, value: int, size: int) -> None:
+        self.values.append((at, encoded(value, size)))
+
+
+def _dwords(size: int) -> int:
+    """Dwords that so many bytes take."""
+    return -(-size // 4)

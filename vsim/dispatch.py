@@ -1,0 +1,206 @@
+"""A launch with everything that an engine may ask of it, and nothing that it may change.
+
+What it says of payload and memory, and why, is in docs/architecture.md, "Dispatch".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.diagnostics import Diagnostic, SimulationError
+from visa.image import LinkedImage
+from visa.program import Function
+from vsim.arguments import Arguments
+from vsim.images import SurfaceImage
+from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.ndrange import Group, NdRange, Size, put_triple
+from vsim.payload import encoded
+from vsim.registers import FloatModes
+from vsim.schedule import Schedule
+from vsim.signature import KernelSignature
+
+Executed = dict[int, npt.NDArray[np.bool_]]
+"""By number of a function, which of its instructions executed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dispatch:
+    """A launch, ready to run.
+
+    Attributes:
+        payload: the bytes of every group but for the group's size and the address of private memory, which
+            :meth:`payload_of` adds.
+        schedule: the order of groups and threads; None for the ascending one.
+        part: the groups that run: from the first to before the second; None for all.
+        coverage: where the engine notes which instructions executed; None where nobody asked.
+    """
+
+    signature: KernelSignature
+    nd_range: NdRange
+    arguments: Arguments
+    payload: bytes
+    memory: AddressSpace
+    schedule: Schedule | None = None
+    part: tuple[int, int] | None = None
+    coverage: Executed | None = None
+
+    # -- the kernel ----------------------------------------------------------------------------------------
+
+    @property
+    def image(self) -> LinkedImage:
+        return self.signature.image
+
+    @property
+    def kernel(self) -> Function:
+        return self.signature.kernel
+
+    @property
+    def grf_size(self) -> int:
+        return self.signature.image.grf_size
+
+    @property
+    def simd(self) -> int:
+        """Work-items of a hardware thread."""
+        return self.signature.simd
+
+    @property
+    def by_inputs(self) -> bool:
+        """Whether arguments went to ``.input`` variables, as the kernel has no ze_info."""
+        return self.signature.info is None
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the kernel itself waits for the other threads of its group."""
+        return self.signature.has_barrier
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether the groups must run one after the other so that results are the same every time."""
+        return self.signature.needs_order
+
+    @property
+    def float_modes(self) -> FloatModes:
+        """What the kernel and the functions of the image do with %cr0."""
+        return self.signature.float_modes
+
+    # -- the ND-range --------------------------------------------------------------------------------------
+
+    @property
+    def global_size(self) -> Size:
+        return self.nd_range.global_size
+
+    @property
+    def local_size(self) -> Size:
+        return self.nd_range.local_size
+
+    @property
+    def offset(self) -> Size:
+        """What the global ids begin with."""
+        return self.nd_range.offset
+
+    @property
+    def group_counts(self) -> Size:
+        """Groups along each dimension."""
+        return self.nd_range.group_counts
+
+    @property
+    def group_count(self) -> int:
+        """All groups, also those that :attr:`part` leaves out."""
+        return self.nd_range.group_count
+
+    def group(self, index: int) -> Group:
+        """The work-group with a linear index, x fastest."""
+        return self.nd_range.group(index)
+
+    def threads_of(self, group: Group) -> int:
+        """Hardware threads of a group."""
+        return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)
+
+    # -- memory and payload --------------------------------------------------------------------------------
+
+    @property
+    def surfaces(self) -> dict[int, Buffer | SurfaceImage]:
+        """Buffers and images by number of the surface."""
+        return self.arguments.surfaces
+
+    @property
+    def images(self) -> dict[int, SurfaceImage]:
+        """Bindless images by handle."""
+        return self.arguments.images
+
+    @property
+    def samplers(self) -> dict[int, SamplerState]:
+        """Samplers by number."""
+        return self.arguments.samplers
+
+    @property
+    def handles(self) -> dict[int, int]:
+        """Handles of images and samplers as dwords by their place in the payload: the same in every launch."""
+        return self.signature.layout.handles
+
+    @property
+    def pointers(self) -> frozenset[int]:
+        """Places in the payload of addresses of buffers, as far as they are known."""
+        return self.signature.layout.pointers
+
+    @property
+    def local_id_rows(self) -> int:
+        """Rows of local ids of a thread, one for each dimension that the kernel looks at."""
+        return self.signature.layout.local_id_rows
+
+    @property
+    def slm_size(self) -> int:
+        """Bytes of local memory of a group."""
+        return self.signature.slm_size + self.arguments.slm_size
+
+    @property
+    def scratch_size(self) -> int:
+        """Bytes of scratch memory of a thread."""
+        return self.signature.scratch_size
+
+    @property
+    def has_private_memory(self) -> bool:
+        """Whether the payload wants the address of :meth:`private_memory`."""
+        return bool(self.signature.layout.private_at)
+
+    def private_memory(self, thread_count: int) -> int:
+        """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
+        if not self.has_private_memory:
+            return 0
+        block = self.memory.block("private memory", max(self.signature.private_size, 64) * thread_count)
+        block.data[:] = 0
+        return block.address
+
+    def payload_of(self, group_size: Size, private_address: int) -> bytes:
+        """The payload of groups of a size; ``private_address`` is what :meth:`private_memory` gave."""
+        layout = self.signature.layout
+        if not layout.group_size_at and not layout.private_at:
+            return self.payload
+        data = bytearray(self.payload)
+        for at in layout.group_size_at:
+            put_triple(data, at, group_size)
+        for at in layout.private_at:
+            data[at : at + 8] = encoded(private_address, 8)
+        return bytes(data)
+
+    def timeout(self, seconds: float) -> SimulationError:
+        """The error of a launch that took longer than it may."""
+        return SimulationError(
+            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds")
+        )
+
+
+def with_values(template: bytes, arguments: Arguments) -> bytes:
+    """The payload that all groups share: a template with the values of the arguments in place."""
+    payload = bytearray(template)
+    for at, data in arguments.values:
+        payload[at : at + len(data)] = data
+    return bytes(payload)
+
+
+def not_executed(image: LinkedImage) -> Executed:
+    """Marks of all instructions of an image, none of which has executed yet."""
+    return {n: np.zeros(len(function.instructions), bool) for n, function in enumerate(image.module.all_functions)}

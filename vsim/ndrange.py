@@ -1,0 +1,108 @@
+"""The work-items of a launch, and the work-groups that they are cut into."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from vsim.launch import Launch, dimensions
+from vsim.payload import encoded
+from vsim.signature import KernelSignature
+
+Size = tuple[int, int, int]
+"""Work-items or groups in three dimensions."""
+MAXIMUM_GROUP_ITEMS = 1024
+MAXIMUM_DEFAULT_GROUP = 256
+_TRIPLE = struct.Struct("<3I")
+
+
+class Group(NamedTuple):
+    """A work-group: its id in three dimensions and its size in work-items (smaller at the rim of the ND-range)."""
+
+    id: Size
+    size: Size
+
+
+@dataclass(frozen=True, eq=False)
+class NdRange:
+    """The work-items of a launch, cut into groups; ``dims`` are the dimensions that the launch names."""
+
+    global_size: Size
+    local_size: Size
+    offset: Size
+    dims: int
+
+    @cached_property
+    def group_counts(self) -> Size:
+        """Groups along each dimension."""
+        x, y, z = (-(-g // n) for g, n in zip(self.global_size, self.local_size, strict=True))
+        return x, y, z
+
+    @cached_property
+    def group_count(self) -> int:
+        """All groups."""
+        x, y, z = self.group_counts
+        return x * y * z
+
+    def group(self, index: int) -> Group:
+        """The work-group with a linear index, x fastest."""
+        counts = self.group_counts
+        x, y, z = index % counts[0], index // counts[0] % counts[1], index // (counts[0] * counts[1])
+        sizes = [min(n, g - i * n) for n, g, i in zip(self.local_size, self.global_size, (x, y, z), strict=True)]
+        return Group((x, y, z), (sizes[0], sizes[1], sizes[2]))
+
+
+def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
+    """The ND-range of a launch; without a local size it is the kernel's, else one is chosen.
+
+    Raises:
+        LaunchError: there are no work-items, or the work-groups are none that the kernel runs with.
+    """
+    size, required = dimensions(launch.global_size), signature.required_size
+    if 0 in size:
+        raise signature.error(f"the global size {launch.global_size} has a zero")
+    local = launch.local_size or required or (_default_local_size(size[0], signature.simd),)
+    local_size = dimensions(local)
+    if required and local_size != dimensions(required):
+        raise signature.error(f"the kernel requires work-groups of {required}, the launch has {tuple(local)}")
+    items = local_size[0] * local_size[1] * local_size[2]
+    if not 0 < items <= MAXIMUM_GROUP_ITEMS:
+        raise signature.error(
+            f"a work-group of {tuple(local)} has {items} work-items, 1 to {MAXIMUM_GROUP_ITEMS} are possible"
+        )
+    return NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
+
+
+def _default_local_size(first: int, simd: int) -> int:
+    """The smallest divisor of the first dimension that fills a hardware thread, else the largest up to 256."""
+    largest = min(first, MAXIMUM_DEFAULT_GROUP)
+    return next(
+        (d for d in range(simd, largest + 1) if first % d == 0),
+        next(d for d in range(largest, 0, -1) if first % d == 0),
+    )
+
+
+_TRIPLES: dict[str, Callable[[NdRange], Size]] = {
+    "global_id_offset": lambda r: r.offset, "enqueued_local_size": lambda r: r.local_size,
+    "global_size": lambda r: r.global_size, "group_count": lambda r: r.group_counts,
+}  # fmt: skip
+
+
+def payload_template(signature: KernelSignature, nd_range: NdRange) -> bytes:
+    """The payload of a kernel over an ND-range, at its register offsets, with zeros where arguments go."""
+    payload = bytearray(signature.layout.template)
+    for at, field in signature.layout.range_values:
+        triple = _TRIPLES.get(field.kind)
+        if triple is not None:
+            put_triple(payload, at, triple(nd_range))
+        else:
+            payload[at : at + field.size] = encoded(nd_range.dims, field.size)
+    return bytes(payload)
+
+
+def put_triple(payload: bytearray, at: int, size: Size) -> None:
+    """Write three dimensions into a payload, each as a dword."""
+    _TRIPLE.pack_into(payload, at, *size)

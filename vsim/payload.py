@@ -1,0 +1,156 @@
+"""The payload: what a hardware thread finds in its registers when it starts, and where everything in it goes.
+
+::
+
+    r0 | local ids of the thread's lanes | inline data | other arguments and sizes
+       |                                 ^ offset 0 of ze_info
+       ^ one register
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from visa.image import LinkedImage
+from visa.program import Function
+from vsim.ze_info import KernelInfo, PayloadField
+
+SAMPLER_HANDLE_SHIFT = 4
+"""Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
+IMAGE_HANDLE_STEP = 0x40
+"""Bytes of a surface state, of which handles of bindless images are multiples."""
+RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
+"""Values that the ND-range alone decides."""
+_NOT_ARGUMENTS = (
+    *RANGE_VALUES, "local_size", "private_base_stateless", "const_base", "global_base", "inline_sampler",
+    "buffer_offset", "packed_local_ids", "local_id",
+)  # fmt: skip
+"""Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0.)"""
+_DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
+_BUFFER_SPACES = ("global", "constant")
+_ONE_REGISTER_SKIPPED = ("skl", "icllp", "tgllp")
+"""Platforms that leave room for a register of local ids where the kernel wants none."""
+_ALIGNMENT = 64
+_SLACK = 64
+"""Bytes behind the last value, so that what is written as three dwords always has room."""
+
+PlacedField = tuple[int, PayloadField]
+"""A value with its place in bytes from the first register."""
+
+
+class PayloadLayout(NamedTuple):
+    """Where everything in the payload of a kernel goes.
+
+    Attributes:
+        template: the bytes that no launch changes, zeros elsewhere.
+        arguments: values that arguments decide (and the printf buffer), each with its place, in ze_info's order.
+        local_pointers: offsets of arguments in local memory.
+        range_values: values that the ND-range decides, with their places.
+        group_size_at: places of the size of the group, which is smaller at the rim of the ND-range.
+        private_at: places of the address of private memory, which the engine allocates.
+        handles: handles of images and samplers as dwords by place: they depend on nothing but the argument's number.
+        pointers: places of addresses of buffers, as far as they are known.
+        local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
+    """
+
+    template: bytes
+    arguments: tuple[PlacedField, ...]
+    local_pointers: tuple[PlacedField, ...]
+    range_values: tuple[PlacedField, ...]
+    group_size_at: tuple[int, ...]
+    private_at: tuple[int, ...]
+    handles: dict[int, int]
+    pointers: frozenset[int]
+    local_id_rows: int
+
+
+def layout_of_inputs(kernel: Function) -> PayloadLayout:
+    """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
+    size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
+    pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
+    return PayloadLayout(bytes(size), (), (), (), (), (), {}, pointers, 0)
+
+
+def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
+    """The payload of a kernel with ze_info."""
+    grf = image.grf_size
+    per_thread = round_up(info.per_thread_size, grf)
+    base = grf + per_thread
+    if not per_thread and image.platform in _ONE_REGISTER_SKIPPED:
+        base += grf
+    beyond = base + round_up(info.inline_size, grf) - info.inline_size
+    fields = [((base if f.offset < info.inline_size else beyond) + f.offset, f) for f in info.payload]
+    ends = [at + f.size for at, f in fields] + [i.offset + i.size for i in kernel.inputs]
+    size = round_up(max([base, *ends]), _ALIGNMENT) + _SLACK
+    return PayloadLayout(
+        template=_template(image, size, fields),
+        arguments=_chosen(fields, lambda f: f.kind not in _NOT_ARGUMENTS and not f.is_local_pointer),
+        local_pointers=_chosen(fields, lambda f: f.is_local_pointer),
+        range_values=_chosen(fields, lambda f: f.kind in RANGE_VALUES),
+        group_size_at=_places(fields, lambda f: f.kind == "local_size"),
+        private_at=_places(fields, lambda f: f.kind == "private_base_stateless"),
+        handles=_handles(fields),
+        pointers=frozenset(_places(fields, lambda f: f.kind == "buffer_address" or f.address_space in _BUFFER_SPACES)),
+        local_id_rows=per_thread // local_id_row(info.simd_size, grf),
+    )
+
+
+def local_id_row(simd: int, grf_size: int) -> int:
+    """Bytes of the local ids of a thread along one dimension: whole registers."""
+    return 64 if simd == 32 and grf_size == 32 else grf_size
+
+
+def _chosen(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[PlacedField, ...]:
+    return tuple((at, field) for at, field in fields if test(field))
+
+
+def _places(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[int, ...]:
+    return tuple(at for at, field in fields if test(field))
+
+
+def _template(image: LinkedImage, size: int, fields: list[PlacedField]) -> bytes:
+    """The bytes of a payload that no launch changes: handles, and the addresses of the program's own data."""
+    data = bytearray(size)
+    for at, field in fields:
+        value = _handle(field)
+        if field.kind in _DATA_SECTIONS:
+            wanted = _DATA_SECTIONS[field.kind]
+            value = next((s.address for s in image.data if s.name == wanted), 0)
+        if value:
+            data[at : at + field.size] = encoded(value, field.size)
+    return bytes(data)
+
+
+def _handles(fields: list[PlacedField]) -> dict[int, int]:
+    """Handles as dwords by place. A handle fills its value as a whole, with zeros above it."""
+    found: dict[int, int] = {}
+    for at, field in fields:
+        handle = _handle(field)
+        if handle is not None and field.size in (4, 8):
+            found[at] = handle
+            if field.size == 8:
+                found[at + 4] = 0
+    return found
+
+
+def _handle(field: PayloadField) -> int | None:
+    """The handle of the image or sampler that a value is; None for other values."""
+    if field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
+        return (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
+    return image_handle(field.argument) if field.is_handle else None
+
+
+def image_handle(argument: int) -> int:
+    """The handle of the image that an argument is; 0 is no image's."""
+    return IMAGE_HANDLE_STEP * (argument + 1)
+
+
+def encoded(value: int, size: int) -> bytes:
+    """A value as so many bytes; of a value that is wider, the low ones."""
+    return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def round_up(size: int, step: int) -> int:
+    """The next multiple of a step."""
+    return -(-size // step) * step

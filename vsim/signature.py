@@ -1,0 +1,183 @@
+"""What a kernel wants of every launch: worked out once for a kernel, out of its image, and kept.
+
+The way of a launch is a stair of values, each of which is finished when the next is made::
+
+    KernelSignature   what the kernel wants: the places of its payload, the sizes of its memories (here)
+    Arguments         what a launch gives it, checked against the signature (vsim/arguments.py, vsim/binding.py)
+    Dispatch          all that an engine may ask: both, the ND-range, the payload, the order (vsim/dispatch.py)
+    LaunchResult      what came out (vsim/result.py)
+
+:meth:`vsim.program.Program.bind` goes up the first three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visa.image import LinkedImage
+from visa.isa.record import Flow
+from visa.program import FIRST_VARIABLE, Function, Input
+from vsim.atomics import depends_on_order
+from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
+from vsim.refused import may_be_refused
+from vsim.registers import FloatModes, float_modes
+from vsim.ze_info import KernelInfo, PayloadField, Tree, declared_arguments, kernel_info
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSignature:
+    """What a kernel wants of a launch; :func:`kernel_signature` makes it.
+
+    Attributes:
+        simd: work-items of a hardware thread.
+        slm_size: bytes of local memory of a group, without what arguments add.
+        scratch_size, private_size: bytes of memory that each thread has of its own.
+        required_size: the only work-group size that the kernel runs with; None where any will do.
+        surfaces: number in the binding table and index of the argument.
+        info: ze_info's words; None for hand-written kernels without, whose arguments go to their ``.input`` variables.
+    """
+
+    image: LinkedImage
+    kernel: Function
+    simd: int
+    slm_size: int
+    scratch_size: int
+    private_size: int
+    required_size: tuple[int, ...] | None
+    argument_names: dict[int, str]
+    argument_types: dict[int, str]
+    layout: PayloadLayout
+    surfaces: tuple[tuple[int, int], ...]
+    info: KernelInfo | None
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def _payload(self) -> tuple[PayloadField, ...]:
+        return self.info.payload if self.info else ()
+
+    @cached_property
+    def argument_count(self) -> int:
+        """Arguments that ze_info describes."""
+        return max([f.argument for f in self._payload] + list(self.argument_names), default=-1) + 1
+
+    @cached_property
+    def fields(self) -> dict[int, tuple[PayloadField, ...]]:
+        """The values of the payload that belong to an argument, by its index."""
+        found: dict[int, tuple[PayloadField, ...]] = {}
+        for field in self._payload:
+            found[field.argument] = (*found.get(field.argument, ()), field)
+        return found
+
+    @cached_property
+    def sampler_arguments(self) -> tuple[tuple[int, int], ...]:
+        """Arguments that are samplers, by index, and the number of the sampler."""
+        return tuple((f.argument, f.sampler) for f in self._payload if f.sampler is not None and f.argument >= 0)
+
+    @cached_property
+    def image_arguments(self) -> frozenset[int]:
+        """Arguments that are images, by index."""
+        return frozenset(f.argument for f in self._payload if f.address_space == "image")
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """The ``.input`` variables by name."""
+        return {
+            self.kernel.variables[i.index - FIRST_VARIABLE].name: i
+            for i in self.kernel.inputs
+            if i.operand_class == 0 and i.index >= FIRST_VARIABLE
+        }
+
+    @cached_property
+    def surface_inputs(self) -> tuple[Input, ...]:
+        """The ``.input`` variables that are surfaces or samplers."""
+        return tuple(i for i in self.kernel.inputs if i.operand_class != 0)
+
+    @cached_property
+    def has_barrier(self) -> bool:
+        """Whether the kernel itself waits for the other threads of its group."""
+        return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
+
+    @cached_property
+    def needs_order(self) -> bool:
+        """Whether the groups must run one after the other so that results are the same every time."""
+        functions = self.image.functions_of(self.kernel)
+        return depends_on_order((i for function in functions for i in function.instructions), self.image.grf_size)
+
+    @cached_property
+    def float_modes(self) -> FloatModes:
+        """What the kernel and the functions of the image do with %cr0."""
+        return float_modes(self.image.functions_of(self.kernel))
+
+    def describe(self, index: int) -> str:
+        """An argument as messages name it."""
+        name = self.argument_names.get(index)
+        return f"argument {index} ('{name}')" if name else f"argument {index}"
+
+    def buffer_name(self, index: int) -> str:
+        """The name of an argument's memory."""
+        return self.argument_names.get(index) or f"argument {index}"
+
+    def image_type(self, index: int) -> str:
+        """The type of an argument that is an image, such as ``image_2d``; empty if it is not known."""
+        return next((f.image_type for f in self.fields.get(index, ()) if f.image_type), "")
+
+    def sampler_of(self, index: int) -> int:
+        """The number of the sampler that an argument is; 0 if it is none."""
+        return next((f.sampler for f in self.fields.get(index, ()) if f.sampler is not None), 0)
+
+    def error(self, message: str, hint: str = "") -> LaunchError:
+        """The error of a launch that does not fit."""
+        return LaunchError(Diagnostic("S010", f"kernel '{self.name}': {message}", Span(self.image.file, 0), hint))
+
+
+def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSignature:
+    """What a kernel wants of a launch; its name may be empty if the image has one.
+
+    Args:
+        tree: the ze_info of the image.
+
+    Raises:
+        LaunchError: the image has no such kernel, or the kernel can reach an instruction that is refused.
+    """
+    kernel = _find_kernel(image, wanted)
+    _check_refused(image, kernel)
+    info = kernel_info(tree, kernel.name, kernel.simd_size)
+    names, types = declared_arguments(tree, kernel.name)
+    return KernelSignature(
+        image=image,
+        kernel=kernel,
+        simd=info.simd_size if info else kernel.simd_size,
+        slm_size=(info.slm_size if info else 0) or kernel.integer_attribute("SLMSize") * 1024,
+        scratch_size=max(kernel.integer_attribute("SpillMemOffset"), info.scratch_size if info else 0),
+        private_size=info.private_size if info else 0,
+        required_size=info.required_size if info else None,
+        argument_names=names,
+        argument_types=types,
+        layout=layout_of(image, kernel, info) if info else layout_of_inputs(kernel),
+        surfaces=info.surfaces if info else (),
+        info=info,
+    )
+
+
+def _find_kernel(image: LinkedImage, wanted: str) -> Function:
+    kernels = {k.name: k for k in image.module.kernels}
+    if not wanted and len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if wanted in kernels:
+        return kernels[wanted]
+    hint = did_you_mean(wanted, kernels) or f"kernels are {', '.join(kernels) or '(none)'}"
+    raise LaunchError(Diagnostic("S011", f"there is no kernel '{wanted}' in the image", Span(image.file, 0), hint))
+
+
+def _check_refused(image: LinkedImage, kernel: Function) -> None:
+    """Look closer only where some function has an instruction that may be refused: most images have none."""
+    descs = {i.desc for function in image.functions_of(kernel) for i in function.instructions}
+    if any(may_be_refused(desc) for desc in descs):
+        from vsim.analysis.reachability import check
+
+        check(image, kernel)
