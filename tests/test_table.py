@@ -158,15 +158,7 @@ def _mnemonics_in_code(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        "visa",
-        "vasm",
-        "vlink",
-        pytest.param("vsim", marks=pytest.mark.xfail(reason="its passes still compare mnemonics", strict=False)),
-    ],
-)
+@pytest.mark.parametrize("package", ["visa", "vasm", "vlink", "vsim"])
 def test_code_asks_the_table_not_the_mnemonic(package):
     paths = [p for p in (ROOT / package).rglob("*.py") if p.parent not in (ROOT / "visa/isa", ROOT / "vsim/semantics")]
     assert paths

@@ -58,8 +58,8 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
 @semantics(
     "dpas",
     "dpasw",
-    deviation="Floats: products are added in order, each with one rounding; the manual leaves order and precision open. "
-    "Integers: exact.",
+    deviation="Floats: products are added in order, each with one rounding; the manual leaves order and precision open."
+    " Integers: exact.",
 )
 def dpas(m: Machine, instruction: Instruction) -> Step:
     """The matrix product above; floats are added in the order of d and k, each product with one rounding."""

@@ -160,7 +160,8 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
 
 @semantics(
     "rt_write_3d",
-    deviation="The pixel of a lane is its work-item's global id; source-0 alpha, masks, depth and stencil are not kept.",
+    deviation="The pixel of a lane is its work-item's global id; "
+    "source-0 alpha, masks, depth and stencil are not kept.",
 )
 def render_target_write(m: Machine, instruction: Instruction) -> Step:
     """The colours of each lane go to its pixel of the render target; which pixel that is, the manual leaves open."""
