@@ -148,32 +148,39 @@ class Flow(enum.Enum):
     END = enum.auto()
     """The thread's last message."""
 
-    @property
+    # Cached on the members, as analyses ask for every instruction.
+
+    @cached_property
+    def is_label(self) -> bool:
+        """Whether it is a place that branches and calls of the same function lead to."""
+        return self is Flow.LABEL
+
+    @cached_property
     def is_branch(self) -> bool:
         """Whether it goes to labels of the same function, without coming back."""
         return self in (Flow.GOTO, Flow.JUMP, Flow.SWITCH)
 
-    @property
+    @cached_property
     def is_scalar_jump(self) -> bool:
         """Whether the whole thread jumps, so that its execution size says nothing."""
         return self in (Flow.JUMP, Flow.SWITCH)
 
-    @property
+    @cached_property
     def calls_function(self) -> bool:
         """Whether it calls a function, by name or by address."""
         return self in (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
 
-    @property
+    @cached_property
     def ends_lanes(self) -> bool:
         """Whether lanes leave the function, or the subroutine that they are in."""
         return self in (Flow.RETURN, Flow.END)
 
-    @property
+    @cached_property
     def is_terminator(self) -> bool:
         """Whether a basic block ends with it."""
         return self.is_branch or self.ends_lanes or self is Flow.CALL
 
-    @property
+    @cached_property
     def is_barrier(self) -> bool:
         return self in (Flow.BARRIER, Flow.SIGNAL, Flow.NAMED_BARRIER)
 

@@ -99,7 +99,7 @@ def takes_all(instruction: Instruction, lanes: int) -> bool:
 def control_flow(function: Function) -> ControlFlow:
     """The control flow of a function; the work is linear in its instructions."""
     instructions = function.instructions
-    labels = {i.args["label"]: n for n, i in enumerate(instructions) if i.desc.flow is Flow.LABEL}
+    labels = {i.args["label"]: n for n, i in enumerate(instructions) if i.desc.flow.is_label}
     sites: dict[int, list[int]] = {}
     starts, backward = {0}, []
     for n, i in enumerate(instructions):

@@ -62,6 +62,8 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], starts_full: bool)
     uniform_branches: list[_Branch] = []
     for n, i in enumerate(flow.function.instructions):
         kind = i.desc.flow
+        if not kind.is_terminator:
+            continue
         if kind.is_branch:
             one_way = takes_one_way(i, uniform)
             for target in flow.targets(i):

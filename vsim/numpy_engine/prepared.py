@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from visa.isa.record import Flow
 from visa.program import Function, Instruction
 from vsim.arrays import Bools
 from vsim.numpy_engine.registers import RegisterFile, View
@@ -33,7 +32,7 @@ class PreparedFunction:
     def __init__(self, function: Function, executed: Bools | None) -> None:
         self.function, self.executed = function, executed
         self.layout = layout_of(function)
-        self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow is Flow.LABEL}
+        self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
         self.steps: list[Step] = []
         self.barriers: dict[int, BarrierWait] = {}
         """What waits at barriers, by the pc behind them, where lanes go on."""
