@@ -1,6 +1,6 @@
 """A launch with everything that an engine may ask of it, and nothing that it may change.
 
-What it says of payload and memory, and why, is in docs/architecture.md, "Dispatch".
+What it says of payload and memory, and why, is in docs/architecture.md, "The way of a launch".
 """
 
 from __future__ import annotations
