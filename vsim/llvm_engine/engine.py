@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visa.image import LinkedImage
 from vsim import threads
-from vsim.arrays import Bytes
+from vsim.arrays import Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.kernels import KernelCache
 from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, launch_plan, row_of, work
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
-from vsim.llvm_engine.runtime.report import fault
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.tables import (
     SlotTable,
@@ -27,6 +25,9 @@ from vsim.llvm_engine.runtime.tables import (
 )
 from vsim.llvm_engine.runtime.workers import POOL
 from vsim.ndrange import Group
+
+if TYPE_CHECKING:
+    from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
 
 MAXIMUM_PLANS = 64
 
@@ -68,13 +69,13 @@ class Engine:
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
-        executed = ExecutedBlocks(dispatch.image.module) if dispatch.coverage is not None else None
-        if executed:
-            context[cx.COVERAGE // 8] = address(executed.words)
+        executed = _watched(dispatch, context)
         in_time = _run_here(plan, max_seconds) if plan.slice else POOL.run(plan.jobs, plan.stop, max_seconds)
         if executed:
             executed.write_to(dispatch, plan.kernel.functions)
         if context[cx.FAULT // 8]:
+            from vsim.llvm_engine.runtime.report import fault  # which most launches do without
+
             raise fault(dispatch, plan.kernel.functions, context)
         if not in_time:
             assert max_seconds is not None
@@ -152,6 +153,17 @@ class Engine:
         while len(found) < count:
             found.append(worker_memory(dispatch, per_group, len(found) * per_group))
         return found[:count]
+
+
+def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
+    """Where the launch notes which blocks executed, if somebody asked."""
+    if dispatch.coverage is None:
+        return None
+    from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
+
+    executed = ExecutedBlocks(dispatch.image.module)
+    context[cx.COVERAGE // 8] = address(executed.words)
+    return executed
 
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:
