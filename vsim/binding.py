@@ -211,8 +211,8 @@ class _InputBinder:
                 raise self.signature.error(
                     f"argument {index} has no .input to go to: the kernel has {len(inputs)}", self._inputs_hint()
                 )
-            name = self.unused[0]
-        elif name not in inputs:
+            return self.unused.pop(0)
+        if name not in inputs:
             raise self.signature.error(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
         if name in self.unused:
             self.unused.remove(name)
