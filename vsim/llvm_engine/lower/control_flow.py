@@ -55,7 +55,7 @@ class ControlFlowLowering:
         b.label(f"check{point}")
         if point in state.reconvergence.converged:
             b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
-            self.masks.run_everybody()
+            self.masks.run_all()
             b.jump(f"block{point}")
             return
         running = self.masks.load_running()

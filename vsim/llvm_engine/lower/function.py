@@ -96,7 +96,7 @@ class FunctionLowering:
         """The instructions of a block, and the way to the next one."""
         state = self.state
         converged = start in state.reconvergence.converged
-        running: Mask = self.masks.everybody() if converged else self.masks.load_running()
+        running: Mask = self.masks.work_items() if converged else self.masks.load_running()
         at = state.at = Position(start, running, converged)
         if self.coverage:
             self.coverage.mark(start)
@@ -132,8 +132,8 @@ class FunctionLowering:
         if state.shares:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
-        state.at = Position(ENTRY, self.masks.everybody(), converged=True)
-        self.masks.run_everybody()
+        state.at = Position(ENTRY, self.masks.work_items(), converged=True)
+        self.masks.run_all()
         Prologue(state).emit()
 
     def _leave_function(self) -> None:

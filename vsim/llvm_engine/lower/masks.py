@@ -23,7 +23,7 @@ class Masks:
 
     # -- the execution mask --------------------------------------------------------------------------------
 
-    def everybody(self) -> Mask:
+    def work_items(self) -> Mask:
         """A kernel's lanes that are work-items: True where every thread is full."""
         state, b, lanes = self.state, self.state.b, self.state.lanes
         if state.module.full:
@@ -36,10 +36,10 @@ class Masks:
         cut = b.hoist(f"trunc i64 {bits} to i{lanes}")
         return state.mask_value(b.hoist(f"bitcast i{lanes} {cut} to {state.mask_ir}"))
 
-    def run_everybody(self) -> None:
+    def run_all(self) -> None:
         """All work-items of the thread run from here on."""
-        everybody = self.everybody()
-        self.set_running(self.state.b.all_lanes(self.state.lanes) if everybody is True else everybody)
+        items = self.work_items()
+        self.set_running(self.state.b.all_lanes(self.state.lanes) if items is True else items)
 
     def set_running(self, lanes: Value) -> None:
         """Store the execution mask, which the next block loads."""

@@ -35,4 +35,4 @@ class ModuleState:
 
     def symbol(self, function: Function) -> str:
         """The name of a function in the module."""
-        return f"@body{self.number(function)}"
+        return f"@function{self.number(function)}"

@@ -11,7 +11,7 @@ CONTEXT_SIZE = 320
 
 FAULT_FIELDS = (
     "kind",
-    "body",
+    "function",
     "instruction",
     "lane",
     "step",

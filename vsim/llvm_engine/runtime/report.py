@@ -22,7 +22,7 @@ class FaultRecord:
     """The fields of a fault record by name (:data:`context.FAULT_FIELDS`), as signed numbers."""
 
     kind: int
-    body: int
+    function: int
     instruction: int
     lane: int
     step: int
@@ -52,7 +52,7 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
     where = threads.describe(dispatch, group, record.thread, record.lane)
-    function = functions[record.body] if record.body < len(functions) else dispatch.kernel
+    function = functions[record.function] if record.function < len(functions) else dispatch.kernel
     number = record.instruction
     if record.kind == cx.BARRIER:
         number = next(n for n, i in enumerate(function.instructions) if i.desc.flow.is_barrier)
