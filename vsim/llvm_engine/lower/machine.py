@@ -22,6 +22,7 @@ from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands
 from vsim.llvm_engine.lower.spaces import Spaces
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import VARIABLE
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
@@ -93,7 +94,7 @@ class LoweringMachine:
         return (self._control() & b.const(bit, types.UD)) == b.const(0, types.UD)
 
     def _control(self) -> Value:
-        return self.state.registers.read(("V", CR0), 0, 1, types.UD)
+        return self.state.registers.read((VARIABLE, CR0), 0, 1, types.UD)
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 # One for each launch.
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
@@ -9,24 +11,31 @@ LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 CONTEXT_SIZE = 320
 
-FAULT_FIELDS = (
-    "kind",
-    "function",
-    "instruction",
-    "lane",
-    "step",
-    "bytes",
-    "address",
-    "number",
-    "size",
-    "thread",
-    "group_x",
-    "group_y",
-    "group_z",
-)
-"""Of an access the first lane, how far apart the addresses of lanes are that follow each other (else 0), the bytes of
-each lane, the first address; of the memory its number and size; who did it.
-"""
+
+class FaultRecord(NamedTuple):
+    """What went wrong, in the context's order: what, who, and of which memory."""
+
+    kind: int
+    function: int
+    instruction: int
+    lane: int
+    """Of an access the first lane."""
+    step: int
+    """How far apart the addresses of lanes are that follow each other; else 0."""
+    bytes: int
+    """Of each lane."""
+    address: int
+    """Of the first lane."""
+    number: int
+    size: int
+    """Number and size of the memory."""
+    thread: int
+    group_x: int
+    group_y: int
+    group_z: int
+
+
+FAULT_FIELDS = FaultRecord._fields
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
 """Kinds of faults."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
@@ -12,28 +11,10 @@ from vsim.arrays import Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.memory import Buffer
 
 _ALL_BITS = (1 << 64) - 1
-
-
-@dataclass(frozen=True)
-class FaultRecord:
-    """The fields of a fault record by name (:data:`context.FAULT_FIELDS`), as signed numbers."""
-
-    kind: int
-    function: int
-    instruction: int
-    lane: int
-    step: int
-    bytes: int
-    address: int
-    number: int
-    size: int
-    thread: int
-    group_x: int
-    group_y: int
-    group_z: int
 
 
 def read_record(context: Words) -> FaultRecord:
@@ -87,7 +68,7 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
         buffer = dispatch.memory.slots.get((start & _ALL_BITS) >> 32)
         start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)
     inside = (size - start) // step if step and 0 <= start < size else 0
-    return replace(record, lane=record.lane + inside, address=record.address + inside * step)
+    return record._replace(lane=record.lane + inside, address=record.address + inside * step)
 
 
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
