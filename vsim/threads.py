@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from visa.operands import SAMPLER, SURFACE
@@ -14,14 +16,25 @@ from vsim.payload import local_id_row
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0 = 1, 3, 7, 12, 13, 20
 
 
-def sr0_of(platform: str, slot: int) -> tuple[int, int]:
+class SlotBits(NamedTuple):
+    """Bits of a thread slot in a register: from which on, a mask of them (0: all higher ones), and where they go."""
+
+    first: int
+    mask: int
+    to: int = 0
+
+
+def slot_registers(platform: str) -> tuple[tuple[SlotBits, ...], tuple[SlotBits, ...]]:
     """%sr0 and %msg0 of a thread slot, so that the compiler's thread-number arithmetic gives the slot back."""
-    low, middle = slot & 7, (slot >> 3 & 3) << 4
-    if platform == "dg2":
-        return low | middle | (slot >> 5) << 7, 0
-    if platform in ("pvc", "xehp"):
-        return low | middle | (slot >> 5) << 8, 0
-    return low | (slot >> 3 & 7) << 4, slot >> 6
+    low = SlotBits(0, 7)
+    if platform in ("dg2", "pvc", "xehp"):
+        return (low, SlotBits(3, 3, 4), SlotBits(5, 0, 7 if platform == "dg2" else 8)), ()
+    return (low, SlotBits(3, 7, 4)), (SlotBits(6, 0),)
+
+
+def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
+    """The value of such a register for a slot."""
+    return sum((slot >> f.first & (f.mask or -1)) << f.to for f in fields)
 
 
 def local_ids(dispatch: Dispatch, group: Group, thread: int) -> list[Array]:

@@ -68,10 +68,7 @@ class ControlFlow:
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Where the labels of a branch or call stand."""
-        flow, args = instruction.desc.flow, instruction.args
-        if flow is Flow.SWITCH:
-            return [self.labels[n] for n in args["labels"]]
-        return [self.labels[args["label"]]] if flow.is_branch or flow is Flow.CALL else []
+        return [self.labels[n] for n in target_labels(instruction)]
 
     def successors(self, pc: int, lanes: int) -> list[int]:
         """Where the lanes of a thread can be after an instruction, in the same function; ``end`` where they can run off
@@ -87,6 +84,15 @@ class ControlFlow:
         flow = instruction.desc.flow
         leaves_none = (flow.is_branch or flow.ends_lanes) and flow is not Flow.SWITCH and takes_all(instruction, lanes)
         return [*self.targets(instruction), *([] if leaves_none else [pc + 1])]
+
+
+def target_labels(instruction: Instruction) -> tuple[int, ...]:
+    """The labels of a branch or call, by their indices in the function; none of anything else."""
+    flow, args = instruction.desc.flow, instruction.args
+    if flow is Flow.SWITCH:
+        labels: tuple[int, ...] = args["labels"]
+        return labels
+    return (args["label"],) if flow.is_branch or flow is Flow.CALL else ()
 
 
 def takes_all(instruction: Instruction, lanes: int) -> bool:
@@ -110,7 +116,7 @@ def control_flow(function: Function) -> ControlFlow:
         if flow is Flow.CALL:
             sites.setdefault(labels[i.args["label"]], []).append(n + 1)
         elif flow.is_branch:
-            targets = [labels[label] for label in (i.args["labels"] if flow is Flow.SWITCH else (i.args["label"],))]
+            targets = [labels[label] for label in target_labels(i)]
             starts.update(targets)
             backward += [(n, target) for target in targets if target <= n]
     starts.update(sites)

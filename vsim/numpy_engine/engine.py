@@ -138,9 +138,9 @@ class GroupBatch:
         elif register == threads.HW_ID:
             words[:, 0] = np.arange(len(self.members))
         elif register in (threads.SR0, threads.MSG0):
-            platform = self.dispatch.image.platform
-            which = (threads.SR0, threads.MSG0).index(register)
-            words[:, 0] = [threads.sr0_of(platform, slot)[which] for slot in range(len(self.members))]
+            sr0, msg0 = threads.slot_registers(self.dispatch.image.platform)
+            fields = sr0 if register == threads.SR0 else msg0
+            words[:, 0] = [threads.slot_value(fields, slot) for slot in range(len(self.members))]
         elif register in (threads.THREAD_X, threads.THREAD_X + 1):
             data.view(np.uint16)[:, 0] = self._thread_numbers()[register - threads.THREAD_X]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Immediate, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SAT, Address, General, Immediate, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
+from vsim.registers import takes_address
 from vsim.semantics.algebra import Lanes, Machine, Mask, Step
 from vsim.semantics.conversion import element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
 from vsim.semantics.core import (
@@ -58,11 +59,8 @@ def _to_address(m: Machine, instruction: Instruction) -> Step:
     """A move into an address variable."""
     args = instruction.args
     src, count = args["src0"], args["exec"].size
-    # The encoding writes &V as a scalar region of V, so a scalar that is no word can only be an address.
-    if isinstance(src, General) and src.region == SCALAR and m.type_of(src).size != 2:
-        read = m.address_of(src)
-    else:
-        read = source(m, src, count, types.UD)
+    register = takes_address(m.function, instruction)
+    read = m.address_of(register) if register else source(m, src, count, types.UD)
     write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
     return lambda: write(read(), mask())
 

@@ -160,14 +160,14 @@ class Emitter:
         """End this block with a conditional branch."""
         self.emit(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
 
-    def if_then(self, condition: str, act: Callable[[], None], stems: tuple[str, str], dominated: bool = False) -> None:
-        """What ``act`` emits, where the condition (i1) holds; ``dominated``: value numbers from before stay valid."""
-        then, behind, before = self.new_label(stems[0]), self.new_label(stems[1]), self.mark() if dominated else 0
+    def if_then(self, condition: str, act: Callable[[], None], stems: tuple[str, str]) -> None:
+        """What ``act`` emits, where the condition (i1) holds; value numbers from before are forgotten."""
+        then, behind = self.new_label(stems[0]), self.new_label(stems[1])
         self.branch(condition, then, behind)
-        self.label(then, before)
+        self.label(then)
         act()
         self.jump(behind)
-        self.label(behind, before)
+        self.label(behind)
 
     def leave_if(self, condition: str, target: str, stem: str) -> None:
         """Go to a label if a condition that seldom does so holds, else on in a new block."""

@@ -164,12 +164,10 @@ class Operands:
         place in the register file.
         """
         state = self.state
-        root, start = state.layout.root(op.var)
-        if root not in state.layout.file_offsets:
+        address = state.layout.address_of(op, state.dispatch.grf_size)
+        if address is None:
             raise Unsupported("the address of a predefined variable")
-        element = state.function.variable_type(op.var).size
-        at = state.layout.file_offsets[root] + start + op.row * state.dispatch.grf_size + op.col * element
-        return lambda: state.b.const(at, types.UD)
+        return lambda: state.b.const(address, types.UD)
 
     # -- immediates ----------------------------------------------------------------------------------------
 

@@ -21,8 +21,6 @@ from vsim.llvm_engine.runtime import context as cx
 
 _WHOLE_REGISTERS = (16, 32, 64)
 """Sizes of inputs that hold local ids, which are words."""
-_FEW_SLOT_BITS = ("dg2", "pvc", "xehp")
-"""Platforms whose %sr0 holds all bits of a thread's slot."""
 
 
 class Prologue:
@@ -135,30 +133,26 @@ class Prologue:
         }
         for n in range(16):
             word(threads.R0, n, dwords.get(n, number(0)))
-        sr0, msg0 = self._slot_registers(slot)
         word(threads.HW_ID, 0, slot)
-        word(threads.SR0, 0, sr0)
-        word(threads.MSG0, 0, msg0)
+        for register, fields in zip(
+            (threads.SR0, threads.MSG0), threads.slot_registers(state.dispatch.image.platform), strict=True
+        ):
+            word(register, 0, self._slot_register(fields, slot))
         for axis in range(3):
             word(threads.GROUP_ID + axis, 0, group[axis])
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or state.shares:
             for axis, value in enumerate(self._thread_numbers()):
                 word(threads.THREAD_X + axis, 0, value, types.UW)
 
-    def _slot_registers(self, slot: Value) -> tuple[Value, Value]:
-        """%sr0 and %msg0: bits of a thread's slot."""
-        platform, b = self.state.dispatch.image.platform, self.state.b
-
-        def bits(shift: int, mask: int, to: int = 0) -> Value:
-            found = slot.deferred("lshr", b.const(shift, types.UQ))
-            found = found.deferred("and", b.const(mask, types.UQ)) if mask else found
-            return found.deferred("shl", b.const(to, types.UQ))
-
-        few = platform in _FEW_SLOT_BITS
-        joined = bits(0, 7).deferred("or", bits(3, 3 if few else 7, 4))
-        if not few:
-            return joined, bits(6, 0)
-        return joined.deferred("or", bits(5, 0, 7 if platform == "dg2" else 8)), b.const(0, types.UQ)
+    def _slot_register(self, fields: tuple[threads.SlotBits, ...], slot: Value) -> Value:
+        """%sr0 or %msg0: bits of a thread's slot."""
+        b = self.state.b
+        total = b.const(0, types.UQ)
+        for first, mask, to in fields:
+            bits = slot.deferred("lshr", b.const(first, types.UQ))
+            bits = bits.deferred("and", b.const(mask, types.UQ)) if mask else bits
+            total = total.deferred("or", bits.deferred("shl", b.const(to, types.UQ)))
+        return total
 
     def _thread_numbers(self) -> list[Value]:
         """%thread_x and %thread_y of hand-written kernels: the work-item's x in units of threads, and its y."""
