@@ -16,9 +16,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from vasm.assembler import assemble_text
-from visa.image import read_image
-from vlink import link
+from vsim_runner import program_of
+
 from vsim.dispatch import Dispatch
 from vsim.launch import Launch, parse_launch
 from vsim.llvm_engine import Unsupported
@@ -29,14 +28,6 @@ from vsim.schedule import parse_schedule
 
 ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())
-
-
-def program_of(folder: Path) -> Program:
-    """The program of a case for a device, assembled and linked."""
-    texts = [p for p in sorted(folder.glob("*.visaasm")) if ".inline." not in p.name]
-    objects = [assemble_text(p.read_text(), p.name, folder.name).object_bytes() for p in texts]
-    zebin = folder / "kernel.zebin"
-    return Program(read_image(link(objects, zebin if zebin.exists() else folder / "ze_info.yaml").to_bytes()))
 
 
 def variants(program: Program, launch: Launch) -> Iterator[tuple[str, Dispatch, bool]]:

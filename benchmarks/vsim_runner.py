@@ -8,6 +8,7 @@ Several numbers of threads run in turn, so that what disturbs the machine distur
 import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from kernels import CORPUS, KERNELS
@@ -33,11 +34,17 @@ def compile_milliseconds(program: Program, launch: Launch) -> tuple[float, float
     return (between - start) * 1e3, (time.perf_counter() - between) * 1e3
 
 
+def program_of(folder: Path) -> Program:
+    """The program of a folder of texts, which is named after the device: assembled and linked."""
+    texts = [p for p in sorted(folder.glob("*.visaasm")) if ".inline." not in p.name]
+    objects = [assemble_text(p.read_text(), p.name, folder.name).object_bytes() for p in texts]
+    zebin = folder / "kernel.zebin"
+    return Program(read_image(link(objects, zebin if zebin.exists() else folder / "ze_info.yaml").to_bytes()))
+
+
 def load(name: str, device: str) -> Program:
     """A benchmark kernel, assembled and linked."""
-    folder = CORPUS / name / device
-    objects = [assemble_text(p.read_text(), p.name, device).object_bytes() for p in sorted(folder.glob("*.visaasm"))]
-    return Program(read_image(link(objects, folder / "ze_info.yaml").to_bytes()))
+    return program_of(CORPUS / name / device)
 
 
 def main() -> None:
