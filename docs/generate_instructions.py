@@ -15,7 +15,7 @@ from visa.isa.enums import ENUMERATED
 from visa.isa.record import width_of
 from visa.platforms import PLATFORMS
 from visa.text.parser import parse_module
-from visa.text.slots import slots
+from visa.text.instruction_syntax import operands_of
 
 ROOT = Path(__file__).parent.parent
 MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
@@ -98,7 +98,7 @@ def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, t
         if len(forms) > 1:
             out += [f"## Form {n + 1}", ""]
         out += [desc.summary, "", "```", desc.syntax, "```", ""]
-        operands = [f"| `{s.name}` | {s.what} |" for s in slots(desc)]
+        operands = [f"| `{s.name}` | {s.what} |" for s in operands_of(desc)]
         if operands:
             out += ["| operand | written as |", "|---|---|", *operands, ""]
         if desc.suffixes:

@@ -6,7 +6,6 @@ from conftest import DATA, SHARED, needs_corpus
 import visa
 from visa.cisa import read_module
 from visa.text.printer import print_module
-from visa.text.scanner import scan_line, statements_by_grammar, strip_block_comments, strip_line_comment
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
 CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
@@ -40,23 +39,6 @@ def test_corpus(device):
         reference = path.with_suffix(".isa")
         if reference.exists():
             assert data == reference.read_bytes(), path
-
-
-def scanned(text):
-    clean = strip_block_comments(text, "x")
-    for number, line in enumerate(clean.split("\n"), 1):
-        statement = scan_line(strip_line_comment(line), number)
-        if statement is not None:
-            yield statement
-
-
-@pytest.mark.parametrize("path", GOLDEN + [p for p in CASES[:: max(1, len(CASES) // 40)]], ids=lambda p: p.stem)
-def test_the_grammar_and_the_scanner_agree(path):
-    text = path.read_text()
-    clean = "\n".join(strip_line_comment(line) for line in strip_block_comments(text, "x").split("\n"))
-    by_grammar = [(s.kind, s.head[:2], s.predication, s.tokens) for s in statements_by_grammar(clean + "\n")]
-    by_scanner = [(s.kind, s.head[:2], s.predication, s.tokens) for s in scanned(text)]
-    assert by_grammar == by_scanner
 
 
 @pytest.mark.parametrize(

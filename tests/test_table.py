@@ -11,7 +11,7 @@ from conftest import SHARED, needs_corpus
 
 from visa.isa import FORMS, RESERVED, instruction_set, record
 from visa.isa.enums import ATOMICS, LSC_ATOMICS
-from visa.text.slots import slots
+from visa.text.instruction_syntax import operands_of
 from vsim.refused import REFUSED
 from vsim.semantics import ALLOWED_DEVIATION, SEMANTICS
 
@@ -75,7 +75,7 @@ def test_mnemonics_and_subops_are_unique():
 def test_a_form_is_usable(desc):
     assert desc.summary.endswith(".") and len(desc.summary) < 110
     assert desc.platforms
-    assert len(slots(desc)) == len(desc.text)
+    assert len(operands_of(desc)) == len(desc.text)
 
 
 def test_what_an_instruction_does_is_known_or_refused():

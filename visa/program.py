@@ -114,12 +114,16 @@ class Input:
         return self.kind & 7
 
 
+Fields = dict[str, Any]
+"""Values of the fields of an instruction by name; the notation of :mod:`visa.isa.record` says of which type each is."""
+
+
 @dataclass(slots=True)
 class Instruction:
     """A form of the table with the values of its fields, and the source line (0 where unknown)."""
 
     desc: InstructionDesc
-    args: dict[str, Any]
+    args: Fields
     line: int = 0
 
 

@@ -35,7 +35,7 @@ from visa.program import (
     Variable,
     predefined_strings,
 )
-from visa.text.slots import slots
+from visa.text.instruction_syntax import operands_of
 from visa.text.suffixes import suffix_text
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
@@ -155,7 +155,7 @@ class FunctionPrinter:
             name = self.function.labels[args["label"]].name
             return f"{desc.mnemonic} {quote(name)}" if _begins_subroutine(i) else f"{name}:"
         pred = args.get("pred")
-        words = [s.write(self, args) for s in slots(desc)]
+        words = [s.write(self, args) for s in operands_of(desc)]
         text = desc.mnemonic + suffix_text(desc, args)
         return (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
 

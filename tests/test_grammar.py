@@ -1,0 +1,120 @@
+"""The grammar of vISA: Lark alone reads it as we do, and what is kept of it is safe."""
+
+import contextlib
+import os
+import stat
+
+import pytest
+from conftest import DATA, HEAD, SHARED
+
+from visa import AssemblyError, assemble, cache
+from visa.text import grammar
+from visa.text.comments import strip_block_comments, strip_line_comment
+from visa.text.problem import Problem
+from visa.text.reader import LineReader, line_reader
+from visa.text.syntax import IndirectNode, InstructionStatement, NumberNode, RegionNode, VectorNode
+
+GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
+CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
+
+
+def lines(path):
+    text = strip_block_comments(path.read_text(), "x")
+    return {line for raw in text.split("\n") if (line := strip_line_comment(raw).strip())}
+
+
+@pytest.mark.parametrize("path", GOLDEN[::3] + CASES[:: max(1, len(CASES) // 20)], ids=lambda p: p.stem)
+def test_tokens_are_those_of_larks_own_lexer(path):
+    reader = line_reader()
+    for line in lines(path):
+        own = reader.tokens(line)
+        theirs = list(reader.lark.lex(line))
+        assert own.kinds == [t.type for t in theirs], line
+        assert own.texts == list(theirs) and own.columns == [t.start_pos for t in theirs]
+
+
+def test_a_line_is_a_tree_of_nodes():
+    statement = line_reader().statement(
+        "(!P1.any) add.sat (M1_NM, 16) V34(0,2)<1> (-)V35(1,0)<8;8,1> r[A0(1),32]<4>:ud"
+    )
+    assert isinstance(statement, InstructionStatement)
+    destination, source, indirect = (o.node for o in statement.operands[1:])
+    assert statement.opcode.node.words == ("add", "sat")
+    assert destination == VectorNode("", "V34", (0, 2), RegionNode(None, None, 1))
+    assert source == VectorNode("(-)", "V35", (1, 0), RegionNode(8, 8, 1))
+    assert indirect == IndirectNode("", "A0", 1, 32, RegionNode(None, None, 4), "ud")
+    assert (statement.operands[2].text, statement.operands[2].column) == ("(-)V35(1,0)<8;8,1>", 42)
+
+
+def test_equal_operands_share_a_node_and_nothing_is_kept_without_caches():
+    cached, plain = LineReader(), LineReader(cached=False)
+    assert cached.operand("0x10:d").node is cached.operand("0x10:d").node
+    assert plain.operand("0x10:d").node is not plain.operand("0x10:d").node
+    assert cached.operand("0x10:d") == plain.operand("0x10:d") and cached.operand("0x10:d").node == NumberNode(16, "d")
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "expected"),
+    [
+        ("mov (M1, 8) VD(0,0)<1> @", 23, "expected an operand, {NoMask} or the end of the line"),
+        ("mov (M1, 8) VD(0,0", 18, "')'"),
+        (".decl V1 v_type G", 9, "write v_type=value"),
+        (".kernel 5", 8, "a name, a string or the end of the line"),
+        ("}{", 1, "the end of the line"),
+        ("(P1 mov (M1, 8) VD(0,0)<1> 1:d", 4, "')'"),
+        ("lsc_load.ugm (M1, 16) VD:d32 flat[VUD+]:a32", 38, "a number"),
+    ],
+)
+def test_what_was_expected(line, column, expected):
+    with pytest.raises(Problem) as caught:
+        line_reader().statement(line)
+    assert caught.value.at.column == column and expected in caught.value.hint, caught.value.hint
+
+
+@pytest.mark.parametrize("inside", ["(" * 5000 + "1" + ")" * 5000, "-" * 5000 + "1", "1" + "+1" * 5000, "1<<1" * 500])
+def test_deep_expressions_do_no_harm(inside):
+    with contextlib.suppress(AssemblyError):
+        assemble(HEAD + f"mov (M1, 8) VD(0,{inside})<1> 1:d\nret (M1, 1)\n")
+
+
+# -- what is kept on disk ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    return tmp_path / "grammar"
+
+
+def parses():
+    return grammar.load("visa", ("statement", "operand")).parse("ret (M1, 1)", start="statement").data == "instruction"
+
+
+def test_tables_are_made_once_and_kept(folder):
+    assert parses()
+    (kept,) = folder.iterdir()
+    made = kept.stat().st_mtime_ns
+    assert parses() and kept.stat().st_mtime_ns == made
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", b"\x80\x04}."])
+def test_damaged_tables_are_made_anew(folder, damage):
+    assert parses()
+    (kept,) = folder.iterdir()
+    kept.write_bytes(damage)
+    assert parses() and len(kept.read_bytes()) > 1000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of folders are those of POSIX")
+def test_tables_that_others_could_have_written_are_not_read(folder):
+    assert parses()
+    (kept,) = folder.iterdir()
+    kept.write_bytes(b"never read")
+    folder.chmod(stat.S_IRWXU | stat.S_IWGRP | stat.S_IWOTH)
+    assert cache.read("grammar", kept.name) is None
+    assert parses() and kept.read_bytes() == b"never read"
+
+
+def test_nothing_is_kept_when_caching_is_off(folder, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    assert parses() and not folder.exists()

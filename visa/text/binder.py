@@ -1,0 +1,303 @@
+"""Syntax nodes of operands to operands: names are looked up in the scopes of a function, regions and numbers checked."""
+
+from __future__ import annotations
+
+import re
+
+from visa import types
+from visa.diagnostics import did_you_mean
+from visa.operands import (
+    ABS,
+    NEG,
+    NEG_ABS,
+    NO_MODIFIER,
+    NOT,
+    NULL,
+    SAMPLER,
+    SCALAR,
+    SURFACE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Predicate,
+    Raw,
+    Region,
+    State,
+    VectorOperand,
+)
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
+from visa.text import syntax
+from visa.text.expressions import ExpressionError, evaluate
+from visa.text.immediates import bits_as_float, float_bits, integer_bits
+from visa.text.names import KIND_NAMES, Names, Symbol
+from visa.text.problem import FollowUp, Problem
+
+MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
+_NOT_HERE = "is not an operand that can stand here"
+_EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
+
+
+class Binder:
+    """Binds the operands of one function. ``grf_size`` is in bytes; it turns byte offsets of ``&V[n]`` into rows."""
+
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function, self.grf_size = function, grf_size
+        self.names = Names(function.version)
+
+    # -- names and numbers ---------------------------------------------------------------------------------
+
+    def symbol(self, name: str, kinds: str = "VAPST") -> Symbol:
+        """What a name stands for, which must be of one of the kinds."""
+        found = self.names.find(name)
+        wanted = " or ".join(KIND_NAMES[k] for k in kinds)
+        if found is None:
+            if name in self.names.misdeclared:
+                raise FollowUp("V010", f"'{name}' is not declared")
+            raise Problem("V010", f"'{name}' is not declared", self.names.similar(name) or f"expected {wanted}")
+        if found.kind not in kinds:
+            raise Problem("V011", f"'{name}' is {KIND_NAMES[found.kind]}, expected {wanted}")
+        return found
+
+    def size_of(self, name: str) -> int | None:
+        """Bytes of a general variable, or of a register for ``GRF``; None for other names."""
+        if name == "GRF":
+            return self.grf_size
+        symbol = self.names.find(name)
+        if symbol is None or symbol.kind != "V":
+            return None
+        if symbol.index < FIRST_VARIABLE:
+            _, data_type, count = PREDEFINED_VARIABLES[symbol.index]
+            return data_type.size * count
+        return self.function.variables[symbol.index - FIRST_VARIABLE].size
+
+    def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
+        """Value of an integer expression that must lie in a range."""
+        if type(node) is int:
+            value = node
+        else:
+            value = self._evaluate(node)
+        if not low <= value <= high:
+            raise Problem("V021", f"{what} {value} is outside {low} to {high}")
+        return value
+
+    def _evaluate(self, node: syntax.Node) -> int:
+        if isinstance(node, syntax.NameNode):
+            raise Problem("V020", f"'{node.name}' is not an integer expression")
+        if not isinstance(node, _EXPRESSIONS):
+            raise Problem("V020", "this is not an integer expression")
+        try:
+            return evaluate(node, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
+        except ExpressionError as error:
+            raise Problem("V020", str(error)) from None
+
+    def data_type(self, name: str) -> types.DataType:
+        """A type by its name, in any case."""
+        found = types.BY_NAME.get(name.lower())
+        if found is None:
+            raise Problem(
+                "V022",
+                f"'{name}' is not a data type",
+                did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME),
+            )
+        return found
+
+    # -- operands of messages ------------------------------------------------------------------------------
+
+    def raw(self, node: syntax.Node, text: str) -> Raw:
+        """A raw operand: ``V.offset`` or the bare name."""
+        if isinstance(node, syntax.RawNode):
+            name, offset = node.name, self.integer(node.offset, 0, 0xFFFF, "byte offset")
+        elif isinstance(node, syntax.NameNode):
+            name, offset = node.name, 0
+        else:
+            raise Problem("V012", f"'{text}' is not a message operand", "write V.offset, the offset in bytes")
+        index = self.symbol(name, "V").index
+        if index >= FIRST_VARIABLE and offset:
+            size = self.function.variables[index - FIRST_VARIABLE].size
+            if offset >= size:
+                raise Problem("V030", f"byte offset {offset} lies outside '{name}', which has {size} bytes")
+        return Raw(index, offset) if index or offset else NULL
+
+    def packed(self, node: syntax.Node, text: str, region: Region = SCALAR) -> VectorOperand:
+        """``V(r,c)`` whose region is understood, or an immediate or number, as some messages have it."""
+        if isinstance(node, syntax.NumberNode) and node.type is not None:
+            return self.immediate(node.value, node.type, text)
+        if isinstance(node, syntax.NumberNode):
+            node = node.value
+        if isinstance(node, _EXPRESSIONS):
+            return Immediate(types.UD, self.integer(node, -(1 << 31), (1 << 32) - 1) & 0xFFFFFFFF)
+        if isinstance(node, syntax.NameNode):
+            return General(self.symbol(node.name, "V").index, 0, 0, region)
+        if not isinstance(node, syntax.VectorNode):
+            raise Problem("V012", f"'{text}' {_NOT_HERE}", "write V(row,column)")
+        if node.modifier:
+            raise Problem("V037", f"this operand takes no {node.modifier}", "write V(row,column)")
+        row, column = self._row_and_column(node)
+        index = self.symbol(node.name, "V").index
+        if node.region is not None:
+            region = self.region(node.region, False)
+        return General(index, row, column, region)
+
+    # -- vector operands -----------------------------------------------------------------------------------
+
+    def vector(self, node: syntax.Node, text: str, destination: bool) -> VectorOperand:
+        """A vector operand of any class; ``text`` is how it was written."""
+        if isinstance(node, syntax.VectorNode):
+            return self._register(node, text, destination)
+        if isinstance(node, syntax.NumberNode) and node.type is not None:
+            if destination:
+                raise Problem("V013", "an immediate cannot be a destination")
+            return self.immediate(node.value, node.type, text)
+        if isinstance(node, syntax.NameNode):
+            return self._name(node.name, destination)
+        if isinstance(node, syntax.IndirectNode):
+            return self._indirect(node, text, destination)
+        if isinstance(node, syntax.AddressOfNode) and not destination:
+            return self._scalar_at(node.name, self.integer(node.offset, 0, 0xFFFF, "byte offset"))
+        if isinstance(node, syntax.RawNode):
+            raise Problem(
+                "V014",
+                f"'{text}' is a message operand, this instruction takes a region",
+                f"write {node.name}(0,0)<{'1' if destination else '1;1,0'}>",
+            )
+        raise Problem("V012", f"'{text}' {_NOT_HERE}")
+
+    def _name(self, name: str, destination: bool) -> VectorOperand:
+        """A bare name as an operand: a predicate, surface or sampler."""
+        symbol = self.symbol(name, "PTSV" if name in self.names.predefined else "PTS")
+        if symbol.kind == "P":
+            return Predicate(symbol.index)
+        if symbol.kind == "V":
+            raise Problem("V014", f"'{name}' needs a region", f"write {name}(0,0)<{'1' if destination else '1;1,0'}>")
+        return State(SURFACE if symbol.kind == "T" else SAMPLER, symbol.index, 0)
+
+    def _scalar_at(self, name: str, offset: int) -> General:
+        """One element of a variable at a byte offset, as a scalar region."""
+        index = self.symbol(name, "V").index
+        row, rest = divmod(offset, self.grf_size)
+        return General(index, row, rest // self.function.variable_type(index).size, SCALAR)
+
+    def _register(self, node: syntax.VectorNode, text: str, destination: bool) -> VectorOperand:
+        modifier = MODIFIERS[node.modifier]
+        if destination and modifier:
+            raise Problem("V018", "a destination takes no modifier")
+        symbol = self.symbol(node.name)
+        if symbol.kind == "V":
+            row, column = self._row_and_column(node)
+            if node.region is None:
+                raise Problem("V014", f"'{text}' needs a region", f"write {text}<{'1' if destination else '1;1,0'}>")
+            return General(symbol.index, row, column, self.region(node.region, destination), modifier)
+        index = node.indices or (0,)
+        if len(index) > 1:
+            raise Problem("V019", f"'{node.name}' is {KIND_NAMES[symbol.kind]} and takes one index")
+        element = self.integer(index[0], 0, 255, "element")
+        if symbol.kind == "A":
+            return Address(symbol.index, element, self._address_width(node.region), modifier)
+        if symbol.kind == "P":
+            raise Problem("V019", f"'{node.name}' is a predicate and takes neither index nor region")
+        return State(SURFACE if symbol.kind == "T" else SAMPLER, symbol.index, element, modifier)
+
+    def _address_width(self, region: syntax.RegionNode | None) -> int:
+        if region is None:
+            return 1
+        if region.width is not None:
+            raise Problem("V017", f"an address operand has only a width, not the region {region}", "write A0(0)<16>")
+        if region.horizontal not in (1, 2, 4, 8, 16, 32):
+            raise Problem(
+                "V016",
+                f"width {region.horizontal} of an address operand does not exist",
+                "it is 1, 2, 4, 8, 16 or 32",
+            )
+        return region.horizontal
+
+    def _row_and_column(self, node: syntax.VectorNode) -> tuple[int, int]:
+        index = node.indices
+        if index is None:
+            return 0, 0
+        if len(index) != 2:
+            raise Problem("V019", "a general variable takes a row and a column", "write V(row,column)")
+        return self.integer(index[0], 0, 255, "row"), self.integer(index[1], 0, 255, "column")
+
+    def _indirect(self, node: syntax.IndirectNode, text: str, destination: bool) -> Indirect:
+        if node.type is None or node.region is None:
+            raise Problem("V014", f"'{text}' needs a region and a type", "write r[A(element),offset]<v;w,h>:type")
+        symbol = self.symbol(node.name, "A")
+        element = self.integer(node.element, 0, 255, "element")
+        offset = self.integer(node.offset, -(1 << 15), (1 << 15) - 1, "offset")
+        region = self.region(node.region, destination, multi_address=True)
+        return Indirect(symbol.index, element, offset, region, self.data_type(node.type), MODIFIERS[node.modifier])
+
+    def region(self, node: syntax.RegionNode, destination: bool, multi_address: bool = False) -> Region:
+        """A region whose strides and width exist; with several addresses, rows need no vertical stride."""
+        stride = node.horizontal
+        if stride not in (0, 1, 2, 4):
+            raise Problem("V016", f"horizontal stride {stride} does not exist", "it is 0, 1, 2 or 4")
+        if destination:
+            if node.width is not None:
+                raise Problem("V017", "a destination has only a horizontal stride", f"write <{stride or 1}>")
+            if stride == 0:
+                raise Problem("V016", "the horizontal stride of a destination cannot be 0", "write <1>")
+            return None, None, stride
+        return self._source_region(node, stride, multi_address)
+
+    def _source_region(self, node: syntax.RegionNode, stride: int, multi_address: bool) -> Region:
+        width, vertical = node.width, node.vertical
+        if width is None:
+            if multi_address:
+                return None, None, stride
+            raise Problem("V017", f"a source needs the whole region, {node} has only a stride", f"write <{stride};1,0>")
+        if width not in (1, 2, 4, 8, 16):
+            raise Problem("V016", f"region width {width} does not exist", "it is 1, 2, 4, 8 or 16")
+        if vertical is None:
+            if multi_address:
+                return None, width, stride
+            raise Problem(
+                "V017", f"the region {node} has no vertical stride", f"write <{width * stride};{width},{stride}>"
+            )
+        if vertical not in (0, 1, 2, 4, 8, 16, 32):
+            raise Problem("V016", f"vertical stride {vertical} does not exist", "it is 0, 1, 2, 4, 8, 16 or 32")
+        return vertical, width, stride
+
+    # -- immediates ----------------------------------------------------------------------------------------
+
+    def immediate(self, value: syntax.Value, type_name: str, text: str) -> Immediate:
+        """``number:type``; what does not fit into the type is an error."""
+        data_type = self.data_type(type_name)
+        written = text.rpartition(":")[0] or str(value)
+        if isinstance(value, float):
+            if not data_type.is_float:
+                raise Problem("V020", f"'{written}' is not an integer expression")
+            return Immediate(data_type, float_bits(value, data_type, written))
+        number = self._evaluate(value)
+        bits = bits_as_float if data_type.is_float else integer_bits
+        return Immediate(data_type, bits(number, data_type, written))
+
+
+def unescape(literal: str) -> str:
+    """The contents of a string literal."""
+    contents = literal[1:-1]
+    if "\\" not in contents:
+        return contents
+    simple = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+    def one(m: re.Match[str]) -> str:
+        c = m[1]
+        if c[0] == "x" and len(c) > 1:
+            return chr(int(c[1:], 16))
+        if c[0] in "01234567":
+            return chr(int(c, 8) & 255)
+        if c in simple:
+            return simple[c]
+        if c in "'\"?\\":
+            return c
+        raise Problem("V023", f"'\\{c}' is not an escape sequence")
+
+    return re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, contents)
+
+
+def text_of(node: syntax.Node) -> str | None:
+    """The text of a name or string; None for other nodes."""
+    if isinstance(node, syntax.NameNode):
+        return node.name
+    return unescape(node.literal) if isinstance(node, syntax.StringNode) else None

@@ -1,0 +1,114 @@
+"""What is checked when all of a function, or all of a text, has been read."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from visa.diagnostics import Label, did_you_mean
+from visa.isa.record import Flow
+from visa.program import FIRST_VARIABLE, Function, Instruction, Module
+from visa.text.comments import strip_line_comment
+from visa.text.function_parser import FunctionParser
+from visa.text.instruction_syntax import operands_of
+from visa.text.problem import Problem
+from visa.text.reader import LineReader
+from visa.text.rules import Rules
+from visa.text.source import Source
+from visa.text.syntax import InstructionStatement, Placed
+
+_JUMPS = (Flow.GOTO, Flow.JUMP)
+
+
+class Checks:
+    """Checks functions of a text; ``grf_size`` in bytes."""
+
+    def __init__(self, source: Source, reader: LineReader, grf_size: int) -> None:
+        self.source, self.reader, self.grf_size = source, reader, grf_size
+
+    def function(self, parser: FunctionParser) -> None:
+        """A function that has been read: its labels, scopes, instructions and inputs."""
+        self._labels(parser)
+        function = parser.function
+        if parser.binder.names.depth > 1:
+            message = f"a scope of '{function.name}' is not closed"
+            self.source.report(Problem("V007", message, "close it with }"), parser.line)
+        self._rules(function)
+        self._end(function)
+        self._inputs(function)
+
+    def _labels(self, parser: FunctionParser) -> None:
+        names = [label.name for label in parser.function.labels]
+        for index, (line, at) in sorted(parser.label_uses.items()):
+            if index not in parser.label_lines:
+                hint = did_you_mean(names[index], [names[i] for i in parser.label_lines])
+                message = f"label '{names[index]}' is not defined in '{parser.function.name}'"
+                self.source.report(Problem("V026", message, hint), line, at)
+
+    def _rules(self, function: Function) -> None:
+        """What the manual forbids or advises against although it can be encoded."""
+        rules = Rules(function, self.grf_size, self.source.collector.silent)
+        for i in function.instructions:
+            for v in rules.check(i):
+                at = self._operand(i, v.field)
+                if v.code.startswith("W"):
+                    self.source.warn(v.code, v.message, i.line, at, v.hint)
+                else:
+                    self.source.report(Problem(v.code, v.message, v.hint), i.line, at)
+
+    def _end(self, function: Function) -> None:
+        if not function.instructions:
+            self.source.warn("W004", f"'{function.name}' has no instructions", function.line)
+            return
+        last = function.instructions[-1]
+        if not (last.desc.flow.ends_lanes or last.desc.flow in _JUMPS):
+            end = "ret" if function.is_kernel else "fret"
+            self.source.warn("W003", f"'{function.name}' does not end with {end}", last.line)
+
+    def _operand(self, i: Instruction, field: str) -> Placed | None:
+        """Where a field of an instruction was written, or its opcode."""
+        line = strip_line_comment(self.source.lines[i.line - 1].rstrip("\r"))
+        try:
+            statement = self.reader.statement(line)
+        except Problem:  # part of the line is in a comment of several lines
+            return None
+        if not isinstance(statement, InstructionStatement):
+            return None
+        for expected, at in zip(operands_of(i.desc), statement.operands, strict=False):
+            if expected.name == field:
+                return at
+        return statement.opcode
+
+    def _inputs(self, function: Function) -> None:
+        placed = sorted((i for i in function.inputs if i.size), key=lambda i: i.offset)
+        for before, i in pairwise(placed):
+            if i.offset < before.offset + before.size:
+                message = f"this input begins at byte {i.offset}, inside the one before it"
+                self.source.warn("W008", message, i.line, hint=f"that one is in line {before.line}")
+        for i in placed:
+            if i.operand_class != 0 or i.index < FIRST_VARIABLE:
+                continue
+            size = function.variables[i.index - FIRST_VARIABLE].size
+            if i.size != size:
+                name = function.variable_name(i.index)
+                message = f"this input has {i.size} bytes, its variable '{name}' has {size}"
+                self.source.warn("W009", message, i.line)
+
+    def calls(self, module: Module) -> None:
+        """Argument and return sizes of calls against the functions of this text."""
+        functions = {f.name: f for f in module.functions}
+        for function in module.all_functions:
+            for i in function.instructions:
+                if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
+                    continue
+                target = functions.get(function.strings[i.args["name"]])
+                if target is not None:
+                    self._call(i, target)
+
+    def _call(self, i: Instruction, target: Function) -> None:
+        for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
+            declared = target.attribute(attribute)
+            if declared is not None and declared.integer != i.args[field]:
+                passed = f"the call passes {i.args[field]} registers"
+                problem = Problem("V028", f"{passed}, '{target.name}' declares {attribute}={declared.integer}")
+                note = Label(self.source.name_span(target.line, target.name), "the function is here")
+                self.source.report(problem, i.line, self._operand(i, field), (note,))

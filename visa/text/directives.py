@@ -1,0 +1,274 @@
+"""Directives of a function: declarations, inputs and attributes (manual, chapter 2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from visa import types
+from visa.diagnostics import Label, did_you_mean
+from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Declared, Input, Variable
+from visa.text import syntax
+from visa.text.binder import text_of, unescape
+from visa.text.function_parser import FunctionParser
+from visa.text.names import Symbol
+from visa.text.problem import Problem
+from visa.text.source import Source
+from visa.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
+
+_BOOLEAN_ATTRIBUTES = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut")
+_INTEGER_ATTRIBUTES = ("Scope", "SurfaceUsage")
+KERNEL_ATTRIBUTES = (
+    "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget", "Target",
+    "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize", "CrossThreadInputSize",
+    "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
+)  # fmt: skip
+_SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
+_MAXIMUM_PREDICATE = 32
+_IMPLICIT_INPUT = 5
+
+Settings = dict[str, Placed]
+"""Settings of a directive by name."""
+
+
+def settings_of(statement: DirectiveStatement) -> Settings:
+    """The settings; of one that is given twice, the last counts."""
+    found: Settings = {}
+    for at in statement.settings:
+        assert isinstance(at.node, SettingNode)
+        found[at.node.name] = at
+    return found
+
+
+def name_argument(statement: DirectiveStatement) -> str:
+    """The name behind a directive, as a word or in quotes."""
+    if not statement.arguments:
+        raise Problem("V008", f"{statement.word} needs a name", f'write {statement.word} "name"')
+    name = text_of(statement.arguments[0].node)
+    assert name is not None
+    return name
+
+
+def _value(at: Placed) -> syntax.SettingValue:
+    assert isinstance(at.node, SettingNode)
+    return at.node.value
+
+
+def _word(at: Placed) -> str:
+    """The word that is the value of a setting; what was written where it is none."""
+    value = _value(at)
+    return value.name if isinstance(value, NameNode) else at.text.partition("=")[2].strip()
+
+
+def _integer(parser: FunctionParser, statement: DirectiveStatement, name: str, low: int, high: int) -> int:
+    """The value of a setting that must be there."""
+    at = settings_of(statement).get(name)
+    if at is None:
+        raise Problem("V009", f"{statement.word} needs {name}=")
+    return _integer_value(parser, at, low, high, name)
+
+
+def _integer_value(parser: FunctionParser, at: Placed, low: int, high: int, what: str = "value") -> int:
+    value = _value(at)
+    if not isinstance(value, (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)):
+        raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
+    try:
+        return parser.binder.integer(value, low, high, what)
+    except Problem as problem:
+        problem.at = at
+        raise
+
+
+# -- .decl -------------------------------------------------------------------------------------------------------------
+
+
+def declare(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
+    """``.decl``: a variable of any class."""
+    if not statement.arguments:
+        at = statement.settings[0] if statement.settings else None
+        raise Problem("V008", ".decl needs a name", "write .decl V32 v_type=G type=d num_elts=8", at)
+    at = statement.arguments[0]
+    name = text_of(at.node)
+    assert name is not None
+    if _is_declared(parser, source, name, at):
+        return
+    settings = settings_of(statement)
+    unknown = next((s for word, s in settings.items() if word not in _SETTINGS), None)
+    if unknown is not None:
+        word = unknown.text.partition("=")[0].strip()
+        raise Problem("V009", f"'{word}' is not a setting of .decl", did_you_mean(word, _SETTINGS), unknown)
+    kind = _word(settings["v_type"]) if "v_type" in settings else ""
+    if kind not in ("G", "A", "P", "S", "T"):
+        message = f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type="
+        raise Problem("V009", message, "kinds are G, A, P, S and T", settings.get("v_type", at))
+    elements = _integer(parser, statement, "num_elts", 1, _MAXIMUM_PREDICATE if kind == "P" else 0xFFFF)
+    function = parser.function
+    string = function.add_string(name)
+    attributes = _variable_attributes(parser, settings)
+    if kind == "G":
+        index = FIRST_VARIABLE + len(function.variables)
+        function.variables.append(_general(parser, settings, string, name, elements, attributes))
+    else:
+        index = _append(parser, kind, Declared(string, name, elements, attributes, parser.line))
+    parser.binder.names.define(name, Symbol("V" if kind == "G" else kind, index), parser.line)
+    if parser.binder.names.depth > 1:
+        parser.forget()
+
+
+def _is_declared(parser: FunctionParser, source: Source, name: str, at: Placed) -> bool:
+    """Whether a name is taken in this scope, which is an error."""
+    before = parser.binder.names.declared_here(name)
+    if before is None:
+        return False
+    note = (Label(source.name_span(before, name), "it was declared here"),) if before else ()
+    message = f"'{name}' is {'declared twice' if before else 'predefined'}"
+    source.report(Problem("V025", message), parser.line, at, note)
+    return True
+
+
+def _append(parser: FunctionParser, kind: str, declared: Declared) -> int:
+    """Append a variable other than a general one; gives its index."""
+    function = parser.function
+    items, first = {
+        "A": (function.addresses, 0),
+        "P": (function.predicates, FIRST_PREDICATE),
+        "S": (function.samplers, 0),
+        "T": (function.surfaces, FIRST_SURFACE),
+    }[kind]
+    items.append(declared)
+    return first + len(items) - 1
+
+
+def _general(
+    parser: FunctionParser, settings: Settings, string: int, name: str, elements: int, attributes: list[Attribute]
+) -> Variable:
+    """A general variable: type, alignment, and what it is an alias of."""
+    if "type" not in settings:
+        raise Problem("V009", ".decl of a general variable needs type=", "write type=d")
+    type_name = _word(settings["type"])
+    data_type = types.BY_NAME.get(type_name.lower())
+    if data_type is None or data_type.kind in (types.VECTOR, types.BOOL):
+        hint = did_you_mean(type_name.lower(), types.BY_NAME)
+        raise Problem("V022", f"'{type_name}' is not a type of a variable", hint, settings["type"])
+    align = _alignment(parser, settings["align"]) if "align" in settings else 0
+    alias = _alias(parser, settings["alias"], name, elements * data_type.size) if "alias" in settings else None
+    return Variable(string, name, data_type, elements, align, alias, attributes, parser.line)
+
+
+def _alignment(parser: FunctionParser, at: Placed) -> int:
+    """The code of an alignment: a word, or a number of bytes."""
+    value = _value(at)
+    if isinstance(value, NameNode):
+        if value.name not in types.ALIGNMENT_CODES:
+            hint = did_you_mean(value.name, types.ALIGNMENT_CODES) or "write GRF or a number of bytes"
+            raise Problem("V009", f"'{value.name}' is not an alignment", hint, at)
+        return types.ALIGNMENT_CODES[value.name]
+    size = _integer_value(parser, at, -(1 << 63), (1 << 64) - 1)
+    if size not in types.ALIGNMENT_OF_BYTES:
+        raise Problem("V009", f"{size} is not an alignment", "it is 1, 2, 4, 8, 16, 32, 64 or 128", at)
+    return types.ALIGNMENT_OF_BYTES[size]
+
+
+def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[int, int]:
+    """Variable and byte offset; ``size`` bytes from there on must lie in it."""
+    node = _value(at)
+    if not isinstance(node, syntax.AliasNode):
+        raise Problem("V009", f"'{_word(at)}' is not an alias", "write alias=<V32, 0>", at)
+    try:
+        index = parser.binder.symbol(node.name, "V").index
+        offset = parser.binder.integer(node.offset, 0, 0xFFFF, "byte offset")
+    except Problem as problem:
+        problem.at = at
+        raise
+    room = parser.binder.size_of(node.name) or 0
+    if index >= FIRST_VARIABLE and offset + size > room:
+        message = f"'{name}' reaches to byte {offset + size} of '{node.name}', which has {room} bytes"
+        raise Problem("V031", message, at=at)
+    return index, offset
+
+
+def _variable_attributes(parser: FunctionParser, settings: Settings) -> list[Attribute]:
+    at = settings.get("attrs")
+    if at is None:
+        return []
+    node = _value(at)
+    if not isinstance(node, syntax.AttributesNode):
+        raise Problem("V009", f"'{_word(at)}' is not a list of attributes", "write attrs={Input, Scope=3}", at)
+    found = []
+    for name, value in node.items:
+        if name not in _BOOLEAN_ATTRIBUTES and name not in _INTEGER_ATTRIBUTES:
+            hint = did_you_mean(name, _BOOLEAN_ATTRIBUTES + _INTEGER_ATTRIBUTES)
+            raise Problem("V027", f"'{name}' is not an attribute of a variable", hint, at)
+        found.append(Attribute(parser.function.add_string(name), name, _attribute_value(parser, value, at)))
+    return found
+
+
+# -- .kernel_attr and .input -------------------------------------------------------------------------------------------
+
+
+def _attribute_value(parser: FunctionParser, value: syntax.SettingValue, at: Placed) -> bytes | None:
+    """The stored bytes of an attribute's value, None if there is none."""
+    if value is None:
+        return None
+    if isinstance(value, syntax.StringNode):
+        return unescape(value.literal).encode()
+    if isinstance(value, (syntax.AliasNode, syntax.AttributesNode)):
+        raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
+    number = parser.binder.integer(value, -(1 << 31), (1 << 32) - 1)
+    return (number & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def kernel_attribute(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
+    """``.kernel_attr NAME`` or ``NAME=value``."""
+    given = [*statement.arguments, *statement.settings]
+    if not given:
+        raise Problem("V008", ".kernel_attr needs a name", "write .kernel_attr SimdSize=16")
+    at = given[0]
+    node = at.node if isinstance(at.node, SettingNode) else SettingNode(at.text, None)
+    name = node.name
+    if name not in KERNEL_ATTRIBUTES:
+        message = f"'{name}' is not a known attribute of a kernel"
+        source.warn("W002", message, parser.line, at, did_you_mean(name, KERNEL_ATTRIBUTES))
+    data = _attribute_value(parser, node.value, at)
+    if name == "Target":
+        targets = {b"cm": b"\0", b"3d": b"\1"}
+        if data not in targets:
+            raise Problem("V027", f"{_word(at)} is not a target", 'it is "cm" or "3d"', at)
+        data = targets[data]
+    if name == "SimdSize" and data is not None and int.from_bytes(data, "little") not in (0, 1, 8, 16, 32):
+        raise Problem("V027", f"{_word(at)} is not a SIMD size", "it is 8, 16 or 32", at)
+    if name == "AsmName":
+        name = "OutputAsmPath"
+    parser.function.attributes.append(Attribute(parser.function.add_string(name), name, data))
+
+
+def declare_input(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
+    """``.input`` and its relatives: a variable that the payload fills; ``offset`` and ``size`` in bytes."""
+    if not statement.arguments:
+        raise Problem("V008", f"{statement.word} needs a variable")
+    at = statement.arguments[0]
+    name = text_of(at.node)
+    assert name is not None
+    try:
+        symbol = parser.binder.symbol(name, "VST")
+    except Problem as problem:
+        problem.at = at
+        raise
+    settings = settings_of(statement)
+    offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, 0x7FFF)
+    if "size" in settings:
+        size = _integer(parser, statement, "size", 0, 0xFFFF)
+    else:
+        size = parser.binder.size_of(name) or 4
+    kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
+    if statement.word.startswith(".implicit_") and "size" in settings:
+        m = re.fullmatch(r"\.implicit_UNDEFINED_(\d+)", statement.word)
+        kind |= (int(m[1]) & 31 if m else _IMPLICIT_INPUT) << 3
+    parser.function.inputs.append(Input(kind, symbol.index, offset, size, parser.line))
+
+
+Directive = Callable[[FunctionParser, Source, DirectiveStatement], None]
+FUNCTION_DIRECTIVES: dict[str, Directive] = {
+    ".decl": declare, ".kernel_attr": kernel_attribute, ".input": declare_input, ".parameter": declare_input,
+}  # fmt: skip
+"""What reads the directives within a function; those that begin with ``.implicit_`` are inputs."""

@@ -1,0 +1,241 @@
+"""Data and addresses of LSC messages: each binds its node to fields, and writes the fields back as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from visa import types
+from visa.diagnostics import did_you_mean
+from visa.isa import InstructionDesc, enums
+from visa.operands import SCALAR, General, Immediate, Raw, VectorOperand
+from visa.program import Fields
+from visa.text import syntax
+from visa.text.binder import Binder
+from visa.text.operand_syntax import OperandSyntax
+from visa.text.problem import Problem
+from visa.text.syntax import AddressNode, Placed, PlaceNode
+
+if TYPE_CHECKING:
+    from visa.text.function_parser import FunctionParser
+    from visa.text.printer import FunctionPrinter
+
+_NOT_AN_ADDRESS = "is not the address of this message"
+
+
+def _size_name(code: int) -> str:
+    return next(name for name, known in enums.LSC_DATA_SIZES.items() if known == code)
+
+
+def _size_code(name: str) -> int:
+    """The code of a data size such as d32 or d8u32."""
+    if name not in enums.LSC_DATA_SIZE_SPELLINGS:
+        hint = did_you_mean(name, enums.LSC_DATA_SIZE_SPELLINGS) or "sizes are " + " ".join(enums.LSC_DATA_SIZES)
+        raise Problem("V050", f"'{name}' is not a data size", hint)
+    return enums.LSC_DATA_SIZE_SPELLINGS[name]
+
+
+class DataSyntax(OperandSyntax):
+    """``V:d32x4t`` or ``V:d32.xyzw``: payload, element size, count and order."""
+
+    what = "data (V:d32x4)"
+
+    def __init__(self, name: str, desc: InstructionDesc) -> None:
+        super().__init__(name)
+        self.names_channels = "channels" in desc.spelling
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, syntax.DataNode) or node.order not in ("", "t") or set(node.channels) - set("xyzw"):
+            raise Problem("V050", f"'{at.text}' is not LSC data", "write V:d32, V:d32x4, V:d32x4t or V:d32.xyzw")
+        size = _size_code(node.size)
+        elements = node.elements or 1
+        if elements not in enums.LSC_ELEMENTS:
+            raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
+        args[self.name] = parser.binder.raw(node.register, at.text)
+        args["data_size"] = size
+        args["order"] = enums.LSC_ORDERS[node.order or "n"]
+        if self.names_channels != bool(node.channels):
+            hint = "write V:d32.xyzw" if self.names_channels else "write V:d32x4"
+            raise Problem("V050", "quad messages name their channels, others do not", hint)
+        if node.channels:
+            args["elems"] = sum(1 << "xyzw".index(c) for c in set(node.channels))
+        else:
+            args["elems"] = enums.LSC_ELEMENTS[elements]
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        text = f"{printer.bare_raw(args[self.name])}:{_size_name(args['data_size'])}"
+        if self.names_channels:
+            return f"{text}.{''.join(c for i, c in enumerate('xyzw') if args['elems'] >> i & 1)}"
+        count = next((k for k, v in enums.LSC_ELEMENTS.items() if v == args["elems"]), 1)
+        return text + (f"x{count}" if count > 1 else "") + ("t" if args["order"] == 2 else "")
+
+
+class BlockSyntax(OperandSyntax):
+    """``V:d32.2x16x8nt``: element size, blocks, width, height, transposition, VNNI."""
+
+    what = "a block (V:d32.16x8nn)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, syntax.BlockNode) or len(node.order) != 2:
+            raise Problem("V050", f"'{at.text}' is not a two-dimensional block", "write V:d32.16x8nn")
+        args[self.name] = parser.binder.raw(node.register, at.text)
+        args["data_size"] = _size_code(node.size)
+        args["order"], args["vnni"] = enums.LSC_ORDERS[node.order[0]], int(node.order[1] == "t")
+        args["blocks"], args["width"], args["height"] = node.blocks, node.width, node.height
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        blocks = f"{args['blocks']}x" if args["blocks"] != 1 else ""
+        order = ("t" if args["order"] == 2 else "n") + ("t" if args["vnni"] else "n")
+        register, size = printer.bare_raw(args[self.name]), _size_name(args["data_size"])
+        return f"{register}:{size}.{blocks}{args['width']}x{args['height']}{order}"
+
+
+class TileSyntax(OperandSyntax):
+    """``V:64x4``: width in bytes and height in rows."""
+
+    what = "a tile (V:64x4)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, syntax.TileNode):
+            raise Problem("V050", f"'{at.text}' is not a tile of an image", "write V:64x4 (bytes, rows)")
+        args[self.name] = parser.binder.raw(node.register, at.text)
+        args["width"], args["height"] = node.width, node.height
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"{printer.bare_raw(args[self.name])}:{args['width']}x{args['height']}"
+
+
+def _address(at: Placed) -> AddressNode | None:
+    """The address that an operand is; a surface alone, ``bti(3)``, is one without places."""
+    node = at.node
+    if isinstance(node, syntax.VectorNode) and node.region is None and not node.modifier:
+        return AddressNode(node.name, node.indices, (), None)
+    return node if isinstance(node, AddressNode) else None
+
+
+def _scalar(binder: Binder, place: syntax.Node) -> VectorOperand:
+    """A number or a scalar register within an address."""
+    if isinstance(place, PlaceNode):
+        if place.scale is not None or place.offset != 0:
+            raise Problem("V051", "this part of the address takes neither scale nor offset", "write V(row,column)")
+        place = place.register
+    return binder.packed(place, _written(place))
+
+
+def _written(node: syntax.Node) -> str:
+    """A part of an address as messages show it."""
+    if isinstance(node, syntax.NameNode | syntax.VectorNode):
+        return node.name
+    return f"{node.name}.{node.offset}" if isinstance(node, syntax.RawNode) else ""
+
+
+class AddressSyntax(OperandSyntax):
+    """``flat[V+0x10]:a64`` and its relatives."""
+
+    what = "an address (flat[V]:a64)"
+
+    def __init__(self, desc: InstructionDesc) -> None:
+        super().__init__("address")
+        self.desc = desc
+        self.fields = desc.by_name
+        self.coordinates = [n for n in ("u", "v", "r", "lod") if n in self.fields] if "u" in self.fields else []
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = _address(at)
+        kind = (node.kind or "flat") if node else ""
+        if node is None or kind not in enums.LSC_ADDRESS_TYPES or not (node.places or self.coordinates):
+            hint = "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32"
+            raise Problem("V051", f"'{at.text}' is not an LSC address", hint)
+        if kind != "arg" and (kind == "flat") != (node.surface is None):
+            raise Problem("V051", f"'{kind}' {'takes no' if kind == 'flat' else 'needs a'} surface in parentheses")
+        args["addr_type"] = enums.LSC_ADDRESS_TYPES[kind]
+        args["addr_size"] = enums.LSC_ADDRESS_SIZES.get(node.size or "a32", 0)
+        if not args["addr_size"]:
+            raise Problem("V051", f"'{node.size}' is not an address size", "it is a16, a32 or a64")
+        args["surface"] = self._surface(parser.binder, node.surface)
+        if self.coordinates:
+            self._bind_coordinates(parser.binder, node.places, args)
+        else:
+            self._bind_memory(parser.binder, node.places, at.text, args)
+
+    def _bind_coordinates(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
+        """Registers with the coordinates of elements of an image."""
+        if len(places) > len(self.coordinates):
+            raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} can stand here")
+        for name, place in zip(self.coordinates, places, strict=False):
+            if not isinstance(place, PlaceNode) or place.scale is not None or place.offset != 0:
+                raise Problem("V051", "a coordinate is a register", "write V or V.offset")
+            args[name] = binder.raw(place.register, _written(place.register))
+
+    def _bind_memory(self, binder: Binder, places: tuple[syntax.Node, ...], text: str, args: Fields) -> None:
+        """``scale*V+offset``, and a pitch where the message has one."""
+        if "pitch" in self.fields:
+            args["pitch"] = _scalar(binder, places[1]) if len(places) == 2 else Immediate(types.UD, 0)
+        if len(places) != (2 if "pitch" in self.fields and len(places) == 2 else 1):
+            raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}")
+        place = places[0]
+        if not isinstance(place, PlaceNode) or isinstance(place.register, syntax.VectorNode):
+            raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "write V, V+offset or scale*V+offset")
+        args["imm_scale"] = 1 if place.scale is None else binder.integer(place.scale, 1, 0xFFFF, "scale")
+        offset = binder.integer(place.offset, 0, (1 << 32) - 1, "offset")
+        offset = -offset if place.sign == "-" else offset
+        args["imm_offset"] = offset - (1 << 32) if offset >= 1 << 31 else offset
+        args["addr"] = binder.raw(place.register, text)
+
+    def _surface(self, binder: Binder, surface: tuple[syntax.Node, ...] | None) -> VectorOperand:
+        if surface is None:
+            return Immediate(types.UD, 0)
+        if len(surface) != 1:
+            raise Problem("V051", f"{len(surface)} surfaces, one can stand here", "write bti(3) or ss(V)")
+        node = surface[0]
+        if isinstance(node, syntax.RawNode):
+            # The reference assembler takes the number behind the dot as the column.
+            column = binder.integer(node.offset, 0, 255, "column")
+            return General(binder.symbol(node.name, "V").index, 0, column, SCALAR)
+        return binder.packed(node, _written(node))
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
+        surface = f"({printer.bare_scalar(args['surface'])})"
+        if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0)):
+            surface = ""
+        if self.coordinates:
+            raws = [args[name] for name in self.coordinates]
+            while raws and raws[-1] == Raw(0, 0):
+                raws.pop()
+            inside = ",".join(printer.bare_raw(r) for r in raws)
+            if not raws and "bare-surface" in self.desc.spelling:
+                return kind + surface
+        else:
+            inside = self._written_memory(printer, args)
+        if "addr_size" not in self.fields:
+            return f"{kind}{surface}[{inside}]"
+        size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
+        return f"{kind}{surface}[{inside}]:{size}"
+
+    def _written_memory(self, printer: FunctionPrinter, args: Fields) -> str:
+        inside = printer.bare_raw(args["addr"])
+        if args["imm_scale"] > 1:
+            inside = f"{args['imm_scale']}*{inside}"
+        if args["imm_offset"]:
+            inside += f"{'-' if args['imm_offset'] < 0 else '+'}{abs(args['imm_offset']):#x}"
+        return f"{inside},{printer.bare_scalar(args['pitch'])}" if "pitch" in self.fields else inside
+
+
+class MatrixSyntax(OperandSyntax):
+    """``flat[base,width,height,pitch,x,y]`` of block-2D messages."""
+
+    what = "flat[base,width,height,pitch,x,y]"
+    _names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, AddressNode) or node.kind not in (None, "flat") or len(node.places) != len(self._names):
+            raise Problem("V051", f"'{at.text}' is not the address of a two-dimensional block", f"write {self.what}")
+        for name, place in zip(self._names, node.places, strict=True):
+            args[name] = _scalar(parser.binder, place)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"flat[{','.join(printer.bare_scalar(args[n]) for n in self._names)}]"

@@ -1,0 +1,225 @@
+"""What the rules of ``grammar/visa.lark`` find, as syntax nodes: a method for each rule, named as the grammar names it.
+
+A method gets the children of its rule: tokens as text, None for what an optional part leaves out, and nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from visa.text import syntax
+
+Children = list[Any]
+"""What a rule of the grammar found; the grammar says what stands in which place."""
+
+_Method = Callable[["SyntaxTransformer", Children], syntax.Value]
+
+
+def _operation(operator: str) -> _Method:
+    """A method that keeps an operator with its operands."""
+    return lambda self, children: syntax.Operation(operator, tuple(children))
+
+
+class SyntaxTransformer:
+    """Makes syntax nodes."""
+
+    # -- statements ------------------------------------------------------------------------------------------
+
+    def label(self, children: Children) -> syntax.LabelStatement:
+        return syntax.LabelStatement(children[0].rstrip(": \t"))
+
+    def open_scope(self, children: Children) -> syntax.ScopeStatement:
+        return syntax.ScopeStatement(True)
+
+    def close_scope(self, children: Children) -> syntax.ScopeStatement:
+        return syntax.ScopeStatement(False)
+
+    def instruction(self, children: Children) -> syntax.InstructionStatement:
+        predication, opcode, *operands, attribute = children
+        if operands[0] is None:
+            del operands[0]
+        return syntax.InstructionStatement(predication, opcode, operands, attribute)
+
+    def mark(self, children: Children) -> syntax.InstructionStatement:
+        return syntax.InstructionStatement(None, children[0], children[1:], None)
+
+    def position(self, children: Children) -> syntax.OpcodeNode:
+        return syntax.OpcodeNode((children[0],))
+
+    def predication(self, children: Children) -> syntax.PredicationNode:
+        inverse, name, mode = children
+        return syntax.PredicationNode(inverse is not None, name, mode or "")
+
+    def opcode(self, children: Children) -> syntax.OpcodeNode:
+        words: list[str] = []
+        for word in children:
+            if word[0] == "<" and words[-1][0] == "<":
+                words[-1] += word
+            else:
+                words.append(word.removeprefix("."))
+        return syntax.OpcodeNode(tuple(words))
+
+    def attribute(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def operand(self, children: Children) -> syntax.Node:
+        node: syntax.Node = children[0]
+        return node
+
+    attached = argument = name_argument = number_argument = operand
+
+    # -- registers -------------------------------------------------------------------------------------------
+
+    def vector(self, children: Children) -> syntax.VectorNode:
+        modifier, name, index, region = children
+        return syntax.VectorNode(modifier or "", name, index, region)
+
+    def vector_at_origin(self, children: Children) -> syntax.VectorNode:
+        modifier, name, region = children
+        return syntax.VectorNode(modifier or "", name, None, region)
+
+    def index(self, children: Children) -> tuple[syntax.Node, ...]:
+        items: tuple[syntax.Node, ...] = children[0]
+        return items
+
+    def stride(self, children: Children) -> syntax.RegionNode:
+        return syntax.RegionNode(None, None, int(children[0], 0))
+
+    def rows(self, children: Children) -> syntax.RegionNode:
+        return syntax.RegionNode(None, int(children[0], 0), int(children[1], 0))
+
+    def region(self, children: Children) -> syntax.RegionNode:
+        vertical, width, horizontal = children
+        return syntax.RegionNode(int(vertical, 0) if vertical else None, int(width, 0), int(horizontal, 0))
+
+    def raw(self, children: Children) -> syntax.RawNode:
+        return syntax.RawNode(*children)
+
+    def name(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def indirect(self, children: Children) -> syntax.IndirectNode:
+        modifier, name, element, offset, region, data_type = children
+        return syntax.IndirectNode(modifier or "", name, element, offset or 0, region, data_type)
+
+    def address_of(self, children: Children) -> syntax.AddressOfNode:
+        return syntax.AddressOfNode(children[0], children[1] or 0)
+
+    # -- constants -------------------------------------------------------------------------------------------
+
+    def number(self, children: Children) -> syntax.NumberNode:
+        return syntax.NumberNode(*children)
+
+    typed = number
+
+    def integer(self, children: Children) -> int:
+        return int(children[0], 16) if children[0][:2] in ("0x", "0X") else int(children[0])
+
+    def float(self, children: Children) -> float:
+        text = children[0]
+        return float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
+
+    def enclosed(self, children: Children) -> syntax.Value:
+        value: syntax.Value = children[0]
+        return value
+
+    def string(self, children: Children) -> syntax.StringNode:
+        return syntax.StringNode(children[0])
+
+    # -- groups ----------------------------------------------------------------------------------------------
+
+    def execution(self, children: Children) -> syntax.ExecutionNode:
+        return syntax.ExecutionNode(*children)
+
+    def group(self, children: Children) -> syntax.GroupNode:
+        return syntax.GroupNode(children[0])
+
+    def items(self, children: Children) -> tuple[syntax.Node, ...]:
+        return tuple(children)
+
+    # -- operands of LSC messages ----------------------------------------------------------------------------
+
+    def data(self, children: Children) -> syntax.DataNode:
+        register, size, elements, order, channels = children
+        count = int(elements) if elements else 0
+        return syntax.DataNode(register, size, count, order or "", (channels or "").removeprefix("."))
+
+    def other_data(self, children: Children) -> syntax.DataNode:
+        return syntax.DataNode(children[0], children[1], 0, "", "")
+
+    def block(self, children: Children) -> syntax.BlockNode:
+        register, size, blocks, width, height, order = children
+        return syntax.BlockNode(register, size, int(blocks or 1), int(width), int(height), order)
+
+    def tile(self, children: Children) -> syntax.TileNode:
+        register, width, height = children
+        return syntax.TileNode(register, int(width), int(height))
+
+    def address(self, children: Children) -> syntax.AddressNode:
+        return syntax.AddressNode(*children)
+
+    def flat_address(self, children: Children) -> syntax.AddressNode:
+        return syntax.AddressNode(None, None, *children)
+
+    def places(self, children: Children) -> tuple[syntax.Node, ...]:
+        return tuple(children)
+
+    def scaled(self, children: Children) -> syntax.PlaceNode:
+        scale, register, sign, offset = children
+        return syntax.PlaceNode(int(scale, 0) if scale else None, register, sign or "+", offset or 0)
+
+    def sign(self, children: Children) -> str:
+        text: str = children[0]
+        return text
+
+    # -- directives ------------------------------------------------------------------------------------------
+
+    def directive(self, children: Children) -> syntax.DirectiveStatement:
+        word, *rest = children
+        given = [part for part in rest if part is not None]
+        settings = [part for part in given if isinstance(part.node, syntax.SettingNode)]
+        return syntax.DirectiveStatement(word, [part for part in given if part not in settings], settings)
+
+    def setting(self, children: Children) -> syntax.SettingNode:
+        return syntax.SettingNode(*children)
+
+    def units(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def alias(self, children: Children) -> syntax.AliasNode:
+        return syntax.AliasNode(*children)
+
+    def attributes(self, children: Children) -> syntax.AttributesNode:
+        return syntax.AttributesNode(tuple(part for part in children if part is not None))
+
+    def flag(self, children: Children) -> tuple[str, None]:
+        return children[0], None
+
+    def valued(self, children: Children) -> tuple[str, syntax.Value | syntax.StringNode]:
+        return children[0], children[1]
+
+    # -- integer expressions ---------------------------------------------------------------------------------
+
+    def size_of(self, children: Children) -> syntax.SizeOf:
+        return syntax.SizeOf(children[0])
+
+    def dispatch_simd(self, children: Children) -> syntax.DispatchSimd:
+        return syntax.DispatchSimd()
+
+    choose = _operation("?")
+    bit_and, bit_xor, bit_or = _operation("&"), _operation("^"), _operation("|")
+    equal, unequal = _operation("=="), _operation("!=")
+    less, greater, at_most, at_least = _operation("<"), _operation(">"), _operation("<="), _operation(">=")
+    shift_left, shift_right, shift_right_unsigned = _operation("<<"), _operation(">>"), _operation(">>>")
+    plus, minus = _operation("+"), _operation("-")
+    times, divide, modulo = _operation("*"), _operation("/"), _operation("%")
+    complement = _operation("~")
+
+    def negate(self, children: Children) -> syntax.Value:
+        value: syntax.Value = children[0]
+        return -value if isinstance(value, (int, float)) else syntax.Operation("negate", (value,))
+
+    def invert(self, children: Children) -> syntax.Operation:
+        # The exclamation mark stands in the list of children, as it does in a predicate.
+        return syntax.Operation("!", (children[-1],))
