@@ -120,7 +120,10 @@ Fields = dict[str, Any]
 
 @dataclass(slots=True)
 class Instruction:
-    """A form of the table with the values of its fields, and the source line (0 where unknown)."""
+    """A record of the table with the values of its fields, and the source line (0 where unknown).
+
+    Instructions of equal text may share their fields: replace them, do not change them.
+    """
 
     desc: InstructionDesc
     args: Fields

@@ -23,7 +23,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )
-from visa.program import Instruction
+from visa.program import Fields, Instruction
 
 _STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
 _STRIDE_OF = {v: k for k, v in _STRIDES.items()}
@@ -93,19 +93,27 @@ def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None
 class Encoder:
     """Encodes instructions; remembers the bytes of operands that it has seen.
 
-    The same operand is the same object wherever the assembler read the same word, so most are found by identity.
+    The same operand is the same object wherever the assembler read the same word, and equal lines share their fields, so
+    most are found by identity; what is found so is kept, that its identity stays its own.
     """
 
     def __init__(self) -> None:
         self._vectors: dict[VectorOperand, bytes] = {}
         self._seen: dict[int, bytes] = {}
+        self._whole: dict[int, tuple[bytes, Fields]] = {}
         self._keep: list[VectorOperand | Raw] = []
         self._heads: dict[tuple[InstructionDesc, Execution, PredicateControl | None], bytes] = {}
-        self._emitters: dict[InstructionDesc, tuple[Callable[[dict[str, Any]], bytes], ...]] = {}
+        self._emitters: dict[InstructionDesc, tuple[Callable[[Fields], bytes], ...]] = {}
 
     def encode(self, instruction: Instruction) -> bytes:
         """The bytes of an instruction."""
         desc, args = instruction.desc, instruction.args
+        known = self._whole.get(id(args))
+        if known is None:
+            known = self._whole[id(args)] = (self._encode(desc, args), args)
+        return known[0]
+
+    def _encode(self, desc: InstructionDesc, args: Fields) -> bytes:
         plain = plain_operands(desc)
         if plain is None:
             if desc not in self._emitters:
@@ -134,7 +142,7 @@ class Encoder:
             data = self._vectors[op] = encode_vector(op)
         return data
 
-    def _emitter(self, f: Field) -> Callable[[dict[str, Any]], bytes]:
+    def _emitter(self, f: Field) -> Callable[[Fields], bytes]:
         name, kind = f.name, f.kind
         if f.constant is not None:
             data = f.constant.to_bytes(width_of(kind), "little")
@@ -163,10 +171,10 @@ class Encoder:
         pack = struct.Struct(_INTEGER_FORMATS[kind]).pack
         return lambda args: pack(args[name])
 
-    def _packed(self, f: Field) -> Callable[[dict[str, Any]], bytes]:
+    def _packed(self, f: Field) -> Callable[[Fields], bytes]:
         size, parts = width_of(f.kind), f.parts
 
-        def emit(args: dict[str, Any]) -> bytes:
+        def emit(args: Fields) -> bytes:
             value = shift = 0
             for part, bits in parts:
                 value |= (args.get(part, 0) & ((1 << bits) - 1)) << shift
@@ -211,7 +219,7 @@ class Decoder:
         forms = self._table.by_opcode.get(opcode)
         if not forms:
             raise DecodeError(start, f"{opcode:#04x} is not an opcode")
-        args: dict[str, Any] = {}
+        args: Fields = {}
         desc = forms[0]
         done = 0
         if len(forms) == 1 and (plain := plain_operands(desc)) is not None:
@@ -238,7 +246,7 @@ class Decoder:
                 raise DecodeError(start, f"{desc.mnemonic} has no {name} {args[name]}")
         return Instruction(desc, args)
 
-    def _field(self, f: Field, args: dict[str, Any]) -> None:
+    def _field(self, f: Field, args: Fields) -> None:
         """Read one field into the values that the text knows; constants and copies are skipped."""
         kind = f.kind
         if f.constant is not None or f.copy_of:
@@ -253,7 +261,7 @@ class Decoder:
         elif not f.condition or args[f.condition[0]] & f.condition[1]:
             args[f.name] = self._value(kind, f.name, args)
 
-    def _value(self, kind: str, name: str, args: dict[str, Any]) -> Any:
+    def _value(self, kind: str, name: str, args: Fields) -> Any:
         """The value of a field of a kind; the length of a list follows from fields before it."""
         if kind in ("d", "s"):
             return self._vector()

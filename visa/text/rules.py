@@ -12,7 +12,7 @@ from visa import types
 from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Fields, Function, Instruction
 from visa.types import DataType
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
@@ -33,10 +33,14 @@ class Violation:
 
 
 class Rules:
-    """Checks the instructions of one function; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear."""
+    """Checks the instructions of one function; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear.
+
+    What is known by identity (fields, operands) is kept, so that its identity stays its own.
+    """
 
     def __init__(self, function: Function, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
         self.function, self.grf_size, self.silent = function, grf_size, silent
+        self._clean: dict[int, Fields] = {}
         self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
         self._operands: dict[InstructionDesc, tuple[tuple[str, bool], ...]] = {}
@@ -44,6 +48,8 @@ class Rules:
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
         desc, args = i.desc, i.args
+        if id(args) in self._clean:
+            return []
         names = self._operands.get(desc)
         if names is None:
             fields = [
@@ -70,7 +76,9 @@ class Rules:
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
         if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
-            found += self._instruction(i, size)
+            found += [v for v in self._instruction(i, size) if v.code not in self.silent]
+        if not found:
+            self._clean[id(args)] = args
         return found
 
     def _kind(self, op: VectorOperand) -> int:

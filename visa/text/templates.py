@@ -49,14 +49,22 @@ class LineTemplates:
         self.parser, self.reader = parser, reader
         self.known: dict[tuple[str | int, ...], LineTemplate] = {}
         self.memos: dict[tuple[object, ...], Memo] = {}
+        self.lines: dict[str, Instruction] = {}
 
     def forget(self) -> None:
         """Names changed their meaning."""
         self.known.clear()
+        self.lines.clear()
         self.memos.clear()
 
     def instruction(self, line: str, number: int) -> Instruction | None:
-        """The instruction of a line without comments, or None if it must be read the long way."""
+        """The instruction of a line without comments, or None if it must be read the long way.
+
+        Equal lines, as in unrolled loops, share their fields, so that whoever checks or encodes them need do it once.
+        """
+        same = self.lines.get(line)
+        if same is not None:
+            return Instruction(same.desc, same.args, number)
         words = line.split()
         if len(words) < 3:
             return None
@@ -73,7 +81,8 @@ class LineTemplates:
                     return None
             args.update(found)
             position += 1
-        return Instruction(template.desc, args, number)
+        made = self.lines[line] = Instruction(template.desc, args, number)
+        return made
 
     def learn(
         self, statement: InstructionStatement, desc: InstructionDesc, saturate: bool, args: Fields, line: str
