@@ -93,8 +93,8 @@ def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None
 class Encoder:
     """Encodes instructions; remembers the bytes of operands that it has seen.
 
-    The same operand is the same object wherever the assembler read the same word, and equal lines share their fields, so
-    most are found by identity; what is found so is kept, that its identity stays its own.
+    The same operand is the same object wherever the assembler read the same word, and equal lines share their fields:
+    most are found by identity. What is found so is kept, that its identity stays its own.
     """
 
     def __init__(self) -> None:
