@@ -10,7 +10,7 @@ from typing import Any
 from ctm import table
 from ctm.program import Module, Slot
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Span, did_you_mean
-from visa.text.grammar import grammar_text
+from visa.text.tables import grammar_text
 
 _ALL = "rgba"
 _MACROS = {

@@ -8,7 +8,7 @@ import pytest
 from conftest import DATA, HEAD, SHARED
 
 from visa import AssemblyError, assemble, cache
-from visa.text import grammar
+from visa.text import tables
 from visa.text.comments import strip_block_comments, strip_line_comment
 from visa.text.problem import Problem
 from visa.text.reader import LineReader, line_reader
@@ -87,7 +87,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def parses():
-    return grammar.load("visa", ("statement", "operand")).parse("ret (M1, 1)", start="statement").data == "instruction"
+    return tables.load("visa", ("statement", "operand")).parse("ret (M1, 1)", start="statement").data == "instruction"
 
 
 def test_tables_are_made_once_and_kept(folder):

@@ -79,8 +79,10 @@ def _assemble_file(
             _make_rule(given, target, file)
             return found
         from vasm.assembler import assemble_text
+        from visa.text.reader import line_reader
 
         assembly = assemble_text(text, file, given.platform, given.max_errors, silent)
+        line_reader().keep()
         found = _judge(assembly.warnings, fatal)
         if any(d.severity == "error" for d in found):
             return found

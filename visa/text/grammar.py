@@ -2,34 +2,30 @@
 
 A line is cut into tokens by one regular expression made of the grammar's terminals. Which rules apply to it follows
 from the *kinds* of its tokens alone, so Lark parses each sequence of kinds once; the derivation is kept and applied to
-every further line of the same sequence: ``V34(0,0)<1>`` and ``V35(1,4)<2>`` have one derivation. The tables of Lark are
-made once for a version of the grammar and of Lark, and kept in the user's cache directory.
+every further line of the same sequence: ``V34(0,0)<1>`` and ``V35(1,4)<2>`` have one derivation. What a process has
+derived, others can use (:mod:`visa.text.tables`): Lark is loaded when a line is unlike all lines before it.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import io
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from visa import cache
+from visa.text import tables
+from visa.text.tables import Derivation, Kept, Scanner
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
-    from lark.lexer import TerminalDef, Token
+    from lark.lexer import Token
     from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-FOLDER = Path(__file__).parent.parent / "grammar"
 MAXIMUM_DEPTH = 100
 MAXIMUM_KNOWN = 50_000
-UNREADABLE = "_UNREADABLE"
 
 Node = TypeVar("Node")
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 Build = Callable[[list[str], list[int], str], object]
 """Makes a node of the texts and the columns of the tokens of a line, and of the line."""
 
@@ -48,7 +44,7 @@ class Unexpected(Exception):
         super().__init__(reason or text)
 
 
-class _Tokens(NamedTuple):
+class Tokens(NamedTuple):
     """The tokens of a line: kinds, texts, and the columns where they begin."""
 
     kinds: list[str]
@@ -65,7 +61,7 @@ class Grammar(Generic[Node]):
         actions: has a method for each rule, or alias, that is not inlined; it gets the list of its children: tokens as
             text, None for what an optional part leaves out, and what other methods returned.
         place: makes a node of a node of one of the ``placed`` rules, its text and its column.
-        remember: whether derivations are kept; without it Lark parses every text.
+        remember: whether derivations and nodes are kept; without it Lark parses every text.
     """
 
     def __init__(
@@ -79,18 +75,31 @@ class Grammar(Generic[Node]):
     ) -> None:
         self.name, self.starts, self.remember = name, starts, remember
         self._actions, self._place, self._placed = actions, place, placed
-        self._derivations: dict[str, Build] = {}
+        self._builds: dict[str, Build] = {}
+        self._derived = 0
         self.nodes: dict[str, dict[str, Node]] = {rule: {} for rule in placed}
         """What placed rules found, by rule and text: equal texts share a node."""
 
     @functools.cached_property
     def lark(self) -> Lark:
-        """The parser, made of the kept tables if there are any for this grammar and this Lark."""
-        return load(self.name, self.starts)
+        """The parser."""
+        return tables.load(self.name, self.starts)
 
     @functools.cached_property
-    def _scanner(self) -> Scanner:
-        return scanner(self.lark)
+    def _kept(self) -> Kept:
+        found = tables.read_kept(self.name) if self.remember else None
+        return found or Kept(tables.scanner(self.lark), {})
+
+    @functools.cached_property
+    def _scanner(self) -> tuple[re.Pattern[str], list[str], list[dict[str, str]]]:
+        scanner: Scanner = self._kept.scanner
+        return re.compile(scanner.pattern), scanner.names, scanner.exact
+
+    def keep(self) -> None:
+        """Let later processes use what this one has derived."""
+        if self._derived:
+            self._derived = 0
+            tables.write_kept(self.name, self._kept)
 
     def parse(self, text: str, start: str) -> object:
         """The node of a text without line ends.
@@ -100,14 +109,14 @@ class Grammar(Generic[Node]):
         """
         tokens = self.tokens(text)
         key = f"{start} {' '.join(tokens.kinds)}"
-        build = self._derivations.get(key)
+        build = self._builds.get(key)
         if build is None:
-            build = self._builder(self._derive(tokens, text, start), 0)
+            build = self._builder(self._derivation(key, tokens, text, start))
             if self.remember:
-                _keep(self._derivations, key, build)
+                _remember(self._builds, key, build)
         return build(tokens.texts, tokens.columns, text)
 
-    def tokens(self, text: str) -> _Tokens:
+    def tokens(self, text: str) -> Tokens:
         """The tokens of a text; what cannot be read is a token of a kind that no rule has."""
         pattern, names, exact = self._scanner
         kinds, texts, columns = [], [], []
@@ -118,12 +127,22 @@ class Grammar(Generic[Node]):
             kinds.append(exact[at].get(token, names[at]))
             texts.append(token)
             columns.append(m.start(at))
-        return _Tokens(kinds, texts, columns)
+        return Tokens(kinds, texts, columns)
 
     # -- derivations ---------------------------------------------------------------------------------------
 
-    def _derive(self, tokens: _Tokens, text: str, start: str) -> Tree[Token]:
-        """The tree that Lark finds; positions in it are numbers of tokens."""
+    def _derivation(self, key: str, tokens: Tokens, text: str, start: str) -> Derivation:
+        """What Lark finds, or has found before."""
+        known = self._kept.derivations.get(key)
+        if known is None:
+            known = _derivation(self._tree(tokens, text, start), 0)
+            if self.remember:
+                _remember(self._kept.derivations, key, known)
+                self._derived += 1
+        return known
+
+    def _tree(self, tokens: Tokens, text: str, start: str) -> Tree[Token]:
+        """Lark's tree; positions in it are numbers of tokens."""
         from lark import Token, UnexpectedToken
 
         parser = self.lark.parse_interactive(start=start)
@@ -132,12 +151,13 @@ class Grammar(Generic[Node]):
             for at, kind in enumerate(tokens.kinds):
                 parser.feed_token(Token(kind, "", at, 1, at + 1, 1, at + 2, at + 1))
             at = len(tokens.kinds)
-            found: Tree[Token] = parser.feed_eof(Token("$END", "", at, 1, at + 1, 1, at + 1, at))  # type: ignore[no-untyped-call]
+            end = Token("$END", "", at, 1, at + 1, 1, at + 1, at)
+            found: Tree[Token] = parser.feed_eof(end)  # type: ignore[no-untyped-call]
         except UnexpectedToken:
             raise self._unexpected(tokens, at, text, start) from None
         return found
 
-    def _unexpected(self, tokens: _Tokens, at: int, text: str, start: str) -> Unexpected:
+    def _unexpected(self, tokens: Tokens, at: int, text: str, start: str) -> Unexpected:
         from lark import Token
 
         parser: InteractiveParser = self.lark.parse_interactive(start=start)
@@ -149,20 +169,18 @@ class Grammar(Generic[Node]):
         expected = frozenset(parser.accepts())  # type: ignore[no-untyped-call]
         return Unexpected("" if end else tokens.texts[at], column, before, expected)
 
-    def _builder(self, tree: Tree[Token], depth: int) -> Build:
+    def _builder(self, derivation: Derivation) -> Build:
         """What applies a derivation to the tokens of a line."""
-        if depth > MAXIMUM_DEPTH:
-            raise Unexpected("", 0, [], frozenset(), "this is nested too deeply")
-        action: Callable[[list[object]], Node] = getattr(self._actions, tree.data)
-        parts = [self._part(child, depth) for child in tree.children]
+        rule, first, last, children = derivation
+        action: Callable[[list[object]], Node] = getattr(self._actions, rule)
+        parts = [self._builder(c) if isinstance(c, (list, tuple)) else _leaf(c) for c in children]
 
         def build(texts: list[str], columns: list[int], line: str) -> object:
             return action([part(texts, columns, line) for part in parts])
 
-        if tree.data not in self._placed:
+        if rule not in self._placed:
             return build
-        place, nodes = self._place, self.nodes[tree.data]
-        first, last = tree.meta.start_pos, tree.meta.end_pos - 1
+        place, nodes = self._place, self.nodes[rule]
 
         def build_placed(texts: list[str], columns: list[int], line: str) -> object:
             column = columns[first]
@@ -171,92 +189,36 @@ class Grammar(Generic[Node]):
             if node is None:
                 node = action([part(texts, columns, line) for part in parts])
                 if self.remember:
-                    _keep(nodes, text, node)
+                    _remember(nodes, text, node)
             return place(node, text, column)
 
         return build_placed
 
-    def _part(self, child: Tree[Token] | Token | None, depth: int) -> Build:
-        from lark import Tree
 
+def _leaf(token: int | None) -> Build:
+    """The text of a token, or nothing."""
+    if token is None:
+        return lambda texts, columns, line: None
+    return lambda texts, columns, line: texts[token]
+
+
+def _derivation(tree: Tree[Token], depth: int) -> Derivation:
+    """The rules of a tree, with numbers of tokens in place of these."""
+    if depth > MAXIMUM_DEPTH:
+        raise Unexpected("", 0, [], frozenset(), "this is nested too deeply")
+    children: list[Derivation | int | None] = []
+    for child in tree.children:
         if child is None:
-            return lambda texts, columns, line: None
-        if isinstance(child, Tree):
-            return self._builder(child, depth + 1)
-        at = child.start_pos
-        assert at is not None
-        return lambda texts, columns, line: texts[at]
+            children.append(None)
+        elif isinstance(child, str):
+            children.append(child.start_pos)
+        else:
+            children.append(_derivation(child, depth + 1))
+    return str(tree.data), tree.meta.start_pos, tree.meta.end_pos - 1, children
 
 
-def _keep(known: dict[str, Kept], key: str, value: Kept) -> None:
-    """Remember something, but never without end."""
+def _remember(known: dict[str, Value], key: str, value: Value) -> None:
+    """Keep something, but never without end."""
     if len(known) >= MAXIMUM_KNOWN:
         known.clear()
     known[key] = value
-
-
-def grammar_text(name: str) -> str:
-    """A grammar file of the package."""
-    return (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
-
-
-def load(name: str, starts: tuple[str, ...]) -> Lark:
-    """The LALR parser of a grammar of the package, from kept tables if possible (see :mod:`visa.cache`)."""
-    import lark
-
-    text = grammar_text(name)
-    digest = hashlib.sha256("\0".join((lark.__version__, text, *starts)).encode()).hexdigest()
-    kept = cache.read("grammar", f"{name}-{digest}")
-    if kept is not None:
-        try:
-            return lark.Lark.load(io.BytesIO(kept))
-        except Exception:  # A damaged file can fail in any way; it is written anew.
-            pass
-    parser = lark.Lark(
-        text, parser="lalr", lexer="basic", start=list(starts), maybe_placeholders=True, propagate_positions=True
-    )
-    tables = io.BytesIO()
-    parser.save(tables)
-    cache.write("grammar", f"{name}-{digest}", tables.getvalue())
-    return parser
-
-
-class Scanner(NamedTuple):
-    """What cuts a line into tokens: a pattern whose groups are kinds; by group its kind, and the kinds of exact texts."""
-
-    pattern: re.Pattern[str]
-    names: list[str]
-    exact: list[dict[str, str]]
-
-
-def scanner(parser: Lark) -> Scanner:
-    """Cuts as Lark's own lexer does: by priority; and a fixed word is that where a pattern finds the whole of it."""
-    signs: dict[str, str] = {}
-    words: dict[str, str] = {}
-    patterns: list[TerminalDef] = []
-    for terminal in parser.terminals:
-        text = terminal.pattern.value
-        if terminal.pattern.type == "str":
-            (words if any(map(str.isalnum, text)) else signs)[text] = terminal.name
-        elif terminal.name not in parser.lexer_conf.ignore:
-            patterns.append(terminal)
-    patterns.sort(key=lambda t: (-t.priority, t.name))
-    # Half of all tokens are signs with which no pattern begins; tried first, they are found fast.
-    leads = re.compile("|".join(_lead(p.pattern.value) for p in patterns))
-    first = [text for text in signs if not leads.match(text)]
-    groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
-    groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
-    pattern = re.compile(rf"[ \t\f\r]*+(?:{'|'.join(f'({group})' for group in groups)})")
-    names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
-    return Scanner(pattern, names, [signs if not name else words for name in names])
-
-
-def _lead(pattern: str) -> str:
-    """The first character, or class of characters, of a pattern."""
-    found = re.match(r"\[[^\]]*\]|\\?.", pattern)
-    assert found
-    return re.escape("(") if found[0] == "(" else found[0]
-
-
-def _alternatives(texts: list[str]) -> str:
-    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))

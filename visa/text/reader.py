@@ -61,8 +61,10 @@ class LineReader(Grammar[Node]):
     """Reads lines; with ``cached`` False, Lark parses every one of them."""
 
     def __init__(self, cached: bool = True) -> None:
-        super().__init__("visa", ("statement", "operand"), SyntaxTransformer(), Placed, _PLACED, cached)
-        self._known = self.nodes["operand"]
+        starts = ("statement", "operand", "name_argument")
+        super().__init__("visa", starts, SyntaxTransformer(), Placed, _PLACED, cached)
+        self._operands, self._settings = self.nodes["operand"], self.nodes["setting"]
+        self._directives: set[str] = set()
 
     def statement(self, line: str) -> Statement:
         """The statement of a line without comments that is not blank.
@@ -70,14 +72,41 @@ class LineReader(Grammar[Node]):
         Raises:
             Problem: the line does not follow the grammar.
         """
+        known = self._directive(line) if self._directives else None
+        if known is not None:
+            return known
         try:
-            return cast(Statement, self.parse(line, "statement"))
+            statement = cast(Statement, self.parse(line, "statement"))
         except Unexpected as error:
             raise _problem(error, line) from None
+        if self.remember and isinstance(statement, DirectiveStatement) and statement.arguments and statement.settings:
+            self._directives.add(statement.word)
+        return statement
+
+    def _directive(self, line: str) -> DirectiveStatement | None:
+        """A directive with a name and settings, if such a directive and each of its settings were read before."""
+        words = line.split()
+        if words[0] not in self._directives or len(words) < 3:
+            return None
+        placed = []
+        column = line.index(words[0]) + len(words[0])
+        for word in words[2:]:
+            node = self._settings.get(word)
+            if node is None:
+                return None
+            column = line.index(word, column)
+            placed.append(Placed(node, word, column))
+            column += len(word)
+        try:
+            name = cast(Placed, self.parse(words[1], "name_argument"))
+        except Unexpected:
+            return None
+        column = line.index(words[1], line.index(words[0]) + len(words[0]))
+        return DirectiveStatement(words[0], [name._replace(column=column)], placed)
 
     def operand(self, word: str) -> Placed | None:
         """The operand that a word without blanks is; None if it is not one."""
-        node = self._known.get(word)
+        node = self._operands.get(word)
         if node is not None:
             return Placed(node, word, 0)
         try:
