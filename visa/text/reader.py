@@ -18,7 +18,7 @@ from visa.text.problem import Problem
 from visa.text.syntax import DirectiveStatement, InstructionStatement, LabelStatement, Node, Placed, Statement
 from visa.text.transformer import SyntaxTransformer
 
-_PLACED = frozenset(
+PLACED = frozenset(
     {"operand", "attached", "argument", "name_argument", "number_argument", "predication", "opcode", "position",
      "attribute", "setting"}
 )  # fmt: skip
@@ -62,7 +62,7 @@ class LineReader(Grammar[Node]):
 
     def __init__(self, cached: bool = True) -> None:
         starts = ("statement", "operand", "name_argument")
-        super().__init__("visa", starts, SyntaxTransformer(), Placed, _PLACED, cached)
+        super().__init__("visa", starts, SyntaxTransformer(), Placed, PLACED, cached)
         self._operands, self._settings = self.nodes["operand"], self.nodes["setting"]
         self._directives: set[str] = set()
 
@@ -111,7 +111,7 @@ class LineReader(Grammar[Node]):
             return Placed(node, word, 0)
         try:
             return cast(Placed, self.parse(word, "operand"))
-        except Unexpected:
+        except (Unexpected, Problem):
             return None
 
 

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from visa.text import syntax
+from visa.text.problem import Problem
+
+MAXIMUM_DIGITS = 1000
 
 Children = list[Any]
 """What a rule of the grammar found; the grammar says what stands in which place."""
@@ -19,6 +22,13 @@ _Method = Callable[["SyntaxTransformer", Children], syntax.Value]
 def _operation(operator: str) -> _Method:
     """A method that keeps an operator with its operands."""
     return lambda self, children: syntax.Operation(operator, tuple(children))
+
+
+def _integer(text: str) -> int:
+    """The value of a decimal or hexadecimal literal, which may begin with zeros."""
+    if len(text) > MAXIMUM_DIGITS:
+        raise Problem("V021", f"{text[:20]}... has {len(text)} digits, which fits nowhere")
+    return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
 class SyntaxTransformer:
@@ -84,14 +94,14 @@ class SyntaxTransformer:
         return items
 
     def stride(self, children: Children) -> syntax.RegionNode:
-        return syntax.RegionNode(None, None, int(children[0], 0))
+        return syntax.RegionNode(None, None, _integer(children[0]))
 
     def rows(self, children: Children) -> syntax.RegionNode:
-        return syntax.RegionNode(None, int(children[0], 0), int(children[1], 0))
+        return syntax.RegionNode(None, _integer(children[0]), _integer(children[1]))
 
     def region(self, children: Children) -> syntax.RegionNode:
         vertical, width, horizontal = children
-        return syntax.RegionNode(int(vertical, 0) if vertical else None, int(width, 0), int(horizontal, 0))
+        return syntax.RegionNode(_integer(vertical) if vertical else None, _integer(width), _integer(horizontal))
 
     def raw(self, children: Children) -> syntax.RawNode:
         return syntax.RawNode(*children)
@@ -114,7 +124,7 @@ class SyntaxTransformer:
     typed = number
 
     def integer(self, children: Children) -> int:
-        return int(children[0], 16) if children[0][:2] in ("0x", "0X") else int(children[0])
+        return _integer(children[0])
 
     def float(self, children: Children) -> float:
         text = children[0]
@@ -142,7 +152,7 @@ class SyntaxTransformer:
 
     def data(self, children: Children) -> syntax.DataNode:
         register, size, elements, order, channels = children
-        count = int(elements) if elements else 0
+        count = _integer(elements) if elements else 0
         return syntax.DataNode(register, size, count, order or "", (channels or "").removeprefix("."))
 
     def other_data(self, children: Children) -> syntax.DataNode:
@@ -150,11 +160,11 @@ class SyntaxTransformer:
 
     def block(self, children: Children) -> syntax.BlockNode:
         register, size, blocks, width, height, order = children
-        return syntax.BlockNode(register, size, int(blocks or 1), int(width), int(height), order)
+        return syntax.BlockNode(register, size, _integer(blocks or "1"), _integer(width), _integer(height), order)
 
     def tile(self, children: Children) -> syntax.TileNode:
         register, width, height = children
-        return syntax.TileNode(register, int(width), int(height))
+        return syntax.TileNode(register, _integer(width), _integer(height))
 
     def address(self, children: Children) -> syntax.AddressNode:
         return syntax.AddressNode(*children)
@@ -167,7 +177,7 @@ class SyntaxTransformer:
 
     def scaled(self, children: Children) -> syntax.PlaceNode:
         scale, register, sign, offset = children
-        return syntax.PlaceNode(int(scale, 0) if scale else None, register, sign or "+", offset or 0)
+        return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
 
     def sign(self, children: Children) -> str:
         text: str = children[0]

@@ -9,17 +9,10 @@ import hashlib
 import os
 from pathlib import Path
 
+from visa.cache import directory
+
 LIMIT_BYTES = 256 << 20
 _MAGIC = b"visakit-object-1\n"
-
-
-def directory() -> Path | None:
-    """Where objects are kept; None if caching is switched off with VISAKIT_CACHE=off."""
-    setting = os.environ.get("VISAKIT_CACHE")
-    if setting == "off":
-        return None
-    base = Path(setting) if setting else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "visakit"
-    return base
 
 
 def _sources() -> bytes:
