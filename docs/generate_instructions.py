@@ -14,8 +14,8 @@ from visa.isa import Choice, Flag, InstructionDesc, Number, Saturate, instructio
 from visa.isa.enums import ENUMERATED
 from visa.isa.record import width_of
 from visa.platforms import PLATFORMS
-from visa.text.parser import parse_module
 from visa.text.instruction_syntax import operands_of
+from visa.text.parser import parse_module
 
 ROOT = Path(__file__).parent.parent
 MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")

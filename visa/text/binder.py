@@ -1,4 +1,4 @@
-"""Syntax nodes of operands to operands: names are looked up in the scopes of a function, regions and numbers checked."""
+"""Syntax nodes to operands: names are looked up in the scopes of a function, regions and numbers are checked."""
 
 from __future__ import annotations
 

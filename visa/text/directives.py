@@ -19,8 +19,8 @@ from visa.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
 _BOOLEAN_ATTRIBUTES = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut")
 _INTEGER_ATTRIBUTES = ("Scope", "SurfaceUsage")
 KERNEL_ATTRIBUTES = (
-    "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget", "Target",
-    "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize", "CrossThreadInputSize",
+    "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget",
+    "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize", "CrossThreadInputSize",
     "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
 )  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")

@@ -203,9 +203,12 @@ class _DeclaredNames:
     def __init__(self, function: Function) -> None:
         self.at: dict[int, tuple[int, int, int]] = {}
         groups: list[tuple[int, int, list[Variable] | list[Declared]]] = [
-            (VARIABLE, FIRST_VARIABLE, function.variables), (ADDRESS, 0, function.addresses), (PREDICATE, FIRST_PREDICATE, function.predicates), (SAMPLERS, 0, function.samplers),
+            (VARIABLE, FIRST_VARIABLE, function.variables),
+            (ADDRESS, 0, function.addresses),
+            (PREDICATE, FIRST_PREDICATE, function.predicates),
+            (SAMPLERS, 0, function.samplers),
             (SURFACES, FIRST_SURFACE, function.surfaces),
-        ]  # fmt: skip
+        ]
         for what, first, items in groups:
             for i, item in enumerate[Variable | Declared](items):
                 self.at[item.string] = (what, first + i, 1 + len(item.attributes))
@@ -213,7 +216,7 @@ class _DeclaredNames:
 
 
 class _BodyText:
-    """Puts declarations, attributes and instructions into the order that gives the same string pool, and names into scopes."""
+    """Puts declarations, attributes and instructions into the order of the string pool, and names into scopes."""
 
     def __init__(self, printer: FunctionPrinter) -> None:
         self.printer, self.function = printer, printer.function
@@ -276,7 +279,7 @@ class _BodyText:
         return self.printer.names.string_of.get((what, index), 0)
 
     def advance(self, needed: int = 0) -> None:
-        """Write what made the next strings of the pool. A name that hides another waits until an instruction needs it."""
+        """Write what made the next strings of the pool; a name that hides another waits until it is needed."""
         while True:
             if self.next in self.printer.names.at:
                 what, index, count = self.printer.names.at[self.next]

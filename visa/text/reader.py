@@ -28,8 +28,8 @@ _WITH_SETTINGS = frozenset({"DECL", "KERNEL_ATTR", "INPUT"})
 
 _END = "the end of the line"
 _EXPECTED = {
-    "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "STRING": "a string", "FLOAT": "a number",
-    "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)", "RPAR": "')'", "RSQB": "']'",
+    "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
+    "STRING": "a string", "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)", "RPAR": "')'", "RSQB": "']'",
     "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'", "COLON": "':'", "EQUAL": "'='",
     "_ATTACHED": "'('", "LPAR": "'('", "_ATTACHED_BRACKET": "'['", "RBRACE": "'}'", "NOT": "'!'",
 }  # fmt: skip

@@ -1,6 +1,7 @@
-"""What an instruction may not do although it can be encoded: types, regions, modifiers, room in variables (manual, chapters 3 and 5).
+"""What an instruction may not do although it can be encoded (manual, chapters 3 and 5).
 
-Every rule was checked against what the compilers emit. Where they break a rule of the manual, it is a warning, or one that is off until asked for.
+Types, regions, modifiers, room in variables. Every rule was checked against what the compilers emit. Where they break a
+rule of the manual, it is a warning, or one that is off until asked for.
 """
 
 from __future__ import annotations
@@ -204,9 +205,5 @@ class Rules:
                     if isinstance(op, General) and op.var and op.region != (0, 1, 0):
                         at = op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
                         if at % 16:
-                            yield Violation(
-                                "V039",
-                                f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes, this one begins at byte {at}",
-                                "",
-                                f.name,
-                            )
+                            wanted = f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes"
+                            yield Violation("V039", f"{wanted}, this one begins at byte {at}", "", f.name)

@@ -1,4 +1,4 @@
-"""The suffixes behind a mnemonic, both ways: for each kind of suffix a function that reads it and one that writes it."""
+"""The suffixes behind a mnemonic: for each kind of suffix a function that reads it and one that writes it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def resolve(table: InstructionSet, words: tuple[str, ...]) -> tuple[InstructionD
     raise Problem("V003", f"'{words[0]}' is not an instruction", did_you_mean(words[0].lower(), table.by_mnemonic))
 
 
-# -- reading: each takes the words that are its own from the front of the rest ------------------------------------------
+# -- reading: each takes the words that are its own from the front of the rest ---------------------------------------
 
 
 def _read(desc: InstructionDesc, words: tuple[str, ...]) -> dict[str, int]:
@@ -170,6 +170,6 @@ def _later_needs(suffix: Choice, args: Fields) -> bool:
 
 
 _WRITERS: dict[type, Callable[..., str]] = {
-    Choice: _write_choice, Flag: _write_flag, Number: _write_number, Saturate: _write_saturate, FenceFlags: _write_fence,
-    TargetFlags: _write_target,
+    Choice: _write_choice, Flag: _write_flag, Number: _write_number, Saturate: _write_saturate,
+    FenceFlags: _write_fence, TargetFlags: _write_target,
 }  # fmt: skip

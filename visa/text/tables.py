@@ -56,7 +56,7 @@ def load(name: str, starts: tuple[str, ...]) -> Lark:
 
 
 class Scanner(NamedTuple):
-    """What cuts a line into tokens: a pattern whose groups are kinds; by group its kind, and the kinds of exact texts."""
+    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts."""
 
     pattern: str
     names: list[str]
