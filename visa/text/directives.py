@@ -20,8 +20,8 @@ _BOOLEAN_ATTRIBUTES = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSp
 _INTEGER_ATTRIBUTES = ("Scope", "SurfaceUsage")
 KERNEL_ATTRIBUTES = (
     "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget",
-    "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize", "CrossThreadInputSize",
-    "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
+    "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize",
+    "CrossThreadInputSize", "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
 )  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
 _MAXIMUM_PREDICATE = 32

@@ -29,8 +29,9 @@ _WITH_SETTINGS = frozenset({"DECL", "KERNEL_ATTR", "INPUT"})
 _END = "the end of the line"
 _EXPECTED = {
     "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
-    "STRING": "a string", "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)", "RPAR": "')'", "RSQB": "']'",
-    "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'", "COLON": "':'", "EQUAL": "'='",
+    "STRING": "a string", "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)",
+    "RPAR": "')'", "RSQB": "']'", "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'",
+    "COLON": "':'", "EQUAL": "'='",
     "_ATTACHED": "'('", "LPAR": "'('", "_ATTACHED_BRACKET": "'['", "RBRACE": "'}'", "NOT": "'!'",
 }  # fmt: skip
 """What terminals are called in messages, but for those that make up one of the groups below."""
