@@ -22,9 +22,9 @@ from visa.elf import (
     SHT_NOTE,
     SHT_PROGBITS,
     Elf,
+    ElfSymbol,
     Relocation,
     Section,
-    Symbol,
     read_elf,
 )
 
@@ -92,11 +92,11 @@ class Module:
             elf.segments = [(PT_LOAD, PF_R | PF_X, TEXT), (PT_NOTE, PF_R, ".note")]
         size = 4 * table.WORDS
         elf.symbols = [
-            Symbol(n, at * size, binding=int(n in self.exported or self.executable), section=TEXT)
+            ElfSymbol(n, at * size, binding=int(n in self.exported or self.executable), section=TEXT)
             for n, at in self.labels.items()
         ]
         targets = [(n, s.target) for n, s in enumerate(self.slots) if s.target]
-        elf.symbols += [Symbol(name) for name in dict.fromkeys(t for _, t in targets) if name not in self.labels]
+        elf.symbols += [ElfSymbol(name) for name in dict.fromkeys(t for _, t in targets) if name not in self.labels]
         elf.relocations = [Relocation(TEXT, n * size + 12, R_CTM_JUMP, target) for n, target in targets]
         return elf.write()
 

@@ -11,11 +11,11 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from visa import FormatError
-from visa.elf import ET_REL, SHT_NOBITS, SHT_PROGBITS, STB_LOCAL, Elf, Relocation, Section, Symbol, read_elf
+from visa.elf import ET_REL, SHT_NOBITS, SHT_PROGBITS, STB_LOCAL, Elf, ElfSymbol, Relocation, Section, read_elf
 
 PARTS = Elf(
     ET_REL, 205, sections=[Section(".a", SHT_PROGBITS, b"abcdefgh", 16), Section(".b", SHT_PROGBITS, b"")],
-    symbols=[Symbol("far"), Symbol("here", 4, 4, section=".a"), Symbol("mine", binding=STB_LOCAL, section=".a"), Symbol("five", 5, section="*")],
+    symbols=[ElfSymbol("far"), ElfSymbol("here", 4, 4, section=".a"), ElfSymbol("mine", binding=STB_LOCAL, section=".a"), ElfSymbol("five", 5, section="*")],
     relocations=[Relocation(".a", 0, 2, "far", -3)],
 )  # fmt: skip
 

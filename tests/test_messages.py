@@ -37,7 +37,7 @@ def test_every_code_has_a_page_and_every_message_of_the_assembler_a_text():
     used = {
         c
         for f in [*ROOT.glob("v*/**/*.py"), *ROOT.glob("ctm/*.py")]
-        for c in re.findall(r'"([VWCLSFT]\d{3})"', f.read_text())
+        for c in re.findall(r'"([VWCLSFTU]\d{3})"', f.read_text())
     }
     assert used == set(catalog())
     assert {c for c in used if c[0] in "VW"} == {p.stem for p in FILES}

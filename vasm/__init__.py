@@ -1,5 +1,13 @@
-"""The assembler: vISA text to objects."""
+"""The assembler: vISA text to objects. docs/python.md documents every public name."""
 
-from vasm.assembler import Assembly, assemble_text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from visa.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from vasm.assembler import Assembly, assemble_text
 
 __all__ = ["Assembly", "assemble_text"]
+__getattr__, __dir__ = lazy_attributes(__name__, dict.fromkeys(__all__, "vasm.assembler"))

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from visa.calls import calls_of, write_calls
 from visa.cisa import write_module
 from visa.collector import paused_collection
 from visa.container import CALLS, LINES, VISA, Container
-from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic
-from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, Symbol
+from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
+from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
 from visa.lines import write_lines
 from visa.platforms import find
 from visa.program import Module
 from visa.text.parser import parse_module
+from visa.usage import check_platform, check_text
 
 
-@dataclass
+@dataclass(repr=False)
 class Assembly:
-    """A parsed text with its CISA bytes and warnings."""
+    """A parsed text with its CISA bytes and warnings.
+
+    Attributes:
+        module: the syntax tree.
+        isa: the CISA bytes of it.
+        warnings: what was found that is no error.
+        platform: what it was checked against; None for nothing.
+    """
 
     module: Module
     isa: bytes
     warnings: list[Diagnostic]
     platform: str | None
+
+    def __repr__(self) -> str:
+        names = ", ".join(f.name for f in self.module.all_functions)
+        return f"<Assembly of {names}: {len(self.isa)} bytes, {len(self.warnings)} warnings>"
 
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
@@ -44,14 +57,28 @@ class Assembly:
 
 
 def assemble_text(
-    text: str, file: str = "<text>", platform: str | None = None, max_errors: int = 20, silent: frozenset[str] = QUIET
+    text: str,
+    file: str = "<text>",
+    platform: str | None = None,
+    max_errors: int = 20,
+    silent: Collection[str] = QUIET,
 ) -> Assembly:
-    """Assemble one text; ``silent`` are the codes of warnings that are not reported.
+    """Assemble one text.
+
+    Args:
+        file: what messages call the text.
+        platform: check against this platform; a name or another name of :mod:`visa.platforms`.
+        max_errors: where to stop.
+        silent: codes of warnings that are not reported.
 
     Raises:
         AssemblyError: with every error found, up to ``max_errors``.
+        UsageError: there is no such platform, the text is no str, or no error may be reported.
     """
-    collector = Collector(max_errors, silent)
+    text, platform = check_text(text, "vISA text"), check_platform(platform)
+    if max_errors < 1:
+        raise UsageError(f"'max_errors' is a whole number from 1 on, found {max_errors}")
+    collector = Collector(max_errors, frozenset(silent))
     with paused_collection():
         module = parse_module(text, file, platform, collector)
         if collector.error_count:
@@ -59,17 +86,17 @@ def assemble_text(
         return Assembly(module, write_module(module), collector.items, platform)
 
 
-def symbols(module: Module, isa: bytes) -> list[Symbol]:
+def symbols(module: Module, isa: bytes) -> list[ElfSymbol]:
     """Kernels and functions with their ranges in the bytes of the module, and the names that it does not define."""
-    found: list[Symbol] = []
+    found: list[ElfSymbol] = []
     ranges = _byte_ranges(isa, len(module.kernels), len(module.functions))
     for function, (offset, size) in zip(module.all_functions, ranges, strict=True):
         binding = STB_GLOBAL if function.is_kernel or function.is_exported else STB_LOCAL
-        found.append(Symbol(function.name, offset, size, binding=binding, section=VISA))
+        found.append(ElfSymbol(function.name, offset, size, binding=binding, section=VISA))
     defined = {f.name for f in module.all_functions}
     names = (f.strings[call.string] for f in module.all_functions for call in calls_of(f))
     undefined = dict.fromkeys(name for name in names if name not in defined)
-    return found + [Symbol(name, kind=STT_NOTYPE) for name in undefined]
+    return found + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
 
 
 def _byte_ranges(isa: bytes, kernels: int, functions: int) -> list[tuple[int, int]]:

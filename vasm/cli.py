@@ -94,6 +94,8 @@ def _assemble_file(
         _make_rule(given, target, file)
     except AssemblyError as error:
         found = _judge(error.diagnostics, fatal)
+    except UsageError:
+        raise
     except VisaError as error:
         found += error.diagnostics
     return found

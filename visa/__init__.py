@@ -1,57 +1,129 @@
-"""The vISA language: types, instruction table, syntax tree, text and binary form. The tools stand on it."""
+"""The vISA language: types, instruction table, syntax tree, text and binary form. The tools stand on it.
+
+docs/python.md documents every public name.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from visa.diagnostics import (
     AssemblyError,
     Diagnostic,
+    FileError,
     FormatError,
+    Label,
     LaunchError,
     LinkError,
     SimulationError,
     Span,
+    UsageError,
     VisaError,
+    VisaWarning,
+    render,
 )
-from visa.program import Function, Instruction, Module
+from visa.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from visa.image import LinkedImage
+    from visa.program import Function, Instruction, Module
 
 __version__ = "0.1.0"
 __all__ = [
     "AssemblyError",
     "Diagnostic",
+    "FileError",
     "FormatError",
     "Function",
     "Instruction",
+    "Label",
     "LaunchError",
     "LinkError",
     "Module",
     "SimulationError",
     "Span",
+    "UsageError",
     "VisaError",
+    "VisaWarning",
     "assemble",
     "disassemble",
-]  # fmt: skip
+    "read_module",
+    "render",
+    "write_module",
+]
+
+# The syntax tree brings the instruction table with it, which not every user of a command needs.
+__getattr__, __dir__ = lazy_attributes(__name__, dict.fromkeys(("Function", "Instruction", "Module"), "visa.program"))
 
 
 def assemble(text: str, file: str = "<text>", platform: str | None = None) -> bytes:
     """Assemble vISA text to CISA bytes.
 
+    Warnings are issued as :class:`VisaWarning`; :func:`vasm.assemble_text` returns them, and makes objects.
+
+    Args:
+        file: what messages call the text.
+        platform: check against this platform; a name or another name of :mod:`visa.platforms`.
+
     Raises:
         AssemblyError: the text has errors; all of them are in ``diagnostics``.
+        UsageError: there is no such platform, or the text is no str.
     """
-    from visa.cisa import write_module
+    from visa.cisa import write_module as encode
+    from visa.diagnostics import Collector
     from visa.text.parser import parse_module
+    from visa.usage import check_platform, check_text
 
-    return write_module(parse_module(text, file, platform))
+    collector = Collector()
+    module = parse_module(check_text(text, "vISA text"), file, check_platform(platform), collector)
+    if collector.error_count:
+        raise AssemblyError(collector.items)
+    if collector.items:
+        import warnings
+
+        warnings.warn(VisaWarning(collector.items), stacklevel=2)
+    return encode(module)
 
 
-def disassemble(data: bytes, name: str = "<bytes>") -> str:
+def disassemble(source: bytes | bytearray | memoryview | Module | LinkedImage, name: str = "<bytes>") -> str:
     """Text of CISA bytes, an object or an image; it assembles to the same bytes.
+
+    Args:
+        source: the bytes, or a module or image that is read already.
+        name: what messages call the bytes.
 
     Raises:
         FormatError: the bytes are damaged.
+        UsageError: the source is none of these.
     """
-    from visa.cisa import read_module
-    from visa.container import module_bytes
+    from visa.image import LinkedImage
+    from visa.program import Module
     from visa.text.printer import print_module
 
-    return print_module(read_module(module_bytes(data, name), name))
+    if isinstance(source, LinkedImage):
+        return print_module(source.module)
+    return print_module(source if isinstance(source, Module) else read_module(source, name))
+
+
+def read_module(data: bytes | bytearray | memoryview, name: str = "<bytes>") -> Module:
+    """The syntax tree of CISA bytes, an object or an image.
+
+    Args:
+        name: what messages call the bytes.
+
+    Raises:
+        FormatError: the bytes are damaged.
+        UsageError: they are no bytes.
+    """
+    from visa.cisa import read_module as decode
+    from visa.container import module_bytes
+    from visa.usage import check_bytes
+
+    return decode(module_bytes(check_bytes(data, "a module"), name), name)
+
+
+def write_module(module: Module) -> bytes:
+    """The CISA bytes of a syntax tree; the same tree gives the same bytes."""
+    from visa.cisa import write_module as encode
+
+    return encode(module)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import visa
-from visa.diagnostics import STYLES, VisaError
-from visa.files import UsageError, report
+from visa.diagnostics import STYLES, UsageError, VisaError
+from visa.files import report, show_warnings
 from visa.platforms import PLATFORMS, find
 
 
@@ -32,15 +32,16 @@ def parser(tool: str, description: str) -> argparse.ArgumentParser:
 def run(tool: str, options: argparse.ArgumentParser, command: Callable[[argparse.Namespace], int]) -> None:
     """Run a command and leave the process: 0 when done, 1 when the input is at fault, 2 on wrong usage."""
     arguments = options.parse_intermixed_args()
+    show_warnings(tool)
     try:
         code = command(arguments)
         sys.stdout.flush()
-    except VisaError as error:
-        report(error.diagnostics, arguments.error_format, tool)
-        code = 1
     except UsageError as error:
         print(f"{tool}: {error}", file=sys.stderr)
         code = 2
+    except VisaError as error:
+        report(error.diagnostics, arguments.error_format, tool)
+        code = 1
     except BrokenPipeError:
         code = 1
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import EM_INTELGT, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, Section, Symbol, read_elf
+from visa.elf import EM_INTELGT, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, ElfSymbol, Section, read_elf
 
 NOTE_OWNER, NOTE_PLATFORM = b"visakit\0", 1
 
@@ -27,7 +27,7 @@ class Container:
 
     executable: bool
     sections: dict[str, bytes] = field(default_factory=dict)
-    symbols: list[Symbol] = field(default_factory=list)
+    symbols: list[ElfSymbol] = field(default_factory=list)
     platform: str = ""
     grf_size: int = 0
 

@@ -1,11 +1,14 @@
-"""Diagnostics: what is wrong, where, and what would help. One renderer each for people, GNU style, JSON and SARIF."""
+"""Diagnostics: what is wrong, where, and what would help. One renderer each for people, GNU style, JSON and SARIF.
+
+Everything that the library raises for faulty input is a :class:`VisaError`, and what it warns of a
+:class:`VisaWarning`; docs/python.md shows the tree.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,17 @@ class Label:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message. ``code`` is stable (V... assembler, L... linker, S... simulator, C... binary files)."""
+    """One message.
+
+    Attributes:
+        code: stable: V... and W... assembler, L... linker, S... simulator, C... binary files, F... any file,
+            U... usage, T... the CTM target. ``vasm --explain CODE`` shows its page.
+        message: what was found, and what was expected.
+        span: the place; None where there is none.
+        hint: what would help; may be empty.
+        labels: further places that belong to it.
+        severity: ``error`` or ``warning``.
+    """
 
     code: str
     message: str
@@ -46,15 +59,22 @@ class Diagnostic:
 
 
 class VisaError(Exception):
-    """Base of all errors that the tools raise for faulty input; carries one or more diagnostics."""
+    """Base of all errors that the library raises for faulty input; they go through pickle.
+
+    Attributes:
+        diagnostics: what is wrong, one or more.
+    """
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
         self.diagnostics: list[Diagnostic] = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
         super().__init__("\n".join(str(d) for d in self.diagnostics))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __str__(self) -> str:
+        return "\n".join(str(d) for d in self.diagnostics)
+
+    def __reduce__(self) -> tuple[object, ...]:
         # Errors come back from other processes.
-        return type(self), (self.diagnostics,)
+        return type(self), (self.diagnostics,), self.__dict__
 
 
 class AssemblyError(VisaError):
@@ -74,7 +94,41 @@ class LaunchError(VisaError):
 
 
 class SimulationError(VisaError):
-    """The program did something that has no defined result."""
+    """The program did something that has no defined result, or took longer than it may.
+
+    Attributes:
+        printf: what the kernel had printed until then.
+    """
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
+        super().__init__(diagnostics)
+        self.printf = ""
+
+
+class FileError(VisaError, OSError):
+    """A file cannot be read or written, or is no text where one is expected."""
+
+
+class UsageError(VisaError, ValueError, TypeError):
+    """The library or a command was used wrongly: an argument that it does not take; commands exit with 2."""
+
+    def __init__(self, problem: str | Diagnostic | Sequence[Diagnostic]) -> None:
+        super().__init__(Diagnostic("U001", problem) if isinstance(problem, str) else problem)
+
+    def __str__(self) -> str:
+        return "\n".join(d.message for d in self.diagnostics)
+
+
+class VisaWarning(UserWarning):
+    """What the library warns of where there is no result that could say so.
+
+    Attributes:
+        diagnostics: what it warns of.
+    """
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
+        self.diagnostics: list[Diagnostic] = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
+        super().__init__("\n".join(str(d) for d in self.diagnostics))
 
 
 QUIET = frozenset({"W005", "W007"})

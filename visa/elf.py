@@ -47,7 +47,7 @@ class Section:
 
 
 @dataclass
-class Symbol:
+class ElfSymbol:
     """An entry of the symbol table; ``section`` is a name, empty for undefined and ``*`` for absolute."""
 
     name: str
@@ -81,7 +81,7 @@ class Elf:
     os_abi: int = 0
     abi_version: int = 0
     sections: list[Section] = field(default_factory=list)
-    symbols: list[Symbol] = field(default_factory=list)
+    symbols: list[ElfSymbol] = field(default_factory=list)
     relocations: list[Relocation] = field(default_factory=list)
     segments: list[tuple[int, int, str]] = field(default_factory=list)
     """Type, flags and the section that it is; written, not read."""
@@ -117,7 +117,7 @@ class Elf:
             headers.append(_SECTION[self.bits].pack(*row))
         return bytes(contents) + b"".join(headers)
 
-    def _relocation_sections(self, symbols: list[Symbol]) -> list[Section]:
+    def _relocation_sections(self, symbols: list[ElfSymbol]) -> list[Section]:
         """A section for each that relocations change; ``symbols`` in the order of the symbol table."""
         layout, word = _RELA[self.bits], self.bits // 8
         indices = {s.name: i + 1 for i, s in enumerate(symbols)}
@@ -131,7 +131,7 @@ class Elf:
             found.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
         return found
 
-    def _symbol_sections(self, symbols: list[Symbol], string_table: int) -> list[Section]:
+    def _symbol_sections(self, symbols: list[ElfSymbol], string_table: int) -> list[Section]:
         """The symbol table, and behind it its strings, a section with the given number."""
         layout, word = _SYMBOL[self.bits], self.bits // 8
         strings, numbers = _StringTable(), self._section_numbers() | {"": SHN_UNDEF, "*": SHN_ABS}
@@ -182,7 +182,7 @@ class _StringTable:
         return at
 
 
-def _symbol_entry(bits: int, name: int, s: Symbol, section: int) -> bytes:
+def _symbol_entry(bits: int, name: int, s: ElfSymbol, section: int) -> bytes:
     info = s.binding << 4 | s.kind
     if bits == 64:
         return _SYMBOL[64].pack(name, info, 0, section, s.value, s.size)
@@ -260,7 +260,7 @@ class _Reader:
             raise ValueError(f"a section of {size} bytes at {offset:#x} lies outside the file")
         return self.data[offset : offset + size]
 
-    def symbols(self, table: Section, sections: list[Section]) -> Iterator[Symbol]:
+    def symbols(self, table: Section, sections: list[Section]) -> Iterator[ElfSymbol]:
         strings = _linked(table, sections).data
         for row in _rows(_SYMBOL[self.bits], table.data):
             name, info, _, where, value, size = (
@@ -272,7 +272,7 @@ class _Reader:
             kind = info & 15
             binding = STB_LOCAL if info >> 4 == STB_LOCAL else STB_GLOBAL
             kind = kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE
-            yield Symbol(_text(strings, name), value, size, kind, binding, section)
+            yield ElfSymbol(_text(strings, name), value, size, kind, binding, section)
 
     def relocations(self, table: Section, sections: list[Section]) -> Iterator[Relocation]:
         symbols = list(self.symbols(_linked(table, sections), sections))

@@ -4,57 +4,54 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
-from visa.diagnostics import Diagnostic, Span, VisaError, render
+from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaWarning, render
+
+__all__ = ["MAXIMUM_INPUT", "UsageError", "read_bytes", "read_text", "report", "show_warnings", "write_bytes"]
 
 MAXIMUM_INPUT = 1 << 30
 
 
-class UsageError(Exception):
-    """The command line makes no sense; exit code 2."""
-
-
-def _failure(path: str, error: OSError) -> VisaError:
-    return VisaError(Diagnostic("F001", f"{error.strerror or error}", Span(path, 0)))
+def _failure(path: str, error: OSError) -> FileError:
+    return FileError(Diagnostic("F001", f"{error.strerror or error}", Span(path, 0)))
 
 
 def read_bytes(path: str) -> bytes:
     """The contents of a file or of standard input.
 
     Raises:
-        VisaError: it cannot be read.
+        FileError: it cannot be read, or is too large.
     """
     try:
         if path == "-":
             return sys.stdin.buffer.read()
-        if os.path.isfile(path) and os.path.getsize(path) > MAXIMUM_INPUT:
-            raise VisaError(
-                Diagnostic(
-                    "F002", f"the file has {os.path.getsize(path)} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)
-                )
-            )
-        with open(path, "rb") as f:
-            return f.read()
+        size = os.path.getsize(path) if os.path.isfile(path) else 0
+        if size <= MAXIMUM_INPUT:
+            with open(path, "rb") as f:
+                return f.read()
     except OSError as error:
         raise _failure(path, error) from None
+    raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
 
 
 def read_text(path: str) -> str:
     """A UTF-8 text file.
 
     Raises:
-        VisaError: it cannot be read or is not text.
+        FileError: it cannot be read or is not text.
     """
     data = read_bytes(path)
     if b"\0" in data[:4096]:
         hint = "this is an object; disassemble it with vdis" if data[:4] in (b"CISA", b"\x7fELF") else ""
-        raise VisaError(Diagnostic("F003", "this is a binary file, not vISA text", Span(path, 0), hint))
+        raise FileError(Diagnostic("F003", "this is a binary file, not vISA text", Span(path, 0), hint))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise VisaError(
+        raise FileError(
             Diagnostic("F004", f"byte {data[error.start]:#04x} is not UTF-8 text", Span(path, line, 1))
         ) from None
 
@@ -65,7 +62,8 @@ def write_bytes(path: str, data: bytes) -> None:
     ``-`` is standard output, and never a terminal for binary data.
 
     Raises:
-        VisaError: it cannot be written.
+        FileError: it cannot be written.
+        UsageError: it would go to a terminal.
     """
     if path == "-":
         if sys.stdout.isatty() and b"\0" in data:
@@ -101,3 +99,22 @@ def report(items: Sequence[Diagnostic], style: str, tool: str) -> None:
     if items or style in ("json", "sarif"):
         color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         print(render(items, style, color, tool), file=sys.stderr)
+
+
+def show_warnings(tool: str) -> None:
+    """From now on warnings of the library are lines on standard error, as diagnostics are."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if isinstance(message, VisaWarning):
+            report(message.diagnostics, "human", tool)
+        else:
+            usual(message, category, filename, lineno, file, line)
+
+    usual, warnings.showwarning = warnings.showwarning, show

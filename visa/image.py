@@ -10,7 +10,7 @@ from typing import Any
 from visa.cisa import read_module, write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import STT_FUNC, STT_OBJECT, Symbol
+from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visa.lines import Lines, read_lines, write_lines
 from visa.program import Function, Module
 
@@ -36,12 +36,24 @@ class DataSection:
     writable: bool
 
 
-@dataclass
+@dataclass(repr=False)
 class LinkedImage:
-    """A module whose calls are resolved, with addresses, data and what the launcher must know."""
+    """A module whose calls are resolved, with addresses, data and what the launcher must know.
+
+    Attributes:
+        module: the syntax tree of all kernels and functions.
+        symbols: kernels, functions and data with their addresses, as ELF has them.
+        data: constant and global data.
+        ze_info: what the compiler says of the kernels, as JSON or YAML; may be empty.
+        launch: the launch file that was put into the image, as JSON; may be empty.
+        platform: the name of the platform; may be empty.
+        grf_size: bytes of a register.
+        lines: source file and lines of functions, by name.
+        file: what messages call the image.
+    """
 
     module: Module
-    symbols: list[Symbol] = field(default_factory=list)
+    symbols: list[ElfSymbol] = field(default_factory=list)
     data: list[DataSection] = field(default_factory=list)
     ze_info: str = ""
     launch: str = ""
@@ -49,6 +61,10 @@ class LinkedImage:
     grf_size: int = 32
     lines: Lines = field(default_factory=dict)
     file: str = "<image>"
+
+    def __repr__(self) -> str:
+        names = ", ".join(k.name for k in self.module.kernels)
+        return f"<LinkedImage of {names or 'no kernel'} for {self.platform or 'any platform'}>"
 
     def to_bytes(self) -> bytes:
         """The ELF file of the image."""

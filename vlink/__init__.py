@@ -1,5 +1,16 @@
-"""The linker: objects to images."""
+"""The linker: objects to images. docs/python.md documents every public name."""
 
-from vlink.linker import LinkOptions, link
+from __future__ import annotations
 
-__all__ = ["LinkOptions", "link"]
+from typing import TYPE_CHECKING
+
+from visa.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from visa.image import LinkedImage
+    from vlink.linker import LinkOptions, link
+
+__all__ = ["LinkOptions", "LinkedImage", "link"]
+__getattr__, __dir__ = lazy_attributes(
+    __name__, {"LinkOptions": "vlink.linker", "LinkedImage": "visa.image", "link": "vlink.linker"}
+)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from visa.diagnostics import Diagnostic, Span
-from visa.elf import Relocation, Symbol
+from visa.elf import ElfSymbol, Relocation
 from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection
 from vlink.program_info import DATA_SECTIONS, R_ADDRESS, R_HIGH, R_LOW, DataSymbol, ProgramInfo
 
@@ -57,7 +57,7 @@ def relocated_names(infos: Sequence[ProgramInfo]) -> set[str]:
 def apply_relocations(
     layout: DataLayout,
     infos: Sequence[ProgramInfo],
-    symbols: Sequence[Symbol],
+    symbols: Sequence[ElfSymbol],
     undefined_allowed: bool,
     errors: list[Diagnostic],
 ) -> list[DataSection]:

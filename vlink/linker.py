@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from visa.collector import paused_collection
-from visa.diagnostics import Diagnostic, Label, LinkError, Span, VisaError, did_you_mean
+from visa.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
 from visa.platforms import PLATFORMS, find
+from visa.usage import check_bytes, check_platform
 from vlink.data import apply_relocations, lay_out_data, relocated_names
 from vlink.inputs import (
     VOID_PROGRAM,
@@ -36,10 +37,27 @@ from vlink.merge import (
 from vlink.program_info import DataSymbol, ProgramInfo, read_program_info
 from vlink.symbols import DeclaredSizes, Definition, References, SymbolTable, index_definitions, resolve_references
 
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+"""An input: the path of a file, or its contents."""
+
 
 @dataclass
 class LinkOptions:
-    """What the command line says; every field has a default that suits a plain link."""
+    """What the command line says; every field has a default that suits a plain link.
+
+    Attributes:
+        entries: keep only what these kernels reach.
+        relocatable: leave undefined names to a later link (:func:`vlink.partial.object_bytes` makes the object).
+        allow_undefined: leave undefined names to the run.
+        gc_sections: leave out functions that nothing reaches.
+        whole_archive: take all members of archives.
+        platform: the platform of the image; None for that of the objects.
+        launch: a launch file to put into the image, as JSON.
+        data: symbols of constant data by name.
+
+    Raises:
+        UsageError: an option is something else.
+    """
 
     entries: Sequence[str] = ()
     relocatable: bool = False
@@ -49,6 +67,12 @@ class LinkOptions:
     platform: str | None = None
     launch: str = ""
     data: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.platform = check_platform(self.platform)
+        if isinstance(self.entries, str):
+            raise UsageError(f"'entries' is a list of kernels, found the text '{self.entries}'")
+        self.data = {name: check_bytes(data, f"the symbol '{name}'") for name, data in self.data.items()}
 
 
 @dataclass
@@ -194,26 +218,33 @@ def placeholder_kernels(objects: Sequence[ObjectFile]) -> list[tuple[Definition,
     return [(Definition(o, k, DeclaredSizes.of(k)), "the compiler's placeholder kernel") for o, k in kernels]
 
 
-def link(
-    objects: Sequence[str | os.PathLike[str] | bytes],
-    ze_info: str | os.PathLike[str] | bytes | None = None,
-    options: LinkOptions | None = None,
-) -> LinkedImage:
-    """Link objects, bare modules and archives, given as paths or bytes.
+def link(objects: Sequence[Source], ze_info: Source | None = None, options: LinkOptions | None = None) -> LinkedImage:
+    """Link objects, bare modules and archives into an image.
+
+    Args:
+        objects: paths or contents.
+        ze_info: the compiler's ze_info text or a zebin, as path or contents.
 
     Raises:
-        LinkError: undefined, duplicate or mismatched symbols; all of them in ``diagnostics``.
-        FormatError: an input is damaged.
+        LinkError: inputs are damaged, or symbols undefined, duplicate or mismatched; all of it in ``diagnostics``.
+        FormatError: ze_info is damaged.
+        FileError: a file cannot be read.
+        UsageError: an input is neither a path nor bytes.
     """
+    if isinstance(objects, (str, os.PathLike, bytes, bytearray, memoryview)):
+        raise UsageError(f"'objects' is a list of paths and bytes, found {type(objects).__name__}; put it into a list")
     with paused_collection():
         linker = Linker(options or LinkOptions())
         for number, item in enumerate(objects):
-            if isinstance(item, bytes):
-                linker.add_bytes(item, f"<object {number}>")
-            else:
-                linker.add_file(os.fspath(item))
-        if isinstance(ze_info, bytes):
-            linker.add_info(ze_info, "<ze_info>")
-        elif ze_info is not None:
-            linker.add_info(read_bytes(os.fspath(ze_info)), os.fspath(ze_info))
+            linker.add_bytes(*_contents(item, f"<object {number}>"))
+        if ze_info is not None:
+            linker.add_info(*_contents(ze_info, "<ze_info>"))
         return linker.run().image
+
+
+def _contents(source: Source, name: str) -> tuple[bytes, str]:
+    """The contents of an input, and what messages call it."""
+    if not isinstance(source, (str, os.PathLike)):
+        return check_bytes(source, "an input that is no path"), name
+    path = os.fsdecode(source)
+    return read_bytes(path), "<stdin>" if path == "-" else path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.elf import STB_GLOBAL, STT_OBJECT, Symbol
+from visa.elf import STB_GLOBAL, STT_OBJECT, ElfSymbol
 from vlink.linker import Linked
 from vlink.symbols import Definition, Reference
 
@@ -93,7 +93,7 @@ class _CallChains:
         return f"{found[0]} deep: {' > '.join(names)}"
 
 
-def symbol_row(symbol: Symbol) -> str:
+def symbol_row(symbol: ElfSymbol) -> str:
     """Address, size, kind (U undefined, D data, T and t exported and private code) and name of a symbol."""
     if symbol.section:
         letter = "D" if symbol.kind == STT_OBJECT else "T" if symbol.binding == STB_GLOBAL else "t"

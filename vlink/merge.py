@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from visa.diagnostics import Diagnostic, Span
-from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, Symbol
+from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, ElfSymbol
 from visa.image import LinkedImage
 from visa.lines import Lines
 from visa.program import Module
@@ -87,17 +87,17 @@ def relocate_functions(kept: Sequence[Definition], references: References, data:
     return list(undefined)
 
 
-def image_symbols(kept: Sequence[Definition], data: DataLayout, undefined: Sequence[str]) -> list[Symbol]:
+def image_symbols(kept: Sequence[Definition], data: DataLayout, undefined: Sequence[str]) -> list[ElfSymbol]:
     """The symbols of the image: kernels and functions with their numbers of instructions, data, undefined names."""
-    found: list[Symbol] = []
+    found: list[ElfSymbol] = []
     for i, d in enumerate(kept):
         size = d.object.described(d.function)[0]
         binding = STB_GLOBAL if d.function.is_kernel or d.function.is_exported else STB_LOCAL
         address = LinkedImage.function_address(i)
-        found.append(Symbol(d.function.name, address, size, binding=binding, section=".visa"))
+        found.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
     for name, symbol in data.symbols.items():
-        found.append(Symbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
-    return found + [Symbol(name, kind=STT_NOTYPE) for name in undefined]
+        found.append(ElfSymbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
+    return found + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
 
 
 def merge_lines(kept: Sequence[Definition]) -> Lines:

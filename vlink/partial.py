@@ -5,7 +5,7 @@ from __future__ import annotations
 from visa.calls import write_calls
 from visa.cisa import write_module
 from visa.container import CALLS, LINES, VISA, Container
-from visa.elf import Symbol
+from visa.elf import ElfSymbol
 from visa.image import LinkedImage
 from visa.lines import write_lines
 
@@ -14,7 +14,7 @@ def object_bytes(image: LinkedImage) -> bytes:
     """The module of a partial link as an object; its names are resolved anew when it is linked again."""
     for function in image.module.all_functions:
         function.function_relocations, function.variable_relocations = [], []
-    symbols = [Symbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
+    symbols = [ElfSymbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     data = write_module(image.module)
     container = Container(
         False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size

@@ -1,43 +1,45 @@
-"""The simulator: executes linked images over ND-ranges. docs/python.md shows how."""
+"""The simulator: executes linked images over ND-ranges. docs/python.md documents every public name.
+
+numpy and the engines are loaded when something needs them.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from visa.lazy import lazy_attributes
+
 if TYPE_CHECKING:
+    from visa.image import LinkedImage
     from vsim.launch import ImageArgument as Image
     from vsim.launch import SamplerArgument as Sampler
     from vsim.launch import expect
     from vsim.program import Program
-    from vsim.result import LaunchResult
+    from vsim.result import Counters, LaunchResult
 
-__all__ = ["Image", "LaunchResult", "Program", "Sampler", "expect", "load"]
-_PLACES = {
-    "Image": ("vsim.launch", "ImageArgument"),
-    "Sampler": ("vsim.launch", "SamplerArgument"),
-    "LaunchResult": ("vsim.result", "LaunchResult"),
-    "Program": ("vsim.program", "Program"),
-    "expect": ("vsim.launch", "expect"),
-}
-"""Where the public names are defined."""
+__all__ = ["Counters", "Image", "LaunchResult", "Program", "Sampler", "expect", "load"]
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "Counters": "vsim.result",
+        "Image": "vsim.launch:ImageArgument",
+        "LaunchResult": "vsim.result",
+        "Program": "vsim.program",
+        "Sampler": "vsim.launch:SamplerArgument",
+        "expect": "vsim.launch",
+    },
+)
 
 
-def load(path: str) -> Program:
-    """Load an image.
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage) -> Program:
+    """Load an image: a file, the bytes of one, or what the linker gave.
 
     Raises:
-        FormatError: the file is not an image or is damaged.
+        FileError: the file cannot be read.
+        FormatError: it is not an image or is damaged.
+        UsageError: the source is none of these.
     """
     from vsim.program import load as load_program
 
-    return load_program(path)
-
-
-def __getattr__(name: str) -> object:
-    # numpy and the engines are loaded when something needs them.
-    import importlib
-
-    if name in _PLACES:
-        module, attribute = _PLACES[name]
-        return getattr(importlib.import_module(module), attribute)
-    raise AttributeError(name)
+    return load_program(source)

@@ -15,7 +15,7 @@ from vsim.launch import (
     SamplerArgument,
     ScalarArgument,
 )
-from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState
 from vsim.payload import image_handle
 from vsim.signature import KernelSignature
 
@@ -115,4 +115,12 @@ class ArgumentReader:
     def sampler(self, index: int) -> SamplerState:
         """The state of the sampler that an argument is."""
         argument = self.read(index, SamplerArgument)
+        for what, value, known in (
+            ("addressing", argument.addressing, ADDRESSING),
+            ("filter", argument.filter, FILTERS),
+            ("comparison", argument.compare, COMPARISONS),
+        ):
+            if value not in known:
+                words = f"{self.signature.describe(index)} is a sampler with the unknown {what} {value!r}"
+                raise self.signature.error(words, f"there are {', '.join(known)}")
         return SamplerState(argument.normalized, argument.addressing, argument.filter, argument.compare)

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from visa.command import parser, positive, run
@@ -78,7 +79,7 @@ def vsim(given: argparse.Namespace) -> int:
 
         cluster = Cluster(program, data, given.workers, **options)
     options["profile"] = given.json  # which parts on a cluster do not know
-    session = Session(program, given.out_dir, cluster, **options)
+    session = Session(program, given.out_dir, cluster, output=sys.stdout, **options)
     if given.global_size or given.arg:
         session.run_one(
             _command_line_launch(program, given.kernel, given.global_size, given.local_size, given.arg),

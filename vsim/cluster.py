@@ -46,6 +46,7 @@ class Part:
     printf: str
     engine: str
     seconds: float
+    compile_seconds: float
 
 
 class PartFuture(Protocol):
@@ -85,7 +86,7 @@ def run_part(
         for old, new in zip(before, memories, strict=True):
             places = np.flatnonzero(old != new)
             changes.append((places, new[places].copy()))
-        return Part(changes, result.printf, result.engine, result.seconds)
+        return Part(changes, result.printf, result.engine, result.seconds, result.compile_seconds)
     finally:
         for a in copies:
             if isinstance(a, BufferArgument):
@@ -205,7 +206,8 @@ class Cluster:
         parts = [f.result() for f in self._submit(launch, list(itertools.pairwise(ends)))]
         merge(self.program, launch, parts)
         seconds = time.perf_counter() - started
-        return LaunchResult(dispatch, parts[0].engine, seconds, "".join(p.printf for p in parts))
+        printed, compiled = "".join(p.printf for p in parts), max(p.compile_seconds for p in parts)
+        return LaunchResult(dispatch, parts[0].engine, seconds, printed, compiled)
 
     def run_all(self, launches: Sequence[Launch]) -> list[LaunchResult]:
         """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
@@ -216,7 +218,10 @@ class Cluster:
         parts = [f.result() for f in futures]
         for launch, part in zip(launches, parts, strict=True):
             merge(self.program, launch, [part])
-        return [LaunchResult(d, p.engine, p.seconds, p.printf) for d, p in zip(dispatches, parts, strict=True)]
+        return [
+            LaunchResult(d, p.engine, p.seconds, p.printf, p.compile_seconds)
+            for d, p in zip(dispatches, parts, strict=True)
+        ]
 
     def can_run_side_by_side(self, launches: Sequence[Launch]) -> bool:
         """Whether launches share nothing: no array belongs to two of them, and the program has no data to change."""

@@ -20,6 +20,7 @@ from vsim.launch import (
     LocalArgument,
     SamplerArgument,
     ScalarArgument,
+    array_problem,
     scalar_bytes,
 )
 from vsim.signature import KernelSignature
@@ -86,8 +87,9 @@ class ArgumentConverter:
         )
 
     def _array(self, index: int, array: Array) -> Argument:
-        if not array.flags.c_contiguous:
-            raise self.fail(index, "is an array that is not contiguous", "pass numpy.ascontiguousarray of it")
+        problem, hint = array_problem(array)
+        if problem:
+            raise self.fail(index, problem, hint)
         if index not in self.signature.image_arguments:
             return BufferArgument(array)
         format = ImageFormat.of(array)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,6 +21,25 @@ SCALAR_TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8",
     "half": "f2", "float": "f4", "double": "f8", "bool": "u1",
 }  # fmt: skip
+
+
+MAXIMUM_SIZE = 1 << 32
+"""What sizes and offsets of an ND-range stay below: kernels get them as dwords."""
+
+
+def array_problem(value: object) -> tuple[str, str]:
+    """Why a value cannot be the memory of a buffer or image, and a hint; two empty strings if it can."""
+    if not isinstance(value, np.ndarray):
+        return f"is a {type(value).__name__}, not a numpy array", "pass numpy.array of it"
+    if not value.flags.c_contiguous:
+        return "is an array that is not contiguous", "pass numpy.ascontiguousarray of it"
+    if value.dtype.hasobject:
+        return f"is an array of Python objects (type {value.dtype})", "give it a type of numbers"
+    if not value.dtype.isnative:
+        return f"is an array of another byte order (type {value.dtype})", "pass array.astype(dtype.newbyteorder('='))"
+    if not value.flags.writeable:
+        return "is an array that is read-only, and kernels use arrays in place", "pass a copy"
+    return "", ""
 
 
 @dataclass(kw_only=True)
@@ -66,6 +86,11 @@ class ImageArgument(Checked):
     format: str
     layered: bool = False
 
+    def __post_init__(self) -> None:
+        problem, hint = array_problem(self.array)
+        if problem:
+            raise _fail(f"the array of an image {problem}", "<launch>", hint, "S003")
+
 
 @dataclass
 class SamplerArgument:
@@ -82,7 +107,11 @@ Argument = BufferArgument | ScalarArgument | LocalArgument | ImageArgument | Sam
 
 @dataclass
 class Launch:
-    """One run of a kernel. Sizes have one to three dimensions, in work-items."""
+    """One run of a kernel. Sizes have one to three dimensions, in work-items.
+
+    Raises:
+        LaunchError: S010, a size or offset is none.
+    """
 
     kernel: str
     global_size: tuple[int, ...]
@@ -90,6 +119,29 @@ class Launch:
     global_offset: tuple[int, ...] = (0, 0, 0)
     args: list[Argument] = field(default_factory=list)
     names: dict[str, Argument] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.global_size = nd_sizes(self.global_size, "global size")
+        if self.local_size is not None:
+            self.local_size = nd_sizes(self.local_size, "local size")
+        self.global_offset = nd_sizes(self.global_offset, "global offset", 0)
+
+
+def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:
+    """One to three sizes, given as a number or a sequence of numbers; zeros are left to who knows the kernel.
+
+    Raises:
+        LaunchError: S010, it is something else, or a number is negative or has more than 32 bits.
+    """
+    given = (value,) if isinstance(value, (int, np.integer)) else value
+    try:
+        found = tuple(operator.index(n) for n in given)  # type: ignore[attr-defined]
+    except TypeError:
+        found = ()
+    if not 1 <= len(found) <= 3 or min(found) < 0 or max(found) >= MAXIMUM_SIZE:
+        wanted = f"one to three whole numbers from {least} to {MAXIMUM_SIZE - 1}"
+        raise _fail(f"the {what} is {wanted}, found {value!r}", "<launch>", code="S010")
+    return found
 
 
 def _fail(message: str, name: str, hint: str = "", code: str = "S001") -> LaunchError:
@@ -254,11 +306,25 @@ def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
     Raises:
         LaunchError: it is not JSON or has another shape.
     """
+    return LaunchFile(_json(text, name), directory, name)
+
+
+def image_launch(text: str, directory: str, name: str) -> LaunchFile:
+    """The launch file in an image, which lies in ``directory``; the linker noted the way from there to its files.
+
+    Raises:
+        LaunchError: it is not JSON or has another shape.
+    """
+    tree = _json(text, name)
+    way = str(tree.get("directory", "")) if isinstance(tree, dict) else ""
+    return LaunchFile(tree, os.path.join(directory, way), name)
+
+
+def _json(text: str, name: str) -> object:
     try:
-        tree = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _fail(f"the launch file is not JSON: {error}", name) from None
-    return LaunchFile(tree, directory, name)
 
 
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
@@ -285,7 +351,9 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     )
 
 
-def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float = 0.0, name: str = "the result") -> None:
+def expect(
+    got: npt.ArrayLike, expected: npt.ArrayLike, rtol: float = 0.0, atol: float = 0.0, name: str = "the result"
+) -> None:
     """Check an array in a test: every element within ``atol + rtol * |expected|``, NaN equal to NaN.
 
     A single number stands for all elements.
@@ -294,7 +362,7 @@ def expect(got: Array, expected: npt.ArrayLike, rtol: float = 0.0, atol: float =
         AssertionError: it is not; the message says how many elements differ, and where.
     """
     __tracebackhide__ = True
-    wanted = np.asarray(expected)
+    got, wanted = np.asarray(got), np.asarray(expected)
     wanted = np.broadcast_to(
         wanted.astype(got.dtype) if wanted.shape == () else wanted, got.shape if wanted.size == 1 else wanted.shape
     )

@@ -34,13 +34,22 @@ class Buffer:
         return int(self.data.__array_interface__["data"][0])
 
 
+ADDRESSING = (
+    "none", "clamp_edge", "clamp_to_edge", "clamp", "clamp_border", "repeat", "mirror", "mirrored_repeat",
+)  # fmt: skip
+FILTERS = ("nearest", "linear")
+COMPARISONS = ("le", "lt", "ge", "gt", "eq", "ne", "always", "never")
+"""What samplers can be told; OpenCL's words are among them."""
+
+
 @dataclass(frozen=True)
 class SamplerState:
     """How coordinates become texels.
 
     Attributes:
         normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
-        addressing: what lies outside: none, clamp_edge, clamp_border, repeat or mirror.
+        addressing: what lies outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or mirror
+            (or mirrored_repeat).
         filter: nearest or linear.
         compare: what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never.
     """

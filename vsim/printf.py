@@ -8,13 +8,18 @@ from dataclasses import dataclass
 
 from vsim.memory import AddressSpace, Buffer
 
-_CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"} | dict.fromkeys(range(9, 15), "")
+_CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"}
 """How a value is stored, by the code of its type."""
+_VECTORS = {9: "b", 10: "h", 11: "i", 12: "q", 13: "f", 14: "d"}
+"""The elements of a vector, by the code of its type; their number is before them, each has four bytes or more."""
 _STRING = 5
 _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)"
     r"(?P<kind>[diouxXfFeEgGaAcsp%])"
 )
+
+Value = str | float | tuple[float, ...]
+"""A text, a number or a vector."""
 
 
 def _string(memory: AddressSpace, address: int) -> str:
@@ -26,28 +31,41 @@ def _string(memory: AddressSpace, address: int) -> str:
     return bytes(data[: end if end >= 0 else 65536]).decode("utf-8", "replace")
 
 
-def _format(text: str, values: list[object]) -> str:
+def _formatted(m: re.Match[str], value: Value) -> str:
+    """One value as its directive says; the elements of a vector with commas between them.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it says something else of it.
+    """
+    if isinstance(value, tuple):
+        return ",".join(_formatted(m, element) for element in value)
+    kind, head = m["kind"], f"%{m['flags']}{m['width']}{m['precision']}"
+    if kind == "s":
+        return (head + "s") % str(value)
+    if kind == "c":
+        return chr(int(value) & 255)
+    if kind == "p":
+        return f"{int(value):#x}"
+    if kind in "aA":
+        return float(value).hex()
+    if kind in "uoxX":
+        number = int(value)
+        number = number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32))
+        return str((head + ("d" if kind == "u" else kind)) % number)
+    return str((head + kind) % value)
+
+
+def _format(text: str, values: list[Value]) -> str:
     rest = iter(values)
 
     def one(m: re.Match[str]) -> str:
-        kind = m["kind"]
-        if kind == "%":
+        if m["kind"] == "%":
             return "%"
         value = next(rest, 0)
-        head = f"%{m['flags']}{m['width']}{m['precision']}"
-        if kind == "s":
-            return (head + "s") % str(value)
-        if kind == "c":
-            return chr(int(value) & 255)  # type: ignore[call-overload]
-        if kind == "p":
-            return f"{int(value):#x}"  # type: ignore[call-overload]
-        if kind in "aA":
-            return float(value).hex()  # type: ignore[arg-type]
-        if kind in "uoxX":
-            number = int(value)  # type: ignore[call-overload]
-            number = number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32))
-            return str((head + ("d" if kind == "u" else kind)) % number)
-        return str((head + kind) % value)
+        try:
+            return _formatted(m, value)
+        except (TypeError, ValueError, OverflowError):  # what C leaves undefined: a number for a text, and the like
+            return str(value)
 
     return _DIRECTIVE.sub(one, text)
 
@@ -73,15 +91,26 @@ class PrintfRecords:
             (address,) = struct.unpack_from("<Q", data, position)
             position += 8
             text = _string(self.memory, address)
-            values: list[object] = []
+            values: list[Value] = []
             for m in _DIRECTIVE.finditer(text):
-                if m["kind"] == "%" or position + 8 > len(data):
-                    continue
-                (code,) = struct.unpack_from("<I", data, position)
-                position += 4
-                fmt = _CODES.get(code, "<i")
-                (value,) = struct.unpack_from(fmt, data, position)
-                position += struct.calcsize(fmt)
-                values.append(_string(self.memory, value) if code == _STRING else value)
+                if m["kind"] != "%" and position + 8 <= len(data):
+                    value, position = self._value(position)
+                    values.append(value)
             out.append(_format(text, values))
         return "".join(out)
+
+    def _value(self, position: int) -> tuple[Value, int]:
+        """A value behind its type, and the position behind it; what the end of the buffer cuts off is 0."""
+        (code,) = struct.unpack_from("<I", self.data, position)
+        position += 4
+        if code in _VECTORS:
+            (count,) = struct.unpack_from("<I", self.data, position)
+            size = struct.calcsize(_VECTORS[code])
+            count = min(count, (len(self.data) - position - 4) // size)
+            values = struct.unpack_from(f"<{count}{_VECTORS[code]}", self.data, position + 4)
+            return values, position + 4 + count * max(size, 4)
+        layout = struct.Struct(_CODES.get(code, "<i"))
+        if position + layout.size > len(self.data):
+            return 0, len(self.data)
+        (value,) = layout.unpack_from(self.data, position)
+        return _string(self.memory, value) if code == _STRING else value, position + layout.size

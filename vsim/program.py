@@ -6,22 +6,24 @@ the result follows when it has run.
 
 from __future__ import annotations
 
-import sys
+import os
 import threading
+import warnings
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, VisaWarning
 from visa.files import read_bytes
 from visa.image import LinkedImage, read_image
+from visa.usage import check_text
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
-from vsim.launch import Argument, Launch
+from vsim.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.llvm_engine import Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
@@ -31,7 +33,10 @@ from vsim.signature import KernelSignature, kernel_signature
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.llvm_engine.engine import Engine
+    from vsim.printf import PrintfRecords
 
+Size = int | Sequence[int]
+"""Work-items of a launch: a number, or one to three of them."""
 ENGINES = ("llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
 _LLVM_MISSING = False
@@ -93,6 +98,9 @@ class Program:
     """An image ready to run; memory and the addresses of buffers last as long as it does.
 
     Launches of one program wait for each other; those of several programs may run side by side.
+
+    Args:
+        image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
     """
 
     def __init__(self, image: LinkedImage) -> None:
@@ -120,9 +128,11 @@ class Program:
 
         Raises:
             LaunchError: there is no such kernel.
+            UsageError: its name is no str.
         """
         found = self.signatures.get(kernel)
         if found is None:
+            check_text(kernel, "the name of a kernel")
             found = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
         return found
 
@@ -167,9 +177,12 @@ class Program:
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
     ) -> LaunchResult:
-        """Run one launch.
+        """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
         Args:
+            engine: ``llvm``, or ``numpy`` for the reference engine.
+            threads: worker threads; None for one for each CPU that the process may use.
+            max_seconds: when to give up; None for never.
             profile: whether the result is to know which instructions executed.
             schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
@@ -182,15 +195,28 @@ class Program:
             return self._execute(self.bind(launch, schedule, groups, profile), engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
-        started = perf_counter()
-        ran = self._run_on(engine, dispatch, threads, max_seconds)
-        seconds = perf_counter() - started
+        if threads is not None or max_seconds is not None:
+            _check_limits(threads, max_seconds)
+        started, compiled = perf_counter(), self._compile_seconds()
         printf = dispatch.arguments.printf
-        if printf is None:
-            return LaunchResult(dispatch, ran, seconds)
+        try:
+            ran = self._run_on(engine, dispatch, threads, max_seconds)
+        except SimulationError as error:
+            if printf is not None:
+                error.printf = self._printed(printf).text()
+            raise
+        seconds = perf_counter() - started
+        printed = "" if printf is None else self._printed(printf)
+        return LaunchResult(dispatch, ran, seconds, printed, self._compile_seconds() - compiled)
+
+    def _compile_seconds(self) -> float:
+        """How long the fast engine has spent on making native code so far."""
+        return 0.0 if self.native is None else self.native.kernels.seconds
+
+    def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.printf import PrintfRecords
 
-        return LaunchResult(dispatch, ran, seconds, PrintfRecords.of(printf, self.memory))
+        return PrintfRecords.of(buffer, self.memory)
 
     def _run_on(self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None) -> str:
         """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran."""
@@ -220,7 +246,8 @@ class Program:
             from vsim.llvm_engine.engine import Engine
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
-            print(f"vsim: llvmlite cannot be loaded ({error}); running on numpy", file=sys.stderr)
+            message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
+            warnings.warn(VisaWarning(Diagnostic("U002", message, severity="warning")), stacklevel=6)
             return None
         self.native = Engine(self.image)
         return self.native
@@ -228,41 +255,54 @@ class Program:
     def launch(
         self,
         kernel: str,
-        global_size: Sequence[int] | int,
-        local_size: Sequence[int] | int | None = None,
+        global_size: Size,
+        local_size: Size | None = None,
         args: Sequence[object] = (),
         *,
-        global_offset: Sequence[int] = (0, 0, 0),
+        global_offset: Size = (0, 0, 0),
         engine: str = "llvm",
         threads: int | None = None,
         max_seconds: float | None = None,
         schedule: str = "",
+        profile: bool = False,
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
         Args:
             kernel: its name; empty if the image has one.
-            global_size, local_size: work-items in one to three dimensions.
+            global_size: work-items in one to three dimensions.
+            local_size: work-items of a group; None for what the kernel requires, else one is chosen.
+            global_offset: what the global ids begin with.
+            engine: ``llvm``, or ``numpy`` for the reference engine.
+            threads: worker threads; None for one for each CPU that the process may use.
+            max_seconds: when to give up; None for never.
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
                 threads.
+            profile: whether the result is to know which instructions executed.
             args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants
                 one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape () with a
                 structured dtype are passed by value; an int where the kernel wants local memory is its size.
 
+        Raises:
+            LaunchError: it does not fit the kernel; nothing ran.
+            SimulationError: the kernel did something without a defined result, or took too long.
+
         A launch like the last one of its kernel is bound to it already and begins at once.
         """
-        shape = (global_size,) if isinstance(global_size, int) else tuple(global_size)
-        local = (local_size,) if isinstance(local_size, int) else None if local_size is None else tuple(local_size)
-        offset = tuple(global_offset)
+        shape = _sizes(global_size, "global size")
+        local = None if local_size is None else _sizes(local_size, "local size")
+        offset = _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
+        if not isinstance(args, (list, tuple)):
+            args = _listed(args)
         last = self.last_launches.get(kernel)
-        if last is not None and last.is_like(whole, args):
+        if last is not None and not profile and last.is_like(whole, args):
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
-        order = parse_schedule(schedule) if schedule else None
-        result = self.run(launch, engine, threads, max_seconds, schedule=order)
-        if _can_repeat(result.dispatch) and all(map(_constant, args)):
+        order = parse_schedule(str(schedule)) if schedule else None
+        result = self.run(launch, engine, threads, max_seconds, profile, order)
+        if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(whole, tuple(args), result.dispatch)
         return result
 
@@ -282,22 +322,70 @@ class Program:
 
         The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where
         a kernel takes a pointer. Arrays that are passed to a launch keep the address that they have.
+
+        Raises:
+            LaunchError: S003, it is no array that kernels can use in place.
         """
+        problem, hint = array_problem(array)
+        if problem:
+            raise LaunchError(Diagnostic("S003", f"what gets an address {problem}", Span("<usm>", 0), hint))
         return self.memory.map(array, "usm").address
 
     def release(self, array: Array) -> None:
-        """Forget an array, which otherwise stays mapped as long as the program lives.
+        """Forget an array, which otherwise stays mapped as long as the program lives; no matter if it is not mapped.
 
         Kernels that follow its address then get an error.
+
+        Raises:
+            UsageError: it is no array.
         """
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"a numpy array is released, found {type(array).__name__}")
         self.last_launches.clear()
         self.memory.unmap(array)
 
 
-def load(path: str) -> Program:
-    """Load an image.
+def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
+    """Sizes as a tuple; what is one already is checked when a launch is made of it."""
+    if type(value) is tuple:
+        return value
+    return (value,) if type(value) is int else nd_sizes(value, what, least)
+
+
+def _listed(args: object) -> tuple[object, ...]:
+    """The arguments of a launch, given in something that is neither a list nor a tuple."""
+    if isinstance(args, Sequence) and not isinstance(args, (str, bytes)):
+        return tuple(args)
+    hint = "put it into a list" if isinstance(args, np.ndarray) else ""
+    message = f"'args' is a list of the kernel's arguments, found {type(args).__name__}"
+    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
+
+
+def _check_limits(threads: object, max_seconds: object) -> None:
+    """Raise LaunchError where the options of a launch make no sense."""
+    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise _bad_option("threads", "a whole number from 1 on", threads)
+    if max_seconds is not None and (not isinstance(max_seconds, (int, float, np.number)) or not max_seconds >= 0):
+        raise _bad_option("max_seconds", "a number of seconds", max_seconds)
+
+
+def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
+    return LaunchError(Diagnostic("S002", f"'{name}' is {wanted}, found {value!r}", Span("<launch>", 0)))
+
+
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage) -> Program:
+    """Load an image: a file, the bytes of one, or what the linker gave.
 
     Raises:
-        FormatError: the file is not an image or is damaged.
+        FileError: the file cannot be read.
+        FormatError: it is not an image or is damaged.
+        UsageError: the source is none of these.
     """
-    return Program(read_image(read_bytes(path), path))
+    if isinstance(source, LinkedImage):
+        return Program(source)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Program(read_image(bytes(source), "<bytes>"))
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fsdecode(source)
+        return Program(read_image(read_bytes(path), path))
+    raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")

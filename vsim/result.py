@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from visa.program import Function, Instruction
 from vsim.dispatch import Dispatch
+from vsim.ndrange import Size
 
 if TYPE_CHECKING:  # Few launches print or are asked how exact they were.
     from vsim.fidelity import Report
     from vsim.printf import PrintfRecords
+
+
+class Counters(NamedTuple):
+    """How much of a launch ran.
+
+    Attributes:
+        work_items, groups: of those that the launch was to run.
+        threads: hardware threads, each of which executes ``simd`` work-items.
+        simd: work-items of a hardware thread.
+        instructions: different instructions that executed; None unless the launch ran with ``profile``.
+    """
+
+    work_items: int
+    groups: int
+    threads: int
+    simd: int
+    instructions: int | None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -22,14 +41,16 @@ class LaunchResult:
     Attributes:
         dispatch: what ran.
         engine: what ran it: ``llvm``, or ``numpy``, also for a kernel that only this engine can run.
-        seconds: how long the engine took, of which the first launch of a kernel may be mostly compilation.
-        printed: the text that it printed, or the records of it.
+        seconds: how long the engine took, from the checked launch to the end.
+        printed: the text that it printed, or the records of it; :attr:`printf` is the text.
+        compile_seconds: the part of ``seconds`` in which native code was made or found on disk: 0 if it was there.
     """
 
     dispatch: Dispatch
     engine: str
     seconds: float
     printed: str | PrintfRecords = ""
+    compile_seconds: float = 0.0
 
     def __repr__(self) -> str:
         return f"<LaunchResult of '{self.kernel}': {self.seconds * 1e3:.3f} ms on {self.engine}>"
@@ -43,6 +64,21 @@ class LaunchResult:
     def grf_size(self) -> int:
         """Bytes of a register."""
         return self.dispatch.grf_size
+
+    @property
+    def global_size(self) -> tuple[int, int, int]:
+        """Work-items along each dimension."""
+        return self.dispatch.global_size
+
+    @property
+    def local_size(self) -> tuple[int, int, int]:
+        """Work-items of a group along each dimension, chosen where the launch did not say; the last may be smaller."""
+        return self.dispatch.local_size
+
+    @property
+    def counters(self) -> Counters:
+        """How much ran."""
+        return _counters(self.dispatch)
 
     @property
     def printf(self) -> str:
@@ -68,3 +104,28 @@ class LaunchResult:
         from vsim.fidelity import report
 
         return report(self.executed, self.grf_size)
+
+
+def _counters(dispatch: Dispatch) -> Counters:
+    """Groups of one size, which all but those at the rims have, are counted together."""
+    first, end = dispatch.part or (0, dispatch.group_count)
+    sizes: dict[Size, int] = {}
+    if (first, end) == (0, dispatch.group_count):
+        along = [_lengths(g, n) for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)]
+        for x, y, z in itertools.product(*along):
+            sizes[x[0], y[0], z[0]] = x[1] * y[1] * z[1]
+    else:
+        for number in range(first, min(end, dispatch.group_count)):
+            size = dispatch.group(number).size
+            sizes[size] = sizes.get(size, 0) + 1
+    items = sum(x * y * z * count for (x, y, z), count in sizes.items())
+    threads = sum(-(-x * y * z // dispatch.simd) * count for (x, y, z), count in sizes.items())
+    marks = dispatch.coverage
+    executed = None if marks is None else sum(int(np.count_nonzero(m)) for m in marks.values())
+    return Counters(items, sum(sizes.values()), threads, dispatch.simd, executed)
+
+
+def _lengths(items: int, local: int) -> list[tuple[int, int]]:
+    """Along one dimension the sizes of groups, and how many there are of each."""
+    whole, rest = divmod(items, local)
+    return [(size, count) for size, count in ((local, whole), (rest, 1)) if size and count]

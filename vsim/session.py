@@ -6,14 +6,14 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, NotRequired, TextIO, TypedDict, Unpack
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span
 from visa.files import read_text
 from vsim.arrays import Array
-from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, compare, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, compare, image_launch, parse_launch
 from vsim.program import Program, RunOptions
 from vsim.result import LaunchResult
 
@@ -40,13 +40,26 @@ class LaunchRow(TypedDict):
 
 
 class Session:
-    """Runs launches of a program and remembers what came out."""
+    """Runs launches of a program and remembers what came out.
+
+    Args:
+        out_dir: where outputs go; None for the current directory.
+        cluster: where launches run; None for this process.
+        output: where what kernels print and the report go.
+        options: those of :meth:`Program.run`.
+    """
 
     def __init__(
-        self, program: Program, out_dir: str | None, cluster: Cluster | None = None, **options: Unpack[RunOptions]
+        self,
+        program: Program,
+        out_dir: str | None,
+        cluster: Cluster | None = None,
+        *,
+        output: TextIO,
+        **options: Unpack[RunOptions],
     ) -> None:
-        """``options`` are those of :meth:`Program.run`."""
         self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
+        self.output = output
         self.rows: list[LaunchRow] = []
         self.failed = False
 
@@ -55,9 +68,7 @@ class Session:
         if path is not None:
             file = parse_launch(read_text(path), os.path.dirname(os.path.abspath(path)), path)
         elif self.program.image.launch:
-            directory = os.path.dirname(os.path.abspath(image))
-            tree = json.loads(self.program.image.launch)
-            file = LaunchFile(tree, os.path.join(directory, str(tree.get("directory", ""))), image)
+            file = image_launch(self.program.image.launch, os.path.dirname(os.path.abspath(image)), image)
         elif len(self.program.kernels) == 1 or kernel:
             self.run_one(Launch(kernel, (1,)), "the only kernel")
             return
@@ -99,14 +110,18 @@ class Session:
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
         started = time.perf_counter()
-        result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
+        try:
+            result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
+        except SimulationError as error:
+            self.output.write(error.printf)
+            raise
         self._finish(launch, result, where, index, time.perf_counter() - started)
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         row: LaunchRow = {"launch": where, "kernel": result.kernel, "seconds": seconds, "checks": []}
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
-        print(result.printf, end="")
+        self.output.write(result.printf)
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
@@ -127,23 +142,24 @@ class Session:
             array.tofile(path)
 
     def report(self, as_json: bool) -> None:
-        """Write the report to standard output."""
-        if as_json:
-            print(
-                json.dumps(
-                    {
-                        "image": self.program.image.file,
-                        "platform": self.program.image.platform,
-                        "engine": self.options["engine"],
-                        "launches": self.rows,
-                    },
-                    indent=1,
-                )
-            )
-            return
+        """Write the report."""
+        self.output.write((self._as_json() if as_json else self._as_text()) + "\n")
+
+    def _as_json(self) -> str:
+        image = self.program.image
+        report = {
+            "image": image.file,
+            "platform": image.platform,
+            "engine": self.options["engine"],
+            "launches": self.rows,
+        }
+        return json.dumps(report, indent=1)
+
+    def _as_text(self) -> str:
+        lines = []
         for row in self.rows:
             bad = [c for c in row["checks"] if not c["ok"]]
             state = "FAILED" if bad else "ok" if row["checks"] else "done"
-            print(f"{row['kernel']}: {state} ({row['seconds'] * 1e3:.1f} ms, {len(row['checks'])} checked)")
-            for c in bad:
-                print(f"  argument {c['argument']}: {c['difference']}")
+            lines.append(f"{row['kernel']}: {state} ({row['seconds'] * 1e3:.1f} ms, {len(row['checks'])} checked)")
+            lines += [f"  argument {c['argument']}: {c['difference']}" for c in bad]
+        return "\n".join(lines)

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
+from time import perf_counter
 
 from visa.cisa import write_module
 from visa.image import LinkedImage
@@ -30,6 +31,8 @@ class KernelCache:
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
         self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
+        self.seconds = 0.0
+        """How long making native code has taken so far, or finding it on disk."""
         self.module = b""
         """The bytes of the image's module, which are part of every key."""
 
@@ -46,10 +49,12 @@ class KernelCache:
         variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
         found = self.found.get(variant)
         if found is None:
+            started = perf_counter()
             try:
                 found = self._load_or_compile(dispatch, full, row, variant)
             except Unsupported as problem:
                 found = problem
+            self.seconds += perf_counter() - started
             self.found[variant] = found
         if isinstance(found, Unsupported):
             raise found

@@ -1,0 +1,48 @@
+"""Arguments of the library's entries: what they may be, and the error where they are something else."""
+
+from __future__ import annotations
+
+from visa.diagnostics import UsageError, did_you_mean
+from visa.platforms import PLATFORMS, find
+
+
+def check_text(value: object, what: str) -> str:
+    """A text.
+
+    Raises:
+        UsageError: it is something else; ``what`` is what the message begins with.
+    """
+    if isinstance(value, str):
+        return value
+    hint = "; decode the bytes first" if isinstance(value, (bytes, bytearray)) else ""
+    raise UsageError(f"{what} is a str, found {type(value).__name__}{hint}")
+
+
+def check_bytes(value: object, what: str) -> bytes:
+    """Bytes, also of a ``bytearray`` or ``memoryview``.
+
+    Raises:
+        UsageError: it is something else; ``what`` is what the message begins with.
+    """
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    raise UsageError(f"{what} is bytes, found {type(value).__name__}")
+
+
+def check_platform(name: str | None) -> str | None:
+    """The name of a platform as the tools write it; None for none.
+
+    Raises:
+        UsageError: there is no such platform.
+    """
+    if name is None:
+        return None
+    found = find(check_text(name, "a platform"))
+    if found is None:
+        hint = did_you_mean(name, PLATFORMS)
+        raise UsageError(
+            f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}"
+        )
+    return found.name
