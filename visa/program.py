@@ -167,7 +167,7 @@ class Function:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             pending = self.pending if name == "instructions" else None
             if pending is None:
                 raise AttributeError(f"a function has no '{name}'")

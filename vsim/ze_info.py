@@ -8,11 +8,12 @@ simulator this is the only module that looks into the tree.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from visa.image import ZeInfo
 from vsim.memory import SamplerState
 
-Tree = dict[str, Any]
+Tree = ZeInfo
 """A mapping of ze_info as YAML or JSON give it: what a key holds is known only when it is read, which is once, here."""
 
 _ADDRESSING = ("repeat", "mirror", "clamp_edge", "clamp_border")

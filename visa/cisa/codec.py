@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from visa import types
 from visa.isa import InstructionDesc, InstructionSet
@@ -168,7 +167,7 @@ class Encoder:
             return lambda args: struct.pack(f"<{len(args[name])}H", *args[name])
         if kind == "n":
             return lambda args: bytes([len(args[name])])
-        pack = struct.Struct(_INTEGER_FORMATS[kind]).pack
+        pack = _INTEGERS[kind].pack
         return lambda args: pack(args[name])
 
     def _packed(self, f: Field) -> Callable[[Fields], bytes]:
@@ -184,15 +183,18 @@ class Encoder:
         return emit
 
 
-_INTEGER_FORMATS = {"B": "<B", "H": "<H", "W": "<I", "I": "<i", "T": "<B", "S": "<B", "L": "<H", "N2": "<H", "N4": "<I"}
-
+_BYTE, _WORD, _DWORD, _QWORD = (struct.Struct(fmt) for fmt in ("<B", "<H", "<I", "<Q"))
+_RAW = struct.Struct("<IH")
+_INTEGERS = {
+    "B": _BYTE, "H": _WORD, "W": _DWORD, "I": struct.Struct("<i"), "T": _BYTE, "S": _BYTE, "L": _WORD, "N2": _WORD,
+    "N4": _DWORD,
+}  # fmt: skip
+"""How the numbers of a kind of field are stored."""
+_GENERAL, _ADDRESS = struct.Struct("<IBBH"), struct.Struct("<HBB")
+_INDIRECT, _STATE = struct.Struct("<HBhBH"), struct.Struct("<BHB")
+"""The contents of vector operands behind the tag, by class."""
 
 _EXECUTIONS = tuple(Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
-
-
-@functools.cache
-def _size_of(fmt: str) -> int:
-    return struct.calcsize(fmt)
 
 
 class Decoder:
@@ -204,18 +206,24 @@ class Decoder:
         self._table, self._data, self.position, self._end = table, data, position, end
         self._vectors = operands
 
-    def _take(self, fmt: str) -> Any:
-        size = _size_of(fmt)
-        if self.position + size > self._end:
-            raise DecodeError(self.position, "the instruction stream ends inside an instruction")
-        values = struct.unpack_from(fmt, self._data, self.position)
-        self.position += size
-        return values[0] if len(values) == 1 else values
+    def _take(self, layout: struct.Struct) -> tuple[int, ...]:
+        position = self.position
+        end = position + layout.size
+        if end > self._end:
+            raise DecodeError(position, "the instruction stream ends inside an instruction")
+        self.position = end
+        return layout.unpack_from(self._data, position)
+
+    def _number(self, layout: struct.Struct) -> int:
+        return self._take(layout)[0]
+
+    def _raw(self) -> Raw:
+        return Raw(*self._take(_RAW))
 
     def next(self) -> Instruction:
         """The instruction at the current position, which moves behind it."""
         start = self.position
-        opcode = self._take("<B")
+        opcode = self._number(_BYTE)
         forms = self._table.by_opcode.get(opcode)
         if not forms:
             raise DecodeError(start, f"{opcode:#04x} is not an opcode")
@@ -224,9 +232,9 @@ class Decoder:
         done = 0
         if len(forms) == 1 and (plain := plain_operands(desc)) is not None:
             args["exec"] = self._execution()
-            args["pred"] = self._predicate(self._take("<H"))
+            args["pred"] = self._predicate(self._number(_WORD))
             for name, message in plain:
-                args[name] = Raw(*self._take("<IH")) if message else self._vector()
+                args[name] = self._raw() if message else self._vector()
             return Instruction(desc, args)
         if len(forms) > 1:
             chosen = None
@@ -252,35 +260,35 @@ class Decoder:
         if f.constant is not None or f.copy_of:
             self._value(kind, f.name, args)
         elif f.parts:
-            value = self._take(_INTEGER_FORMATS[kind])
+            value = self._number(_INTEGERS[kind])
             for part, bits in f.parts:
                 args[part] = value & ((1 << bits) - 1)
                 value >>= bits
         elif kind == "n":
-            args["#" + f.name] = self._take("<B")
+            args["#" + f.name] = self._number(_BYTE)
         elif not f.condition or args[f.condition[0]] & f.condition[1]:
             args[f.name] = self._value(kind, f.name, args)
 
-    def _value(self, kind: str, name: str, args: Fields) -> Any:
+    def _value(self, kind: str, name: str, args: Fields) -> object:
         """The value of a field of a kind; the length of a list follows from fields before it."""
         if kind in ("d", "s"):
             return self._vector()
         if kind in ("r", "w"):
-            return Raw(*self._take("<IH"))
+            return self._raw()
         if kind == "ec":
             return self._execution()
         if kind == "pr":
-            return self._predicate(self._take("<H"))
+            return self._predicate(self._number(_WORD))
         if kind == "r!":
-            return tuple(Raw(*self._take("<IH")) for _ in range(target_outputs(args["mode"])))
+            return tuple(self._raw() for _ in range(target_outputs(args["mode"])))
         if kind == "r*":
-            return tuple(Raw(*self._take("<IH")) for _ in range(args.pop("#" + name)))
+            return tuple(self._raw() for _ in range(args.pop("#" + name)))
         if kind == "L*":
-            return tuple(self._take("<H") for _ in range(args.pop("#" + name)))
-        return self._take(_INTEGER_FORMATS[kind])
+            return tuple(self._number(_WORD) for _ in range(args.pop("#" + name)))
+        return self._number(_INTEGERS[kind])
 
     def _execution(self) -> Execution:
-        byte: int = self._take("<B")
+        byte = self._number(_BYTE)
         if byte & 15 > 5:
             raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
         return _EXECUTIONS[byte]
@@ -324,25 +332,25 @@ class Decoder:
 
     def _new_vector(self) -> VectorOperand:
         start = self.position
-        tag = self._take("<B")
+        tag = self._number(_BYTE)
         modifier, operand_class = tag >> 3, tag & 7
         if modifier > 5:
             raise DecodeError(start, f"{modifier} is not a code of an operand modifier")
         if operand_class == 0:
-            var, row, col, region = self._take("<IBBH")
+            var, row, col, region = self._take(_GENERAL)
             return General(var, row, col, self._region(region), modifier)
         if operand_class == 1:
-            var, offset, width = self._take("<HBB")
+            var, offset, width = self._take(_ADDRESS)
             return Address(var, offset, 1 << min(width, 31), modifier)
         if operand_class == 2:
-            return Predicate(self._take("<H"), modifier)
+            return Predicate(self._number(_WORD), modifier)
         if operand_class == 3:
-            var, element, offset, code, region = self._take("<HBhBH")
+            var, element, offset, code, region = self._take(_INDIRECT)
             return Indirect(var, element, offset, self._region(region), self._type(code), modifier)
         if operand_class == 5:
-            data_type = self._type(self._take("<B"))
-            return Immediate(data_type, self._take("<Q" if data_type in _WIDE else "<I"), modifier)
+            data_type = self._type(self._number(_BYTE))
+            return Immediate(data_type, self._number(_QWORD if data_type in _WIDE else _DWORD), modifier)
         if operand_class == 6:
-            kind, var, offset = self._take("<BHB")
+            kind, var, offset = self._take(_STATE)
             return State(kind, var, offset, modifier)
         raise DecodeError(start, f"{operand_class} is not an operand class")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from visa import types
 from visa.cisa.codec import DecodeError, Decoder
@@ -20,11 +19,7 @@ _NONE_DECLARED = bytes(9)
 """Three counts of two bytes, three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
 
 
-@functools.cache
-def _layout(fmt: str) -> tuple[int, bool, Callable[[bytes, int], tuple[Any, ...]]]:
-    """Size of a record, whether it is a single value, and what unpacks it."""
-    record = struct.Struct(fmt)
-    return record.size, len(fmt) == 2, record.unpack_from
+_layout = functools.cache(struct.Struct)
 
 
 class _Reader:
@@ -38,13 +33,18 @@ class _Reader:
             Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint)
         )
 
-    def take(self, fmt: str) -> Any:
-        size, single, unpack = _layout(fmt)
-        position = self.position
+    def take(self, fmt: str) -> tuple[int, ...]:
+        """The numbers of a record."""
+        layout, position = _layout(fmt), self.position
+        size = layout.size
         if position + size > self.end:
             raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
         self.position = position + size
-        return unpack(self.data, position)[0] if single else unpack(self.data, position)
+        return layout.unpack_from(self.data, position)
+
+    def number(self, fmt: str) -> int:
+        """A record of one number."""
+        return self.take(fmt)[0]
 
     def bytes(self, size: int) -> bytes:
         if self.position + size > self.end:
@@ -53,14 +53,13 @@ class _Reader:
         return self.data[self.position - size : self.position]
 
     def name_field(self) -> str:
-        size: int = self.take("<H")
-        return self.bytes(size).decode("utf-8", "surrogateescape")
+        return self.bytes(self.number("<H")).decode("utf-8", "surrogateescape")
 
     def count(self, fmt: str, record: int, what: str) -> int:
         """A count that the rest of the file can hold."""
         self.what = what
         start = self.position
-        number: int = self.take(fmt)
+        number = self.number(fmt)
         if number * record > self.end - self.position:
             raise self.fail(f"{number} records cannot follow in {len(self.data) - self.position} bytes", start)
         return number
@@ -110,7 +109,7 @@ def _version(r: _Reader) -> tuple[int, int]:
     if r.data[:4] != b"CISA":
         raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
     r.position = 4
-    version = (r.take("<B"), r.take("<B"))
+    version = (r.number("<B"), r.number("<B"))
     if version not in _VERSIONS:
         message = f"version {version[0]}.{version[1]} of the format is not known"
         raise r.fail(message, 4, hint="this tool reads 4.0, 4.1 and 4.2")
@@ -120,12 +119,12 @@ def _version(r: _Reader) -> tuple[int, int]:
 def _kernel_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
     """The kernels, still empty, with offset and size of their bytes."""
     r.what = "kernel table"
-    for _ in range(r.take("<H")):
+    for _ in range(r.number("<H")):
         function = Function(r.name_field(), True, module.version, file=r.name)
         offset, size, _ = r.take("<III")
         _relocations(r, function)
         binaries = []
-        for _ in range(r.take("<B")):
+        for _ in range(r.number("<B")):
             platform, start, length = r.take("<BII")
             binaries.append((platform, r.data[start : start + length]))
         module.gen_binaries.append(binaries)
@@ -136,11 +135,11 @@ def _kernel_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, i
 def _function_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
     """The functions, still empty, with offset and size of their bytes."""
     r.what = "file-scope variables"
-    if r.take("<H"):
+    if r.number("<H"):
         raise r.fail("file-scope variables have no public layout")
     r.what = "function table"
-    for _ in range(r.take("<H")):
-        linkage = r.take("<B")
+    for _ in range(r.number("<H")):
+        linkage = r.number("<B")
         function = Function(r.name_field(), False, module.version, file=r.name, linkage=linkage)
         offset, size = r.take("<II")
         _relocations(r, function)
@@ -181,8 +180,9 @@ def _drop_dangling(function: Function) -> None:
 
 def _relocations(r: _Reader, function: Function) -> None:
     for table in (function.variable_relocations, function.function_relocations):
-        for _ in range(r.take("<H")):
-            table.append(r.take("<HH"))
+        for _ in range(r.number("<H")):
+            string, index = r.take("<HH")
+            table.append((string, index))
 
 
 class _FunctionReader:
@@ -198,7 +198,7 @@ class _FunctionReader:
         r = self.r
         part = f"of {function.name}"
         self.strings(function, part)
-        function.name_index = r.take("<I")
+        function.name_index = r.number("<I")
         self.variables(function, part)
         if r.data.startswith(_NONE_DECLARED, r.position, r.end):
             r.position += len(_NONE_DECLARED)
@@ -215,7 +215,7 @@ class _FunctionReader:
         size, entry = r.take("<II")
         if not function.is_kernel:
             function.input_size, function.return_size = r.take("<BB")
-        function.attributes = self.attributes(function, r.take("<H"))
+        function.attributes = self.attributes(function, r.number("<H"))
         position = self.start + entry
         if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
@@ -267,7 +267,7 @@ class _FunctionReader:
             self.attributes(function, attributes)
         for items, what in ((function.samplers, "samplers"), (function.surfaces, "surfaces")):
             self.declared(function, items, "<B", f"{what} {part}")
-        if r.take("<B"):
+        if r.number("<B"):
             raise r.fail("VME variables have no public layout")
 
     def code(self, position: int, end: int, function: Function) -> None:

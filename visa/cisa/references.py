@@ -28,6 +28,14 @@ def _referring(desc: InstructionDesc) -> tuple[tuple[str, str], ...]:
 _REFERRING = frozenset({"d", "s", "r", "w", "r*", "r!", "pr", "T", "S", "L", "L*", "N2", "N4"})
 
 
+_CLASSES = {General: VARIABLE, Address: ADDRESS, Indirect: ADDRESS, Predicate: PREDICATE}
+"""What vector operands name, by their class; states are surfaces or samplers, immediates name nothing."""
+_SINGLE = {
+    "r": VARIABLE, "w": VARIABLE, "pr": PREDICATE, "T": SURFACES, "S": SAMPLERS, "L": LABEL, "N2": STRING, "N4": STRING,
+}  # fmt: skip
+"""What fields name, by their kind: message operands and predicates by their number, the others are the number."""
+
+
 def references(instruction: Instruction) -> list[tuple[int, int]]:
     """Pairs (what, index) of everything that the instruction names, in binary order."""
     args = instruction.args
@@ -37,25 +45,19 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
         if value is None:
             continue
         if kind in ("d", "s"):
-            which = type(value)
-            if which is General:
-                found.append((VARIABLE, value.var))
-            elif which is Address or which is Indirect:
-                found.append((ADDRESS, value.var))
-            elif which is Predicate:
-                found.append((PREDICATE, value.var))
-            elif which is State:
-                found.append((SURFACES if value.kind == SURFACE else SAMPLERS, value.var))
-        elif kind in ("r", "w"):
-            found.append((VARIABLE, value.var))
-        elif kind == "pr":
-            found.append((PREDICATE, value.var))
-        elif kind in ("r*", "r!"):
-            found += [(VARIABLE, r.var) for r in value]
+            what = _CLASSES.get(type(value))
+            if what is None and type(value) is State:
+                what = SURFACES if value.kind == SURFACE else SAMPLERS
+            if what is not None:
+                found.append((what, value.var))
+        elif kind in ("r", "w", "pr"):
+            found.append((_SINGLE[kind], value.var))
         elif kind == "L*":
             found += [(LABEL, n) for n in value]
+        elif kind in ("r*", "r!"):
+            found += [(VARIABLE, r.var) for r in value]
         else:
-            found.append(({"T": SURFACES, "S": SAMPLERS, "L": LABEL}.get(kind, STRING), value))
+            found.append((_SINGLE[kind], value))
     if "variable" in args:
         found.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
     return found
