@@ -61,7 +61,7 @@ def assemble_text(
     file: str = "<text>",
     platform: str | None = None,
     max_errors: int = 20,
-    silent: Collection[str] = QUIET,
+    silent: Collection[str] | None = None,
 ) -> Assembly:
     """Assemble one text.
 
@@ -69,7 +69,7 @@ def assemble_text(
         file: what messages call the text.
         platform: check against this platform; a name or another name of :mod:`visa.platforms`.
         max_errors: where to stop.
-        silent: codes of warnings that are not reported.
+        silent: codes of warnings that are not reported; None for W005 and W007, which compilers cause all the time.
 
     Raises:
         AssemblyError: with every error found, up to ``max_errors``.
@@ -78,7 +78,7 @@ def assemble_text(
     text, platform = check_text(text, "vISA text"), check_platform(platform)
     if max_errors < 1:
         raise UsageError(f"'max_errors' is a whole number from 1 on, found {max_errors}")
-    collector = Collector(max_errors, frozenset(silent))
+    collector = Collector(max_errors, QUIET if silent is None else frozenset(silent))
     with paused_collection():
         module = parse_module(text, file, platform, collector)
         if collector.error_count:

@@ -46,21 +46,27 @@ def rename_duplicates(kept: Sequence[Definition], references: References) -> Non
                 d.function.encoded = None
 
 
+def _entries(info: ProgramInfo, key: str) -> list[object]:
+    """A list of ze_info; empty where it has none."""
+    found = info.tree.get(key)
+    return found if isinstance(found, list) else []
+
+
 def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: list[Diagnostic]) -> str:
     """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""
     if not infos:
         return ""
     tree = dict(infos[0].tree)
     for key in ("kernels", "functions", "kernels_misc_info"):
-        entries = [e for info in infos for e in info.tree.get(key) or []]
+        entries = [e for info in infos for e in _entries(info, key)]
         if len(infos) > 1:
             entries = [e for e in entries if not (isinstance(e, dict) and e.get("name") == VOID_PROGRAM)]
         if entries:
             tree[key] = entries
-    described = {e.get("name") for info in infos for e in info.tree.get("kernels") or [] if isinstance(e, dict)}
+    described = {str(e.get("name")) for info in infos for e in _entries(info, "kernels") if isinstance(e, dict)}
     if kernels and described and described.isdisjoint(kernels):
         message = f"ze_info describes none of the kernels {', '.join(sorted(kernels))}"
-        hint = f"it describes {', '.join(sorted(map(str, described)))}"
+        hint = f"it describes {', '.join(sorted(described))}"
         errors.append(Diagnostic("L021", message, Span(infos[0].name, 0), hint))
     return json.dumps(tree, indent=1, default=str)
 

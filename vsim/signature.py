@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
 from visa.image import LinkedImage
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, Function, Input
@@ -63,7 +63,8 @@ class KernelSignature:
     @cached_property
     def argument_count(self) -> int:
         """Arguments that ze_info describes."""
-        return max([f.argument for f in self._payload] + list(self.argument_names), default=-1) + 1
+        surfaces = (index for _, index in self.surfaces)
+        return max((*(f.argument for f in self._payload), *self.argument_names, *surfaces), default=-1) + 1
 
     @cached_property
     def fields(self) -> dict[int, tuple[PayloadField, ...]]:
@@ -143,11 +144,16 @@ def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSigna
 
     Raises:
         LaunchError: the image has no such kernel, or the kernel can reach an instruction that is refused.
+        FormatError: C021, ze_info says of the kernel what makes no sense.
     """
     kernel = _find_kernel(image, wanted)
     _check_refused(image, kernel)
-    info = kernel_info(tree, kernel.name, kernel.simd_size)
-    names, types = declared_arguments(tree, kernel.name)
+    try:
+        info = kernel_info(tree, kernel.name, kernel.simd_size)
+        names, types = declared_arguments(tree, kernel.name)
+    except ValueError as error:
+        message = f"ze_info of kernel '{kernel.name}': {error}"
+        raise FormatError(Diagnostic("C021", message, Span(image.file, 0))) from None
     return KernelSignature(
         image=image,
         kernel=kernel,

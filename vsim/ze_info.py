@@ -7,7 +7,6 @@ simulator this is the only module that looks into the tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from visa.image import ZeInfo
@@ -16,6 +15,9 @@ from vsim.memory import SamplerState
 Tree = ZeInfo
 """A mapping of ze_info as YAML or JSON give it: what a key holds is known only when it is read, which is once, here."""
 
+MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
+"""What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""
+SIMD_SIZES = (1, 2, 4, 8, 16, 32)
 _ADDRESSING = ("repeat", "mirror", "clamp_edge", "clamp_border")
 
 
@@ -50,15 +52,15 @@ class PayloadField(NamedTuple):
         """One entry of ``payload_arguments``."""
         return cls(
             kind=str(tree.get("arg_type")),
-            offset=int(tree.get("offset", 0)),
-            size=int(tree.get("size", 0)),
-            argument=int(tree.get("arg_index", -1)),
+            offset=_number(tree, "offset", limit=MAXIMUM_PAYLOAD),
+            size=_number(tree, "size", limit=MAXIMUM_PAYLOAD),
+            argument=_number(tree, "arg_index", -1, least=-1, limit=MAXIMUM_INDEX),
             address_space=str(tree.get("addrspace") or ""),
             address_mode=str(tree.get("addrmode") or ""),
-            source_offset=int(tree.get("source_offset", 0)),
-            sampler=int(tree["sampler_index"]) if "sampler_index" in tree else None,
+            source_offset=_number(tree, "source_offset", limit=MAXIMUM_PAYLOAD),
+            sampler=_number(tree, "sampler_index", limit=MAXIMUM_INDEX) if "sampler_index" in tree else None,
             image_type=str(tree.get("image_type", "")),
-            slm_alignment=int(tree.get("slm_alignment") or 16),
+            slm_alignment=_number(tree, "slm_alignment", limit=MAXIMUM_PAYLOAD) or 16,
         )
 
     @property
@@ -104,46 +106,107 @@ def kernel_info(tree: Tree, name: str, simd_size: int) -> KernelInfo | None:
 
     Args:
         simd_size: lanes of the kernel where ze_info does not say how many.
+
+    Raises:
+        ValueError: a value is not what ze_info has there.
     """
     info = _named(tree.get("kernels"), name)
     if info is None:
         return None
-    environment: Tree = info.get("execution_env") or {}
-    required = environment.get("required_work_group_size")
-    simd = int(environment.get("simd_size") or simd_size)
+    environment = _mapping(info, "execution_env")
+    simd = _number(environment, "simd_size") or simd_size
+    if simd not in SIMD_SIZES:
+        raise ValueError(f"'simd_size' is {simd}, one of {', '.join(map(str, SIMD_SIZES))} was expected")
     scratch, private = _per_thread_memory(info, simd)
     return KernelInfo(
-        required_size=tuple(int(n) for n in required) if required else None,
+        required_size=_required_size(environment),
         simd_size=simd,
-        slm_size=int(environment.get("slm_size") or 0),
-        inline_size=int(environment.get("inline_data_payload_size") or 0),
+        slm_size=_number(environment, "slm_size", limit=MAXIMUM_MEMORY),
+        inline_size=_number(environment, "inline_data_payload_size", limit=MAXIMUM_PAYLOAD),
         scratch_size=scratch,
         private_size=private,
-        per_thread_size=sum(int(e.get("size", 0)) for e in info.get("per_thread_payload_arguments") or []),
-        payload=tuple(PayloadField.of(e) for e in info.get("payload_arguments") or []),
-        surfaces=tuple((int(b["bti_value"]), int(b["arg_index"])) for b in info.get("binding_table_indices") or []),
-        samplers={int(s["sampler_index"]): _sampler_state(s) for s in info.get("inline_samplers") or []},
+        per_thread_size=sum(
+            _number(e, "size", limit=MAXIMUM_PAYLOAD) for e in _mappings(info, "per_thread_payload_arguments")
+        ),
+        payload=tuple(PayloadField.of(e) for e in _mappings(info, "payload_arguments")),
+        surfaces=tuple(
+            (_number(b, "bti_value", limit=MAXIMUM_INDEX), _number(b, "arg_index", limit=MAXIMUM_INDEX))
+            for b in _mappings(info, "binding_table_indices")
+        ),
+        samplers={
+            _number(s, "sampler_index", limit=MAXIMUM_INDEX): _sampler_state(s)
+            for s in _mappings(info, "inline_samplers")
+        },
     )
 
 
 def declared_arguments(tree: Tree, name: str) -> tuple[dict[int, str], dict[int, str]]:
-    """Names and types of the arguments of a kernel by index, as its source declares them; a type is ``float4;16``."""
+    """Names and types of the arguments of a kernel by index, as its source declares them; a type is ``float4;16``.
+
+    Raises:
+        ValueError: a value is not what ze_info has there.
+    """
     info = _named(tree.get("kernels_misc_info"), name) or {}
-    described = {int(a["index"]): a for a in info.get("args_info") or [] if a.get("index") is not None}
+    described = {
+        _number(a, "index", limit=MAXIMUM_INDEX): a for a in _mappings(info, "args_info") if a.get("index") is not None
+    }
     names = {index: str(a.get("name")) for index, a in described.items()}
     return names, {index: str(a.get("type_name")) for index, a in described.items()}
 
 
-def _named(entries: Iterable[object] | None, name: str) -> Tree | None:
+def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: int = 1 << 32) -> int:
+    """A number below a limit; the default where there is none.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    value = tree.get(key)
+    if value is None:
+        return default
+    if isinstance(value, str) and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or not least <= value < limit:
+        raise ValueError(f"'{key}' is {value!r}, a number from {least} to {limit - 1} was expected")
+    return value
+
+
+def _mapping(tree: Tree, key: str) -> Tree:
+    """A mapping, empty where there is none."""
+    value = tree.get(key) or {}
+    if not isinstance(value, dict):
+        raise ValueError(f"'{key}' is {value!r}, a mapping was expected")
+    return value
+
+
+def _mappings(tree: Tree, key: str) -> list[Tree]:
+    """A list of mappings, empty where there is none."""
+    value = tree.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
+        raise ValueError(f"'{key}' is {value!r:.60}, a list of mappings was expected")
+    return value
+
+
+def _required_size(environment: Tree) -> tuple[int, ...] | None:
+    """The only work-group size that the kernel runs with; None where any will do."""
+    required = environment.get("required_work_group_size")
+    if not required:
+        return None
+    if not isinstance(required, list) or len(required) > 3 or not all(isinstance(n, int) for n in required):
+        raise ValueError(f"'required_work_group_size' is {required!r}, three numbers were expected")
+    return tuple(required)
+
+
+def _named(entries: object, name: str) -> Tree | None:
     """The mapping of a list that is about a kernel."""
-    return next((e for e in entries or () if isinstance(e, dict) and e.get("name") == name), None)
+    found = entries if isinstance(entries, list) else []
+    return next((e for e in found if isinstance(e, dict) and e.get("name") == name), None)
 
 
 def _per_thread_memory(info: Tree, simd: int) -> tuple[int, int]:
     """Bytes of scratch and of private memory of a thread. The size of a SIMT buffer is that of one lane."""
     scratch = private = 0
-    for buffer in info.get("per_thread_memory_buffers") or []:
-        size = int(buffer.get("size", 0))
+    for buffer in _mappings(info, "per_thread_memory_buffers"):
+        size = _number(buffer, "size", limit=MAXIMUM_MEMORY)
         if buffer.get("type") == "global" and buffer.get("usage") == "private_space":
             private = max(private, size * (simd if buffer.get("is_simt_thread") else 1))
         else:
