@@ -246,8 +246,19 @@ def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
 STYLES = ("human", "gnu", "json", "sarif")
 
 
-def render(items: Sequence[Diagnostic], style: str, color: bool = False, tool: str = "visakit") -> str:
-    """All diagnostics in one of the styles."""
+def render(items: Sequence[Diagnostic], style: str = "human", color: bool = False, tool: str = "visakit") -> str:
+    """All diagnostics in one of the styles.
+
+    Args:
+        style: ``human`` (source line, caret and hint), ``gnu`` (a line each), ``json`` or ``sarif``.
+        color: whether ``human`` uses the colours of terminals.
+        tool: what ``sarif`` names as the source.
+
+    Raises:
+        UsageError: there is no such style.
+    """
+    if style not in STYLES:
+        raise UsageError(f"'{style}' is not a style; styles are {', '.join(STYLES)}")
     if style == "json":
         return render_json(items)
     if style == "sarif":

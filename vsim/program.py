@@ -197,7 +197,9 @@ class Program:
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
             _check_limits(threads, max_seconds)
-        started, compiled = perf_counter(), self._compile_seconds()
+        native = self.native
+        compiled = 0.0 if native is None else native.kernels.seconds
+        started = perf_counter()
         printf = dispatch.arguments.printf
         try:
             ran = self._run_on(engine, dispatch, threads, max_seconds)
@@ -207,11 +209,9 @@ class Program:
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf)
-        return LaunchResult(dispatch, ran, seconds, printed, self._compile_seconds() - compiled)
-
-    def _compile_seconds(self) -> float:
-        """How long the fast engine has spent on making native code so far."""
-        return 0.0 if self.native is None else self.native.kernels.seconds
+        native = self.native
+        compiled = 0.0 if native is None else native.kernels.seconds - compiled
+        return LaunchResult(dispatch, ran, seconds, printed, compiled)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.printf import PrintfRecords
@@ -289,9 +289,10 @@ class Program:
 
         A launch like the last one of its kernel is bound to it already and begins at once.
         """
-        shape = _sizes(global_size, "global size")
-        local = None if local_size is None else _sizes(local_size, "local size")
-        offset = _sizes(global_offset, "global offset", 0)
+        # What is a tuple or a number already is checked when a launch is made of it.
+        shape = global_size if type(global_size) is tuple else _sizes(global_size, "global size")
+        local = local_size if local_size is None or type(local_size) is tuple else _sizes(local_size, "local size")
+        offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
             args = _listed(args)
@@ -346,9 +347,7 @@ class Program:
 
 
 def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
-    """Sizes as a tuple; what is one already is checked when a launch is made of it."""
-    if type(value) is tuple:
-        return value
+    """Sizes as a tuple."""
     return (value,) if type(value) is int else nd_sizes(value, what, least)
 
 
