@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from visa.diagnostics import did_you_mean
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
@@ -14,6 +16,7 @@ from vsim.launch import (
     LocalArgument,
     SamplerArgument,
     ScalarArgument,
+    array_problem,
 )
 from vsim.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState
 from vsim.payload import image_handle
@@ -71,7 +74,8 @@ class ArgumentReader:
         return argument
 
     def _mismatch(self, index: int, wanted: str) -> Exception:
-        given = _TITLES[type(self.launch.args[index])]
+        argument = self.launch.args[index]
+        given = _TITLES.get(type(argument), f"a {type(argument).__name__}")
         return self.signature.error(f"{self.signature.describe(index)} must be {wanted}, the launch gives {given}")
 
     def buffer(self, index: int) -> Buffer:
@@ -83,6 +87,9 @@ class ArgumentReader:
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):
+            if not isinstance(argument.array, np.ndarray):
+                problem, hint = array_problem(argument.array)
+                raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
             return self.memory.map(argument.array, self.signature.buffer_name(index))
         if not isinstance(argument, ScalarArgument):
             raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")

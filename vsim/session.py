@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NotRequired, TextIO, TypedDict, Unpack
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span
+from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span
 from visa.files import read_text
 from vsim.arrays import Array
 from vsim.launch import BufferArgument, ImageArgument, Launch, compare, image_launch, parse_launch
@@ -135,11 +135,14 @@ class Session:
 
     def _save(self, name: str, array: Array) -> None:
         path = os.path.join(self.out_dir, name) if self.out_dir else name
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        if path.endswith(".npy"):
-            np.save(path, array)
-        else:
-            array.tofile(path)
+        try:
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+            if path.endswith(".npy"):
+                np.save(path, array)
+            else:
+                array.tofile(path)
+        except OSError as error:
+            raise FileError(Diagnostic("F001", error.strerror or str(error), Span(path, 0))) from None
 
     def report(self, as_json: bool) -> None:
         """Write the report."""
