@@ -213,6 +213,7 @@ def test_every_entry_takes_what_the_others_give(image):
     data = visa.assemble(TEXT)
     assembly = vasm.assemble_text(TEXT)
     assert assembly.isa == data == visa.write_module(assembly.module) == visa.write_module(visa.read_module(data))
+    assert "/x/k.visaasm" in str(vasm.assemble_text(TEXT, Path("/x/k.visaasm")).module.kernels[0].file)
     text = visa.disassemble(data)
     for source in (bytearray(data), memoryview(data), assembly.module, assembly.object_bytes(), vlink.link([data])):
         assert visa.disassemble(source) == text
@@ -329,6 +330,13 @@ CALLS = {
     "style": (lambda p: visa.render([], "x"), visa.UsageError, "styles are human"),
     "no list of objects": (lambda p: vlink.link("a.o"), visa.UsageError, "into a list"),
     "object of int": (lambda p: vlink.link([5]), visa.UsageError, "found int"),
+    "nothing": (lambda p: vlink.link(None), visa.UsageError, "'objects' is a list"),
+    "options of a dict": (lambda p: vlink.link([], options={}), visa.UsageError, "LinkOptions, found dict"),
+    "no module": (lambda p: visa.write_module(b""), visa.UsageError, "found bytes"),
+    "file of int": (lambda p: visa.assemble(TEXT, 5), visa.UsageError, "a file is a str"),
+    "array of a list": (
+        lambda p: p.launch("walk", 1, 1, [vsim.launch.BufferArgument([1]), np.zeros(1, "i4")]), visa.LaunchError, "'first'.* not a numpy array"
+    ),
     "missing object": (lambda p: vlink.link(["/nope"]), visa.FileError, "F001"),
     "nothing to link": (lambda p: vlink.link([]), visa.LinkError, "L020"),
     "entries of text": (lambda p: vlink.LinkOptions(entries="k"), visa.UsageError, "list of kernels"),

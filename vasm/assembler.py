@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from visa.lines import write_lines
 from visa.platforms import find
 from visa.program import Module
 from visa.text.parser import parse_module
-from visa.usage import check_platform, check_text
+from visa.usage import check_name, check_platform, check_text
 
 
 @dataclass(repr=False)
@@ -58,7 +59,7 @@ class Assembly:
 
 def assemble_text(
     text: str,
-    file: str = "<text>",
+    file: str | os.PathLike[str] = "<text>",
     platform: str | None = None,
     max_errors: int = 20,
     silent: Collection[str] | None = None,
@@ -75,7 +76,7 @@ def assemble_text(
         AssemblyError: with every error found, up to ``max_errors``.
         UsageError: there is no such platform, the text is no str, or no error may be reported.
     """
-    text, platform = check_text(text, "vISA text"), check_platform(platform)
+    text, file, platform = check_text(text, "vISA text"), check_name(file, "a file"), check_platform(platform)
     if max_errors < 1:
         raise UsageError(f"'max_errors' is a whole number from 1 on, found {max_errors}")
     collector = Collector(max_errors, QUIET if silent is None else frozenset(silent))

@@ -5,6 +5,7 @@ docs/python.md documents every public name.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from visa.diagnostics import (
@@ -56,7 +57,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_attributes(__name__, dict.fromkeys(("Function", "Instruction", "Module"), "visa.program"))
 
 
-def assemble(text: str, file: str = "<text>", platform: str | None = None) -> bytes:
+def assemble(text: str, file: str | os.PathLike[str] = "<text>", platform: str | None = None) -> bytes:
     """Assemble vISA text to CISA bytes.
 
     Warnings are issued as :class:`VisaWarning`; :func:`vasm.assemble_text` returns them, and makes objects.
@@ -72,10 +73,12 @@ def assemble(text: str, file: str = "<text>", platform: str | None = None) -> by
     from visa.cisa import write_module as encode
     from visa.diagnostics import Collector
     from visa.text.parser import parse_module
-    from visa.usage import check_platform, check_text
+    from visa.usage import check_name, check_platform, check_text
 
     collector = Collector()
-    module = parse_module(check_text(text, "vISA text"), file, check_platform(platform), collector)
+    module = parse_module(
+        check_text(text, "vISA text"), check_name(file, "a file"), check_platform(platform), collector
+    )
     if collector.error_count:
         raise AssemblyError(collector.items)
     if collector.items:
@@ -123,7 +126,14 @@ def read_module(data: bytes | bytearray | memoryview, name: str = "<bytes>") -> 
 
 
 def write_module(module: Module) -> bytes:
-    """The CISA bytes of a syntax tree; the same tree gives the same bytes."""
-    from visa.cisa import write_module as encode
+    """The CISA bytes of a syntax tree; the same tree gives the same bytes.
 
+    Raises:
+        UsageError: it is no module.
+    """
+    from visa.cisa import write_module as encode
+    from visa.program import Module
+
+    if not isinstance(module, Module):
+        raise UsageError(f"a module is written, found {type(module).__name__}")
     return encode(module)

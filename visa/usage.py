@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from visa.diagnostics import UsageError, did_you_mean
 from visa.platforms import PLATFORMS, find
 
@@ -16,6 +18,15 @@ def check_text(value: object, what: str) -> str:
         return value
     hint = "; decode the bytes first" if isinstance(value, (bytes, bytearray)) else ""
     raise UsageError(f"{what} is a str, found {type(value).__name__}{hint}")
+
+
+def check_name(value: object, what: str) -> str:
+    """What messages call something: a text or a path.
+
+    Raises:
+        UsageError: it is something else; ``what`` is what the message begins with.
+    """
+    return check_text(os.fsdecode(value) if isinstance(value, os.PathLike) else value, what)
 
 
 def check_bytes(value: object, what: str) -> bytes:

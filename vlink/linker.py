@@ -7,7 +7,7 @@ errors, so that one run reports all of it. Inputs keep their functions: names an
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from visa.collector import paused_collection
@@ -231,8 +231,10 @@ def link(objects: Sequence[Source], ze_info: Source | None = None, options: Link
         FileError: a file cannot be read.
         UsageError: an input is neither a path nor bytes.
     """
-    if isinstance(objects, (str, os.PathLike, bytes, bytearray, memoryview)):
+    if isinstance(objects, (str, os.PathLike, bytes, bytearray, memoryview)) or not isinstance(objects, Iterable):
         raise UsageError(f"'objects' is a list of paths and bytes, found {type(objects).__name__}; put it into a list")
+    if options is not None and not isinstance(options, LinkOptions):
+        raise UsageError(f"'options' are LinkOptions, found {type(options).__name__}")
     with paused_collection():
         linker = Linker(options or LinkOptions())
         for number, item in enumerate(objects):
