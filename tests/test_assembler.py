@@ -20,6 +20,7 @@ from visa.text.printer import print_module
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
 CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
+pytestmark = pytest.mark.filterwarnings("ignore::visa.VisaWarning")
 NUMBER = re.compile(r"(?<![\w.%$#])(?:0x[0-9a-f]+|\d+)(?![\w.])")
 
 

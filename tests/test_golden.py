@@ -12,6 +12,10 @@ CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists()
 DEVICES = ("tgllp", "skl", "dg2", "pvc", "bmg")
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::visa.VisaWarning")
+"""Texts of compilers do what there are warnings for."""
+
+
 def platform_of(path):
     return path.parent.name if path.parent.name in DEVICES else None
 
