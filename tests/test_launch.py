@@ -7,7 +7,7 @@ from conftest import DATA
 
 from visa import LaunchError
 from visa.files import UsageError
-from vsim.cli import _value
+from vsim.command_arguments import argument_value
 from vsim.launch import LocalArgument, ScalarArgument, parse_launch
 
 LAUNCH = {"kernel": "k", "global_size": [8], "local_size": [8], "args": [{"scalar": 1, "type": "i32"}]}
@@ -43,12 +43,12 @@ def test_bad_launch_file(text):
     ],
 )  # fmt: skip
 def test_argument(text, data):
-    found = _value(text)
+    found = argument_value(text)
     assert isinstance(found, ScalarArgument) and found.data == data
 
 
 def test_local_argument():
-    assert _value("local:64") == LocalArgument(64)
+    assert argument_value("local:64") == LocalArgument(64)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_local_argument():
 )
 def test_bad_argument(text):
     with pytest.raises((UsageError, LaunchError)):
-        _value(text)
+        argument_value(text)

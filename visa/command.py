@@ -1,53 +1,78 @@
-"""What the command files share: an argument parser, and failures as diagnostics and exit codes.
+"""What the commands share: types of options, and how a command ends.
 
-The parser is argparse: the commands run once for each file of a build, and the larger libraries take longer to import
-than a file takes to assemble.
+A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is for
+people and comes from rich; a mistake on the command line is one line that names the option, what was found and what
+is allowed.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from typer.main import get_command
 
 import visa
-from visa.diagnostics import STYLES, UsageError, VisaError
-from visa.files import report, show_warnings
+from visa.diagnostics import VisaError, did_you_mean
+from visa.files import UsageError, report
 from visa.platforms import PLATFORMS, find
 
-
-def parser(tool: str, description: str) -> argparse.ArgumentParser:
-    """An argument parser with the options that all commands have."""
-    found = argparse.ArgumentParser(prog=tool, description=description, allow_abbrev=False)
-    found.add_argument(
-        "--version", action="version", version=f"{tool} (visakit) {visa.__version__}", help="show the version and exit"
-    )
-    found.add_argument("--error-format", choices=STYLES, default="human", help="style of diagnostics (default: human)")
-    return found
+DIAGNOSTICS = "Diagnostics"
+"""Panel of the help with the options about errors and warnings."""
 
 
-def run(tool: str, options: argparse.ArgumentParser, command: Callable[[argparse.Namespace], int]) -> None:
-    """Run a command and leave the process: 0 when done, 1 when the input is at fault, 2 on wrong usage."""
-    arguments = options.parse_intermixed_args()
-    show_warnings(tool)
+def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., int]], typer.Typer]:
+    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do."""
+
+    def decorate(function: Callable[..., int]) -> typer.Typer:
+        app = typer.Typer(rich_markup_mode="rich")
+        lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
+        settings = {"help_option_names": ["-h", "--help"]}
+        app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)
+        return app
+
+    return decorate
+
+
+def run(app: typer.Typer, tool: str) -> NoReturn:
+    """Run a command with the arguments of the process, and leave it."""
+    _leave(exit_code(app, tool, sys.argv[1:]))
+
+
+def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
+    """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
+    command = get_command(app)
+    if f"_{tool.upper()}_COMPLETE" in os.environ:
+        command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
+    options = [p for p in command.params if p.param_type_name == "option"]
+    style = "human"
     try:
-        code = command(arguments)
+        with command.make_context(tool, _separate_values(words, options)) as context:
+            style = context.params["error_format"]
+            code: int = command.invoke(context)
         sys.stdout.flush()
+    except typer.Exit as done:
+        code = done.exit_code
+    except typer.TyperException as error:
+        names = [name for option in options for name in option.opts]
+        print(f"{tool}: {_usage_message(error, tool, words, names)}", file=sys.stderr)
+        code = 2
     except UsageError as error:
         print(f"{tool}: {error}", file=sys.stderr)
         code = 2
     except VisaError as error:
-        report(error.diagnostics, arguments.error_format, tool)
+        report(error.diagnostics, style, tool)
         code = 1
     except BrokenPipeError:
         code = 1
     except KeyboardInterrupt:
         print(f"{tool}: interrupted", file=sys.stderr)
         code = 130
-    _leave(code)
+    return code
 
 
 def _leave(code: int) -> NoReturn:
@@ -58,16 +83,102 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+def _separate_values(words: Sequence[str], options: Iterable[Any]) -> list[str]:
+    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any word behind an option as its value.
+
+    Raises:
+        UsageError: an option stands where the value of another one is expected.
+    """
+    wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
+    out: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return [*out, word, *rest]
+        if word in wanted:
+            value = next(rest, None)
+            if value is None:
+                raise UsageError(f"{word} needs {wanted[word]} behind it")
+            if len(value) > 1 and value[0] == "-" and not (value[1].isdigit() or value[1] == "."):
+                raise UsageError(f"{word} needs {wanted[word]} behind it, found '{value}'")
+            out += [word, value]
+        elif word[:2] in wanted and word[2:3] == "=":
+            out += [word[:2], word[3:]]
+        else:
+            out.append(word)
+    return out
+
+
+def _metavar(option: Any) -> str:
+    return " or ".join(getattr(option.type, "choices", ())) or str(option.metavar)
+
+
+def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
+    """One line about a mistake on the command line.
+
+    Typer's exceptions for them have no public names of their own; which one it is shows in their attributes.
+    """
+    parameter: Any = getattr(error, "param", None)
+    message = error.message.rstrip(".")
+    if parameter is not None:
+        name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
+        if not message:
+            return f"{name} is missing; see {tool} --help"
+        hint = did_you_mean(message.split("'")[1], parameter.type.choices) if hasattr(parameter.type, "choices") else ""
+        return f"{name}: {message}" + (f"; {hint}" if hint else "")
+    if hasattr(error, "possibilities"):
+        # -platform is read as -p and more; say what was written.
+        found: str = next((w for w in words if w.startswith(error.option_name)), error.option_name)  # type: ignore[attr-defined]
+        return f"there is no option '{found}'; {did_you_mean(found.split('=')[0], names) or f'see {tool} --help'}"
+    return f"{message[:1].lower()}{message[1:]}; see {tool} --help"
+
+
 def platform_name(value: str) -> str:
-    """Type of ``--platform``: the canonical name."""
+    """The canonical name of a platform."""
     found = find(value)
     if found is None:
-        raise argparse.ArgumentTypeError(f"'{value}' is not a platform; platforms are {', '.join(PLATFORMS)}")
+        names = ", ".join(PLATFORMS)
+        hint = did_you_mean(value.lower(), PLATFORMS)
+        raise typer.BadParameter(f"'{value}' is not a platform; platforms are {names}" + (f"; {hint}" if hint else ""))
     return found.name
 
 
-def positive(value: str) -> int:
-    """Type of an option that takes a whole number from 1 on."""
-    if not value.isdigit() or int(value) < 1:
-        raise argparse.ArgumentTypeError(f"'{value}' is not a whole number from 1 on")
+def positive(value: str | int) -> int:
+    """A whole number from 1 on; Typer passes the default as it is."""
+    if not str(value).isdigit() or int(value) < 1:
+        raise typer.BadParameter(f"'{value}' is not a whole number from 1 on")
     return int(value)
+
+
+def _platforms() -> list[tuple[str, str]]:
+    return [(p.name, p.title) for p in PLATFORMS.values()]
+
+
+def _version(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        print(f"{context.info_name} (visakit) {visa.__version__}")
+        raise typer.Exit
+
+
+def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> Any:
+    """An option with a value, shown in a panel of the help; ``more`` is what else ``typer.Option`` takes."""
+    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def flag(name: str, help: str, panel: str) -> Any:
+    """An option without a value, shown in a panel of the help."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+def platform_option(help: str, panel: str) -> Any:
+    """The option ``--platform``; gives the canonical name."""
+    return option("--platform", "NAME", help, panel, parser=platform_name, autocompletion=_platforms)
+
+
+ErrorFormat = Annotated[
+    Literal["human", "gnu", "json", "sarif"],
+    option("--error-format", "STYLE", "Style of diagnostics: human, gnu, json or sarif.", DIAGNOSTICS),
+]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+]

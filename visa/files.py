@@ -94,6 +94,18 @@ def write_bytes(path: str, data: bytes) -> None:
         raise _failure(path, error) from None
 
 
+def make_directory(path: str) -> None:
+    """Make a directory and those above it; one that exists is fine.
+
+    Raises:
+        VisaError: it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise _failure(path, error) from None
+
+
 def report(items: Sequence[Diagnostic], style: str, tool: str) -> None:
     """Write diagnostics to standard error, in colour only on a terminal."""
     if items or style in ("json", "sarif"):

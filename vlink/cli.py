@@ -1,171 +1,79 @@
 """The command ``vlink``."""
 
-from __future__ import annotations
-
-import argparse
-import json
-import os
-import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
 
 from visa.collector import paused_collection
-from visa.command import parser, platform_name, run
-from visa.diagnostics import Diagnostic, LinkError, Span
+from visa.command import ErrorFormat, Version, application, flag, option, platform_option, run
 from visa.elf import is_ctm
-from visa.files import UsageError, read_bytes, read_text, write_bytes
+from visa.files import read_bytes
 
-if TYPE_CHECKING:
-    from vlink.linker import Linked, LinkOptions
+INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
 
 
-def options() -> argparse.ArgumentParser:
-    """The command line."""
-    p = parser("vlink", "Link objects into an image.")
-    p.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE",
+@application(
+    (
+        ("vlink kernel.o library.o --ze-info ze_info.yaml -o image.bin", "an image with the arguments of its kernels"),
+        ("vlink main.o -L build -l math --gc-sections", "with build/libmath.a, without what nothing reaches"),
+        ("vlink a.o b.o -r -o ab.o", "an object that can be linked again"),
+        ("vlink main.o --map - --why-live helper", "a map, and why a function is kept"),
     )
-    p.add_argument(
-        "-o",
-        dest="output",
-        metavar="FILE",
-        default="image.bin",
-        help="output file, - for standard output (default: image.bin)",
-    )
-    p.add_argument("-r", dest="relocatable", action="store_true", help="write an object that can be linked again")
-    p.add_argument("--entry", action="append", default=[], metavar="KERNEL", help="keep only what these kernels reach")
-    p.add_argument(
-        "--ze-info", action="append", default=[], metavar="FILE", help="the compiler's ze_info text or zebin"
-    )
-    p.add_argument("--launch", metavar="FILE", help="launch file to put into the image")
-    p.add_argument("--platform", type=platform_name, metavar="NAME", help="platform of the image")
-    p.add_argument("--map", dest="map_file", metavar="FILE", help="write a map, - for standard output")
-    p.add_argument("--gc-sections", action="store_true", help="leave out functions that nothing reaches")
-    p.add_argument(
-        "-L", dest="library_dirs", action="append", default=[], metavar="DIR", help="where to look for libraries"
-    )
-    p.add_argument("-l", dest="libraries", action="append", default=[], metavar="NAME", help="link libNAME.a")
-    p.add_argument("--whole-archive", action="store_true", help="take all members of archives")
-    p.add_argument("--why-live", metavar="SYMBOL", help="show why a symbol is kept")
-    p.add_argument("--allow-undefined", action="store_true", help="leave undefined names to the run")
-    p.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help="define a data symbol")
-    p.add_argument("--print-symbols", action="store_true", help="show the symbols of the image")
-    p.add_argument("-MD", dest="dependencies", action="store_true", help="write a make rule beside the output")
-    return p
-
-
-def vlink(given: argparse.Namespace) -> int:
-    """Link the inputs into one output."""
-    with paused_collection():
-        return _link(given)
-
-
-def _link(given: argparse.Namespace) -> int:
-    files = [*_expand(given.files), *(_library(name, given.library_dirs) for name in given.libraries)]
-    inputs = [(path, read_bytes(path)) for path in files]
-    if inputs and all(is_ctm(data) for _, data in inputs):
-        _link_ctm(inputs, given.output)
-        return 0
-    from vlink.linker import Linker
-
-    linker = Linker(_link_options(given))
-    for path, contents in inputs:
-        linker.add_bytes(contents, "<stdin>" if path == "-" else path)
-    for path in given.ze_info:
-        linker.add_info(read_bytes(path), path)
-    linked = linker.run()
-    write_bytes(given.output, _object_bytes(linked) if given.relocatable else linked.image.to_bytes())
-    _show(linked, given)
-    if given.dependencies:
-        sources = [*files, *given.ze_info, *([given.launch] if given.launch else [])]
-        write_bytes(os.path.splitext(given.output)[0] + ".d", f"{given.output}: {' '.join(sources)}\n".encode())
-    return 0
-
-
-def _link_ctm(inputs: list[tuple[str, bytes]], output: str) -> None:
-    from ctm import linker
-    from ctm.program import read_module
-
-    write_bytes(output, linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
-
-
-def _link_options(given: argparse.Namespace) -> LinkOptions:
+)
+def app(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE.",
+        ),
+    ] = None,
+    output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "image.bin",
+    relocatable: Annotated[bool, flag("-r", "Write an object that can be linked again.", OUTPUT)] = False,
+    platform: Annotated[str | None, platform_option("Platform of the image.", OUTPUT)] = None,
+    launch: Annotated[str | None, option("--launch", "FILE", "Launch file to put into the image.", OUTPUT)] = None,
+    map_file: Annotated[str | None, option("--map", "FILE", "Write a map, - for standard output.", OUTPUT)] = None,
+    print_symbols: Annotated[bool, flag("--print-symbols", "Show the symbols of the image.", OUTPUT)] = False,
+    make_rule: Annotated[bool, flag("-MD", "Write a make rule beside the output.", OUTPUT)] = False,
+    library_dirs: Annotated[list[str] | None, option("-L", "DIR", "Where to look for libraries.", INPUTS)] = None,
+    libraries: Annotated[list[str] | None, option("-l", "NAME", "Link libNAME.a.", INPUTS)] = None,
+    ze_info: Annotated[
+        list[str] | None, option("--ze-info", "FILE", "The compiler's ze_info or zebin.", INPUTS)
+    ] = None,
+    data: Annotated[list[str] | None, option("--data", "NAME=FILE", "Define a data symbol.", INPUTS)] = None,
+    entries: Annotated[
+        list[str] | None, option("--entry", "KERNEL", "Keep what these kernels reach.", SELECTION)
+    ] = None,
+    gc_sections: Annotated[bool, flag("--gc-sections", "Leave out what nothing reaches.", SELECTION)] = False,
+    whole_archive: Annotated[bool, flag("--whole-archive", "Take all members of archives.", SELECTION)] = False,
+    allow_undefined: Annotated[bool, flag("--allow-undefined", "Leave undefined names to the run.", SELECTION)] = False,
+    why_live: Annotated[str | None, option("--why-live", "SYMBOL", "Show why a symbol is kept.", SELECTION)] = None,
+    error_format: ErrorFormat = "human",
+    version: Version = False,
+) -> int:
+    """Link objects into an image."""
+    from vlink import driver
     from vlink.linker import LinkOptions
 
-    data: dict[str, bytes] = {}
-    for item in given.data:
-        name, equals, path = item.partition("=")
-        if not equals or not name:
-            raise UsageError("--data takes NAME=FILE")
-        data[name] = read_bytes(path)
-    return LinkOptions(
-        given.entry,
-        given.relocatable,
-        given.allow_undefined,
-        given.gc_sections,
-        given.whole_archive,
-        given.platform,
-        _launch(given.launch, given.output) if given.launch else "",
-        data,
-    )
-
-
-def _object_bytes(linked: Linked) -> bytes:
-    from vlink.partial import object_bytes
-
-    return object_bytes(linked.image)
-
-
-def _show(linked: Linked, given: argparse.Namespace) -> None:
-    """The map, the reason why a symbol is kept, and the symbols, as far as somebody asked for them."""
-    from vlink.map_file import map_text, symbol_row, why_live
-
-    if given.map_file:
-        write_bytes(given.map_file, map_text(linked).encode())
-    if given.why_live:
-        print(why_live(linked, given.why_live))
-    if given.print_symbols:
-        for symbol in linked.image.symbols:
-            print(symbol_row(symbol))
-
-
-def _expand(files: list[str]) -> list[str]:
-    """``@file`` stands for the words in a file."""
-    out = []
-    for f in files:
-        out += shlex.split(read_text(f[1:])) if f.startswith("@") else [f]
-    return out
-
-
-def _library(name: str, directories: list[str]) -> str:
-    for directory in [*directories, "."]:
-        path = os.path.join(directory, f"lib{name}.a")
-        if os.path.exists(path):
-            return path
-    raise LinkError(
-        Diagnostic(
-            "L022", f"lib{name}.a is in none of {', '.join([*directories, '.'])}", None, "add its directory with -L"
-        )
-    )
-
-
-def _launch(path: str, output: str) -> str:
-    """The launch file with the way from the image to its directory."""
-    try:
-        tree = json.loads(read_text(path))
-    except ValueError as error:
-        raise LinkError(Diagnostic("L023", f"the launch file is not JSON: {error}", Span(path, 0))) from None
-    if not isinstance(tree, dict):
-        raise LinkError(Diagnostic("L023", "the launch file must be a JSON object", Span(path, 0)))
-    image_directory = os.path.dirname(os.path.abspath(output)) if output != "-" else os.getcwd()
-    tree["directory"] = os.path.relpath(os.path.dirname(os.path.abspath(path)), image_directory)
-    return json.dumps(tree)
+    with paused_collection():
+        paths = driver.input_files(files or (), libraries or (), library_dirs or ())
+        inputs = [(path, read_bytes(path)) for path in paths]
+        if inputs and all(is_ctm(contents) for _, contents in inputs):
+            driver.link_ctm(inputs, output)
+            return 0
+        options = LinkOptions(entries or (), relocatable, allow_undefined, gc_sections, whole_archive, platform)
+        options.launch = driver.launch_text(launch, output) if launch else ""
+        options.data = driver.data_symbols(data or ())
+        linked = driver.link_inputs(inputs, ze_info or (), options)
+        driver.write_linked(linked, output, relocatable)
+        driver.show_linked(linked, map_file, why_live, print_symbols)
+        if make_rule:
+            driver.write_make_rule(output, [*paths, *(ze_info or ()), *([launch] if launch else ())])
+    return 0
 
 
 def main() -> None:
     """Entry point."""
     sys.setrecursionlimit(20000)
-    run("vlink", options(), vlink)
+    run(app, "vlink")

@@ -1,0 +1,146 @@
+"""Files to files: what the command ``vasm`` does with its inputs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from visa.diagnostics import QUIET, AssemblyError, Diagnostic, VisaError, did_you_mean
+from visa.files import UsageError, make_directory, read_text, write_bytes
+
+Emit = Literal["obj", "isa"]
+
+
+@dataclass(frozen=True, eq=False)
+class AssemblyOptions:
+    """How texts are assembled and what is written; every field has a default that suits a plain assembly."""
+
+    output: str | None = None
+    out_dir: str | None = None
+    emit: Emit = "obj"
+    platform: str | None = None
+    debug: bool = False
+    """Keep source lines in the object."""
+    make_rule: bool = False
+    """Write a make rule beside the output."""
+    make_rule_file: str | None = None
+    listing: str | None = None
+    max_errors: int = 20
+    silent: frozenset[str] = QUIET
+    """Codes of the warnings that are not reported."""
+    fatal: frozenset[str] = frozenset()
+    """Codes of the warnings that are errors."""
+
+
+def assemble_files(files: Sequence[str], options: AssemblyOptions) -> list[Diagnostic]:
+    """Assemble every file and write its outputs, unless it has errors; gives what there is to say about all of them.
+
+    Raises:
+        UsageError: the options do not fit the files.
+    """
+    if options.output and options.out_dir:
+        raise UsageError("-o and --out-dir exclude each other")
+    if options.output and len(files) > 1:
+        raise UsageError("-o names one output, but there are several inputs; use --out-dir")
+    return [d for file in files for d in _assemble_file(file, options)]
+
+
+def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
+    """Write the outputs of one input, if it has no errors; gives what there is to say about it."""
+    bare = options.emit == "isa" or bool(options.output and options.output.endswith(".isa"))
+    found: list[Diagnostic] = []
+    try:
+        target = options.output or _target(file, options.out_dir, bare)
+        text = read_text(file)
+        if is_ctm_text(file, text):
+            from ctm.assembler import assemble
+
+            write_bytes(target, assemble(text, file, options.max_errors).to_bytes())
+            _write_make_rule(options, target, file)
+            return found
+        from vasm.assembler import assemble_text
+        from visa.text.reader import line_reader
+
+        assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)
+        line_reader().keep()
+        found = _judge(assembly.warnings, options.fatal)
+        if any(d.severity == "error" for d in found):
+            return found
+        write_bytes(target, assembly.isa if bare else assembly.object_bytes(options.debug))
+        if options.listing:
+            from vasm.listing import listing_text
+
+            write_bytes(options.listing, listing_text(assembly, text).encode())
+        _write_make_rule(options, target, file)
+    except AssemblyError as error:
+        found = _judge(error.diagnostics, options.fatal)
+    except VisaError as error:
+        found += error.diagnostics
+    return found
+
+
+def is_ctm_text(file: str, text: str) -> bool:
+    """Whether a text is for the CTM target: by its suffix, or because it says so."""
+    return file.endswith(".ctm") or (".target" in text and re.search(r"^\s*\.target\s+ctm\b", text, re.M) is not None)
+
+
+def _write_make_rule(options: AssemblyOptions, target: str, file: str) -> None:
+    if options.make_rule or options.make_rule_file:
+        write_bytes(options.make_rule_file or os.path.splitext(target)[0] + ".d", f"{target}: {file}\n".encode())
+
+
+def _target(file: str, out_dir: str | None, bare: bool) -> str:
+    stem = "a" if file == "-" else os.path.splitext(os.path.basename(file) if out_dir else file)[0]
+    name = stem + (".isa" if bare else ".o")
+    if out_dir:
+        make_directory(out_dir)
+        return os.path.join(out_dir, name)
+    return "-" if file == "-" else name
+
+
+def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:
+    """Codes of the warnings that are silent, and of those that are errors.
+
+    A choice is ``no-NAME``, which silences a warning, ``NAME``, which shows it, or ``error=NAME``.
+
+    Raises:
+        UsageError: there is no such warning.
+    """
+    if not choices and not all_fatal:
+        return QUIET, frozenset()
+    from visa.catalog import warning_codes
+
+    codes = warning_codes()
+    silent, fatal = set(QUIET), set(codes.values()) if all_fatal else set()
+    for choice in choices:
+        name = choice.removeprefix("no-").removeprefix("error=")
+        if name not in codes:
+            hint = did_you_mean(name, codes) or "they are " + ", ".join(n for n in codes if "-" in n)
+            raise UsageError(f"-W {choice}: there is no warning '{name}'; {hint}")
+        (silent.add if choice.startswith("no-") else silent.discard)(codes[name])
+        if choice.startswith("error="):
+            fatal.add(codes[name])
+    return frozenset(silent), frozenset(fatal)
+
+
+def message_page(code: str) -> str:
+    """What a message means.
+
+    Raises:
+        UsageError: there is no message with this code.
+    """
+    from visa.catalog import catalog, explain
+
+    try:
+        return explain(code)
+    except KeyError:
+        hint = did_you_mean(code.upper(), catalog()) or "see docs/errors.md"
+        raise UsageError(f"there is no message '{code}'; {hint}") from None
+
+
+def _judge(items: list[Diagnostic], fatal: frozenset[str]) -> list[Diagnostic]:
+    """The diagnostics with fatal warnings as errors."""
+    return [replace(d, severity="error") if d.code in fatal else d for d in items]

@@ -1,0 +1,121 @@
+"""Files to an image: what the command ``vlink`` does with its inputs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+
+from visa.diagnostics import Diagnostic, LinkError, Span
+from visa.files import UsageError, read_bytes, read_text, write_bytes
+from vlink.linker import Linked, Linker, LinkOptions
+
+Inputs = Sequence[tuple[str, bytes]]
+"""Names and contents of input files."""
+
+
+def input_files(files: Iterable[str], libraries: Iterable[str], directories: Sequence[str]) -> list[str]:
+    """Paths of all inputs: the words in ``@FILE`` in its place, the libraries behind the files.
+
+    Raises:
+        LinkError: a library is in none of the directories.
+    """
+    out: list[str] = []
+    for file in files:
+        out += shlex.split(read_text(file[1:])) if file.startswith("@") else [file]
+    return out + [_library(name, directories) for name in libraries]
+
+
+def _library(name: str, directories: Sequence[str]) -> str:
+    for directory in [*directories, "."]:
+        path = os.path.join(directory, f"lib{name}.a")
+        if os.path.exists(path):
+            return path
+    raise LinkError(
+        Diagnostic(
+            "L022", f"lib{name}.a is in none of {', '.join([*directories, '.'])}", None, "add its directory with -L"
+        )
+    )
+
+
+def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) -> Linked:
+    """Link objects and archives; ``ze_info`` are files with the compiler's ze_info text or zebin.
+
+    Raises:
+        LinkError: they do not fit together.
+    """
+    linker = Linker(options)
+    for path, contents in inputs:
+        linker.add_bytes(contents, "<stdin>" if path == "-" else path)
+    for path in ze_info:
+        linker.add_info(read_bytes(path), path)
+    return linker.run()
+
+
+def link_ctm(inputs: Inputs, output: str) -> None:
+    """Link modules of the CTM target into one image."""
+    from ctm import linker
+    from ctm.program import read_module
+
+    write_bytes(output, linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
+
+
+def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
+    """Write an image, or an object that can be linked again."""
+    if relocatable:
+        from vlink.partial import object_bytes
+
+        write_bytes(output, object_bytes(linked.image))
+    else:
+        write_bytes(output, linked.image.to_bytes())
+
+
+def show_linked(linked: Linked, map_file: str | None, why: str | None, symbols: bool) -> None:
+    """Write the map; print why a symbol is kept and all symbols, as far as somebody asked for them."""
+    from vlink.map_file import map_text, symbol_row, why_live
+
+    if map_file:
+        write_bytes(map_file, map_text(linked).encode())
+    if why:
+        print(why_live(linked, why))
+    if symbols:
+        for symbol in linked.image.symbols:
+            print(symbol_row(symbol))
+
+
+def write_make_rule(output: str, sources: Iterable[str]) -> None:
+    """A rule for make beside the output."""
+    write_bytes(os.path.splitext(output)[0] + ".d", f"{output}: {' '.join(sources)}\n".encode())
+
+
+def data_symbols(definitions: Iterable[str]) -> dict[str, bytes]:
+    """Contents of the data symbols that ``NAME=FILE`` define.
+
+    Raises:
+        UsageError: a definition has another form.
+    """
+    found: dict[str, bytes] = {}
+    for item in definitions:
+        name, equals, path = item.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--data takes NAME=FILE, found '{item}'")
+        found[name] = read_bytes(path)
+    return found
+
+
+def launch_text(path: str, output: str) -> str:
+    """A launch file with the way from the image to its directory.
+
+    Raises:
+        LinkError: it is not a JSON object.
+    """
+    try:
+        tree = json.loads(read_text(path))
+    except ValueError as error:
+        raise LinkError(Diagnostic("L023", f"the launch file is not JSON: {error}", Span(path, 0))) from None
+    if not isinstance(tree, dict):
+        raise LinkError(Diagnostic("L023", "the launch file must be a JSON object", Span(path, 0)))
+    image_directory = os.path.dirname(os.path.abspath(output)) if output != "-" else os.getcwd()
+    tree["directory"] = os.path.relpath(os.path.dirname(os.path.abspath(path)), image_directory)
+    return json.dumps(tree)

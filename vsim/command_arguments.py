@@ -1,0 +1,104 @@
+"""Launches as a command line describes them: sizes, and a value for each argument of a kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.files import UsageError
+from vsim.launch import (
+    SCALAR_TYPES,
+    Argument,
+    BufferArgument,
+    Launch,
+    LocalArgument,
+    ScalarArgument,
+    scalar_bytes,
+)
+from vsim.program import Program
+
+
+def described_launch(
+    program: Program, kernel: str, global_size: str | None, local_size: str | None, values: Sequence[str]
+) -> Launch:
+    """A launch out of sizes such as ``64,64`` and values such as ``0=2.5f``; arguments go by number or by name.
+
+    Raises:
+        UsageError: one of them has another form, or a number is missing.
+    """
+    arguments: dict[str, Argument] = {}
+    for item in values:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
+        arguments[name] = argument_value(value)
+    local = _sizes(local_size, "--local-size") if local_size else None
+    found = Launch(kernel, _sizes(global_size or "1", "--global-size"), local)
+    names = {name: index for index, name in program.signature(kernel).argument_names.items()}
+    by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in arguments.items()}
+    if all(isinstance(k, int) for k in by_index):
+        missing = next((i for i in range(len(arguments)) if i not in by_index), None)
+        if missing is not None:
+            raise UsageError(f"--arg gives arguments from 0 on without a gap; argument {missing} is missing")
+        found.args = [by_index[i] for i in range(len(arguments))]
+    else:
+        found.args = list(arguments.values())
+        found.names = {n: v for n, v in arguments.items() if not n.isdigit()}
+    return found
+
+
+def _sizes(text: str, option: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):
+        raise UsageError(f"{option} takes X[,Y[,Z]], found '{text}'")
+    return tuple(int(p) for p in parts)
+
+
+_NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
+"""A number, and behind a colon its type, or an f for a float."""
+
+
+def argument_value(text: str) -> Argument:
+    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``zeros:N:TYPE`` or ``local:BYTES``.
+
+    Raises:
+        UsageError: it is none of them.
+        LaunchError: the file cannot be read.
+    """
+    if m := re.fullmatch(r"local:([1-9]\d*)", text):
+        return LocalArgument(int(m[1]))
+    m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
+    if m and m[2] in SCALAR_TYPES:
+        return _zeros(int(m[1]), SCALAR_TYPES[m[2]], text)
+    if text.endswith(".npy") or os.path.exists(text):
+        return _array_file(text)
+    return _number(text)
+
+
+def _zeros(count: int, dtype: str, text: str) -> Argument:
+    try:
+        return BufferArgument(np.zeros(count, dtype))
+    except (MemoryError, ValueError) as error:
+        raise UsageError(f"'{text}' is too large: {error}") from None
+
+
+def _array_file(path: str) -> Argument:
+    try:
+        array = np.ascontiguousarray(np.load(path)) if path.endswith(".npy") else np.fromfile(path, np.uint8)
+    except (OSError, ValueError) as error:
+        raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
+    return BufferArgument(array)
+
+
+def _number(text: str) -> Argument:
+    m = re.fullmatch(_NUMBER, text)
+    if not m:
+        raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
+    number, integer, type_name, suffix = m.groups()
+    type_name = type_name or ("i32" if integer and not suffix else "f32")
+    value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)
+    return ScalarArgument(scalar_bytes(value, type_name, "--arg"))
