@@ -1,8 +1,16 @@
-"""``python -m vdis``."""
+"""The command ``vdis``, as a script and as ``python -m vdis``."""
 
-from vasm.vdis_cli import main
+from visa.collector import collect_rarely
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    collect_rarely()  # Before Typer and the rest are loaded.
+    from vasm.vdis_cli import app
+    from visa.command import run
+
+    run(app, "vdis")
+
 
 if __name__ == "__main__":
     main()

@@ -1,3 +1,16 @@
-from vasm.cli import main
+"""The command ``vasm``, as a script and as ``python -m vasm``."""
 
-main()
+from visa.collector import collect_rarely
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    collect_rarely()  # Before Typer and the rest are loaded.
+    from vasm.cli import app
+    from visa.command import run
+
+    run(app, "vasm")
+
+
+if __name__ == "__main__":
+    main()

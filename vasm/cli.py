@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, message_page
-from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, option, platform_option, positive, run
+from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, option, platform_option, positive
 from visa.files import UsageError, report
 
 OUTPUT, MAKE, CHECKS = "Output", "Rules for make", "Checks"
@@ -76,8 +76,3 @@ def app(
     found = assemble_files(files, options)
     report(found, error_format, "vasm")
     return int(any(d.severity == "error" for d in found))
-
-
-def main() -> None:
-    """Entry point."""
-    run(app, "vasm")

@@ -116,11 +116,13 @@ def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[
     codes = warning_codes()
     silent, fatal = set(QUIET), set(codes.values()) if all_fatal else set()
     for choice in choices:
-        name = choice.removeprefix("no-").removeprefix("error=")
+        # Some names begin with no-, too.
+        silenced = choice.startswith("no-") and choice not in codes
+        name = choice.removeprefix("no-") if silenced else choice.removeprefix("error=")
         if name not in codes:
             hint = did_you_mean(name, codes) or "they are " + ", ".join(n for n in codes if "-" in n)
             raise UsageError(f"-W {choice}: there is no warning '{name}'; {hint}")
-        (silent.add if choice.startswith("no-") else silent.discard)(codes[name])
+        (silent.add if silenced else silent.discard)(codes[name])
         if choice.startswith("error="):
             fatal.add(codes[name])
     return frozenset(silent), frozenset(fatal)

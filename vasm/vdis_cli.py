@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from vasm.disassembler import disassemble_file
-from visa.command import ErrorFormat, Version, application, run
+from visa.command import ErrorFormat, Version, application
 from visa.files import report, write_bytes
 
 
@@ -29,8 +29,3 @@ def app(
     if damage:
         report(damage, error_format, "vdis")
     return int(bool(damage))
-
-
-def main() -> None:
-    """Entry point."""
-    run(app, "vdis")

@@ -7,6 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def collect_rarely() -> None:
+    """Collect garbage only after 200,000 new objects instead of 700, for a process that runs one command.
+
+    Loading modules makes tens of thousands of objects that stay; looking for garbage among them is a tenth of a start.
+    """
+    gc.set_threshold(200_000, 20, 20)
+
+
 @contextmanager
 def paused_collection() -> Iterator[None]:
     """No garbage collection meanwhile.

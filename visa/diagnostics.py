@@ -6,7 +6,6 @@ Everything that the library raises for faulty input is a :class:`VisaError`, and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -209,6 +208,8 @@ def _place(span: Span | None) -> dict[str, object]:
 
 def render_json(items: Sequence[Diagnostic]) -> str:
     """A JSON array with one object for each diagnostic."""
+    import json
+
     rows = [
         {"code": d.code, "severity": d.severity, "message": d.message, "hint": d.hint}
         | _place(d.span)
@@ -220,6 +221,8 @@ def render_json(items: Sequence[Diagnostic]) -> str:
 
 def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
     """A SARIF 2.1.0 log, as code-scanning services read it."""
+
+    import json
 
     def location(span: Span) -> dict[str, object]:
         region = {"startLine": max(1, span.line), "startColumn": span.column, "endColumn": span.column + span.length}

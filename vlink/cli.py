@@ -1,12 +1,11 @@
 """The command ``vlink``."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from visa.collector import paused_collection
-from visa.command import ErrorFormat, Version, application, flag, option, platform_option, run
+from visa.command import ErrorFormat, Version, application, flag, option, platform_option
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -71,9 +70,3 @@ def app(
         if make_rule:
             driver.write_make_rule(output, [*paths, *(ze_info or ()), *([launch] if launch else ())])
     return 0
-
-
-def main() -> None:
-    """Entry point."""
-    sys.setrecursionlimit(20000)
-    run(app, "vlink")

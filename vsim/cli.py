@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, flag, option, positive, run
+from visa.command import ErrorFormat, Version, application, flag, option, positive
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -94,8 +94,3 @@ def app(
         session.run_file(image, launch, kernel)
     session.report(as_json)
     return int(session.failed)
-
-
-def main() -> None:
-    """Entry point."""
-    run(app, "vsim")
