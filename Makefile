@@ -13,6 +13,7 @@ STAMP = $(VENV)/.installed
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm vdis.py
 	touch $@
 
 demo: $(STAMP)
@@ -25,7 +26,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
 bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl typer
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
 	$(BIN)/python benchmarks/run.py
 
 fuzz: $(STAMP)

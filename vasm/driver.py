@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from visa.diagnostics import QUIET, AssemblyError, Diagnostic, VisaError, did_you_mean
 from visa.files import UsageError, make_directory, read_text, write_bytes
@@ -14,8 +14,7 @@ from visa.files import UsageError, make_directory, read_text, write_bytes
 Emit = Literal["obj", "isa"]
 
 
-@dataclass(frozen=True, eq=False)
-class AssemblyOptions:
+class AssemblyOptions(NamedTuple):
     """How texts are assembled and what is written; every field has a default that suits a plain assembly."""
 
     output: str | None = None

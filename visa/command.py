@@ -129,7 +129,11 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
     if hasattr(error, "possibilities"):
         # -platform is read as -p and more; say what was written.
         found: str = next((w for w in words if w.startswith(error.option_name)), error.option_name)  # type: ignore[attr-defined]
-        return f"there is no option '{found}'; {did_you_mean(found.split('=')[0], names) or f'see {tool} --help'}"
+        name = found.split("=")[0]
+        hint = did_you_mean(name, [n for n in names if n.startswith(name)] or names)
+        return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
+    if message.startswith("Got unexpected extra argument"):
+        return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
     return f"{message[:1].lower()}{message[1:]}; see {tool} --help"
 
 

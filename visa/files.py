@@ -68,7 +68,9 @@ def write_bytes(path: str, data: bytes) -> None:
     if path == "-":
         if sys.stdout.isatty() and b"\0" in data:
             raise UsageError("binary output is not written to a terminal; use -o FILE or a pipe")
-        sys.stdout.buffer.write(data)
+        rest = memoryview(data)
+        while rest:  # Unbuffered (PYTHONUNBUFFERED), a write may take a part of the data only.
+            rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
         return
     import tempfile

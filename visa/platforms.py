@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Platform:
+class Platform(NamedTuple):
     """A GPU generation. ``grf_size`` is the register size in bytes; ``order`` compares ages."""
 
     name: str

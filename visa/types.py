@@ -8,7 +8,7 @@ from functools import cached_property
 UNSIGNED, SIGNED, FLOAT, VECTOR, BOOL = "unsigned", "signed", "float", "vector", "bool"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DataType:
     """One data type. ``size`` is in bytes; packed vectors (v, uv, vf) are four bytes of immediate."""
 

@@ -46,13 +46,13 @@ import enum
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from visa.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
 from visa.platforms import ALL
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of the binary form. ``parts`` are (name, bits) of a packed integer."""
 
     name: str
@@ -63,7 +63,7 @@ class Field:
     condition: tuple[str, int] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """A suffix that selects one of several values of a field. With a default it may be missing."""
 
@@ -76,16 +76,14 @@ class Choice:
         return {v: k for k, v in reversed(self.values.items())}
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """A suffix that sets a field to 1. Without a field it is accepted and not stored."""
 
     field: str
     word: str
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(NamedTuple):
     """A suffix that is an integer; ``prefix`` and ``base`` say how it is written."""
 
     field: str
@@ -93,13 +91,11 @@ class Number:
     base: int = 10
 
 
-@dataclass(frozen=True)
 class Saturate:
     """``.sat`` behind a mnemonic: stored as the modifier of the destination."""
 
 
-@dataclass(frozen=True)
-class FenceFlags:
+class FenceFlags(NamedTuple):
     """The letters behind a fence, one bit each."""
 
     letters: tuple[tuple[str, str, int], ...] = (
@@ -112,8 +108,7 @@ class FenceFlags:
     )
 
 
-@dataclass(frozen=True)
-class TargetFlags:
+class TargetFlags(NamedTuple):
     """The ``<RTI><A>...`` flags of a render-target write, bits of ``mode``."""
 
     bits: tuple[tuple[str, int], ...]
@@ -205,7 +200,7 @@ class Access(enum.Enum):
     ATOMIC = enum.auto()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InstructionDesc:
     """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
 

@@ -1,0 +1,242 @@
+"""The command lines: help, completion, forms of options, wrong usage word by word, exit codes, pipes, signals."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import build_text
+from typer.main import get_command
+
+import vasm.cli
+import vasm.vdis_cli
+import vlink.cli
+import vsim.cli
+from vasm.assembler import assemble_text
+from visa.command import exit_code
+
+ROOT = Path(__file__).parent.parent
+APPS = {"vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.cli.app}
+SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
+ENDLESS = '.version 4.1\n.kernel "k"\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'
+
+
+def run(tool, *words, **more):
+    return subprocess.run([sys.executable, "-m", tool, *map(str, words)], capture_output=True, cwd=ROOT, **more)
+
+
+def said(capsys, tool, *words):
+    """Exit code, standard output and standard error of a command in this process."""
+    code = exit_code(APPS[tool], tool, [str(w) for w in words])
+    return code, *capsys.readouterr()
+
+
+def parsed(tool, words):
+    """The parameters that a command line stands for."""
+    taken = {}
+    command = get_command(APPS[tool])
+    command.callback = lambda **given: taken.update(given) or 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("visa.command.get_command", lambda app: command)
+        assert exit_code(APPS[tool], tool, words.split()) == 0
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in taken.items()}
+
+
+# -- help and completion
+
+
+PANELS = {
+    "vasm": ["Arguments", "Options", "Output", "Rules for make", "Checks", "Diagnostics"],
+    "vdis": ["Arguments", "Options", "Diagnostics"],
+    "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
+    "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "CTM target", "Diagnostics"],
+}
+
+
+@pytest.mark.parametrize("tool", APPS)
+def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    code, text, errors = said(capsys, tool, "--help")
+    assert (code, errors) == (0, "") and "\x1b" not in text
+    assert re.findall(r"^╭─ (.+?) ─", text, re.MULTILINE) == PANELS[tool]
+    for parameter in get_command(APPS[tool]).params:
+        assert parameter.help and all(
+            re.search(rf"(?<![\w-]){name}\s", text) for name in parameter.opts if name[0] == "-"
+        )
+    assert said(capsys, tool, "-h")[1] == text
+    examples = re.findall(rf"^ ({tool} .+?) *$", text.partition("Examples")[2], re.MULTILINE)
+    assert len(examples) >= 3
+    for example in examples:
+        parsed(*example.partition(" <")[0].split(" ", 1))
+
+
+@pytest.mark.parametrize("tool", APPS)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_completion_script(tool, shell, capsys, monkeypatch):
+    monkeypatch.setenv(f"_{tool.upper()}_COMPLETE", f"source_{shell}")
+    with pytest.raises(SystemExit, match=r"^0$"):
+        exit_code(APPS[tool], tool, [])
+    script = capsys.readouterr().out
+    assert f"_{tool.upper()}_COMPLETE" in script and f"complete_{shell}" in script
+    assert {"--install-completion", "--show-completion"} <= {n for p in get_command(APPS[tool]).params for n in p.opts}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("vasm --platform t", "tgllp"),
+        ("vasm -W out", "out-of-bounds"),
+        ("vasm -W error=out", "error=out-of-bounds"),
+        ("vasm --explain V01", "V010"),
+        ("vasm --emit i", "isa"),
+        ("vlink --platform pv", "pvc"),
+        ("vdis --error-format s", "sarif"),
+        ("vsim --engine n", "numpy"),
+        ("vsim --schedule re", "reverse"),
+        ("vsim --max", "--max-seconds"),
+    ],
+)
+def test_completion_of_values(words, expected, capsys, monkeypatch):
+    tool = words.split()[0]
+    monkeypatch.setenv(f"_{tool.upper()}_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit, match=r"^0$"):
+        exit_code(APPS[tool], tool, [])
+    found = capsys.readouterr().out.split()
+    assert expected in found and all(f.startswith(words.split()[-1]) for f in found)
+
+
+# -- forms of options
+
+
+def test_forms_of_options():
+    given = parsed("vlink", "a.o -L x -Ly -lm -l n -oout.bin b.o -MD -r --map - -")
+    assert (given["files"], given["library_dirs"], given["libraries"]) == (["a.o", "b.o", "-"], ["x", "y"], ["m", "n"])
+    assert (given["output"], given["map_file"], given["make_rule"], given["relocatable"]) == (
+        "out.bin",
+        "-",
+        True,
+        True,
+    )
+    given = parsed("vasm", "-gok.o -MF k.d -Wno-no-return -W error=no-return --max-errors=3 k")
+    assert (given["debug"], given["output"], given["make_rule"], given["make_rule_file"]) == (True, "k.o", False, "k.d")
+    assert (given["warnings"], given["max_errors"]) == (["no-no-return", "error=no-return"], 3)
+    given = parsed("vasm", "-o=k.o --platform TGL -- -g --emit")
+    assert (given["output"], given["platform"], given["files"]) == ("k.o", "tgllp", ["-g", "--emit"])
+    given = parsed("vsim", "--arg 0=-1 k.bin --arg=-x=2 --max-seconds -1.5")
+    assert (given["arguments"], given["image"], given["max_seconds"]) == (["0=-1", "-x=2"], "k.bin", -1.5)
+
+
+USAGE = [
+    ("vasm", "", "there is no input; see vasm --help"),
+    ("vasm", "k --emit obk", "--emit: 'obk' is not one of 'obj', 'isa'; did you mean 'obj'?"),
+    ("vasm", "k --emit elf", "--emit: 'elf' is not one of 'obj', 'isa'"),
+    ("vasm", "k --error-format jsn", "--error-format: 'jsn' is not one of 'human', 'gnu', 'json', 'sarif'; did you mean 'json'?"),
+    ("vasm", "k --max-errors 0", "--max-errors: '0' is not a whole number from 1 on"),
+    ("vasm", "k --platfrom tgl", "there is no option '--platfrom'; did you mean '--platform'?"),
+    ("vasm", "k --plat tgl", "there is no option '--plat'; did you mean '--platform'?"),
+    ("vasm", "k -platform tgl", "there is no option '-platform'; did you mean '--platform'?"),
+    ("vasm", "k -gx", "there is no option '-x'; see vasm --help"),
+    ("vasm", "k -o", "-o needs FILE behind it"),
+    ("vasm", "k -o --emit isa", "-o needs FILE behind it, found '--emit'"),
+    ("vasm", "k --emit", "--emit needs obj or isa behind it"),
+    ("vasm", "k --fatal-warnings=1", "option '--fatal-warnings' does not take a value; see vasm --help"),
+    ("vasm", "a b -o c", "-o names one output, but there are several inputs; use --out-dir"),
+    ("vasm", "a -o b --out-dir c", "-o and --out-dir exclude each other"),
+    ("vasm", "k -W no-out-of-bound", "-W no-out-of-bound: there is no warning 'out-of-bound'; did you mean 'out-of-bounds'?"),
+    ("vasm", "--explain V01O", "there is no message 'V01O'; did you mean 'V051' or 'V041'?"),
+    ("vdis", "", "FILE is missing; see vdis --help"),
+    ("vdis", "a b", "there is no place for 'b'; see vdis --help"),
+    ("vlink", "--data x", "--data takes NAME=FILE, found 'x'"),
+    ("vsim", "", "IMAGE is missing; see vsim --help"),
+    ("vsim", "k --threads two", "--threads: 'two' is not a whole number from 1 on"),
+    ("vsim", "k --max-seconds soon", "--max-seconds: 'soon' is not a number of seconds"),
+    ("vsim", "k --engine lvm", "--engine: 'lvm' is not one of 'llvm', 'numpy'; did you mean 'llvm'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "words", "message"), USAGE, ids=lambda value: str(value)[:30])
+def test_wrong_usage(tool, words, message, capsys):
+    assert said(capsys, tool, *words.split()) == (2, "", f"{tool}: {message}\n")
+
+
+def test_platforms_are_named_and_one_is_suggested(capsys):
+    code, out, text = said(capsys, "vlink", "--platform", "tglp")
+    assert (code, out) == (2, "") and text.startswith(
+        "vlink: --platform: 'tglp' is not a platform; platforms are skl, "
+    )
+    assert text.endswith("; did you mean 'tgllp'?\n") and text.count("\n") == 1
+
+
+# -- exit codes, streams, signals
+
+
+def test_input_at_fault_is_reported_in_the_chosen_style_and_leaves_no_output(tmp_path, capsys):
+    text, out = tmp_path / "k.visaasm", tmp_path / "k.o"
+    text.write_text(SMALL + "rat (M1, 1)\n")
+    code, _, found = said(capsys, "vasm", text, "-o", out)
+    assert code == 1 and found.startswith(f"{text}:4:1: error: ") and not out.exists()
+    for style, start in (("gnu", f"{text}:4:1: error: "), ("json", "[\n"), ("sarif", '{\n "version"')):
+        assert said(capsys, "vasm", text, "-o", out, "--error-format", style)[2].startswith(start)
+    for tool in ("vdis", "vlink", "vsim"):
+        code, _, found = said(capsys, tool, tmp_path / "missing", "--error-format", "json")
+        assert code == 1 and '"code": "F001"' in found
+    code, _, found = said(capsys, "vasm", text, "--out-dir", text)
+    assert code == 1 and "[F001]" in found
+
+
+def test_standard_streams_and_python_m():
+    text = run("vasm", "-", "-o", "-", input=SMALL.encode())
+    assert text.returncode == 0 and text.stdout[:4] == b"\x7fELF" and not text.stderr
+    back = run("vdis", "-", input=text.stdout)
+    assert back.returncode == 0 and b"\nret (M1, 1)" in back.stdout.replace(b"    ", b"")
+    image = run("vlink", "-", "-o", "-", input=text.stdout)
+    assert image.returncode == 0 and image.stdout[:4] == b"\x7fELF"
+    assert run("vsim", "-", input=image.stdout).stdout.startswith(b"k: done")
+
+
+def test_version_and_what_is_not_loaded_without_need():
+    for tool in APPS:
+        assert run(tool, "--version").stdout.decode() == f"{tool} (visakit) 0.1.0\n"
+    code = (
+        "import sys, vasm.cli\nfrom visa.command import exit_code\n"
+        "assert exit_code(vasm.cli.app, 'vasm', ['-', '-o', '/dev/null']) == 0\n"
+        "print(sorted({'rich', 'pydantic', 'numpy', 'llvmlite', 'yaml'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=SMALL, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_closed_pipe(tmp_path):
+    text = SMALL.replace(
+        "ret", ".decl V32 v_type=G type=d num_elts=8\n" + "mov (M1, 8) V32(0,0)<1> 1:d\n" * 9000 + "ret"
+    )
+    (tmp_path / "big.isa").write_bytes(assemble_text(text).isa)
+    words = [sys.executable, "-m", "vdis", str(tmp_path / "big.isa")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as command:
+        assert command.stdout.readline() == b".version 4.1\n"
+        command.stdout.close()
+        assert command.stderr.read() == b"" and command.wait(60) == 1
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_interrupt(engine, tmp_path):
+    (tmp_path / "k.bin").write_bytes(build_text(ENDLESS).to_bytes())
+    os.mkfifo(tmp_path / "launch.json")
+    words = [sys.executable, "-m", "vsim", "k.bin", "--launch", "launch.json", "--engine", engine]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+    ) as command:
+        # Opening waits until the command reads: from then on it is interrupted within its work.
+        (tmp_path / "launch.json").write_text('{"launches": [{"kernel": "k", "global_size": [1]}]}')
+        time.sleep(0.5)
+        assert command.poll() is None
+        command.send_signal(signal.SIGINT)
+        out, errors = command.communicate(timeout=60)
+    assert (command.returncode, out, errors) == (130, b"", b"vsim: interrupted\n")
