@@ -76,6 +76,8 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         _write_make_rule(options, target, file)
     except AssemblyError as error:
         found = _judge(error.diagnostics, options.fatal)
+    except UsageError:
+        raise
     except VisaError as error:
         found += error.diagnostics
     return found

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
 import visa
@@ -48,7 +49,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
         command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
-    options = [p for p in command.params if p.param_type_name == "option"]
+    options = [p for p in command.params if isinstance(p, TyperOption)]
     style = "human"
     try:
         with command.make_context(tool, _separate_values(words, options)) as context:
@@ -83,7 +84,7 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _separate_values(words: Sequence[str], options: Iterable[Any]) -> list[str]:
+def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
     """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any word behind an option as its value.
 
     Raises:
@@ -109,7 +110,7 @@ def _separate_values(words: Sequence[str], options: Iterable[Any]) -> list[str]:
     return out
 
 
-def _metavar(option: Any) -> str:
+def _metavar(option: TyperOption) -> str:
     return " or ".join(getattr(option.type, "choices", ())) or str(option.metavar)
 
 
@@ -118,17 +119,19 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
 
     Typer's exceptions for them have no public names of their own; which one it is shows in their attributes.
     """
-    parameter: Any = getattr(error, "param", None)
+    parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
     message = error.message.rstrip(".")
     if parameter is not None:
-        name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
+        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else parameter.metavar
         if not message:
             return f"{name} is missing; see {tool} --help"
-        hint = did_you_mean(message.split("'")[1], parameter.type.choices) if hasattr(parameter.type, "choices") else ""
+        choices = getattr(parameter.type, "choices", None)
+        hint = did_you_mean(message.split("'")[1], choices) if choices else ""
         return f"{name}: {message}" + (f"; {hint}" if hint else "")
     if hasattr(error, "possibilities"):
+        unknown: str = getattr(error, "option_name", "")
         # -platform is read as -p and more; say what was written.
-        found: str = next((w for w in words if w.startswith(error.option_name)), error.option_name)  # type: ignore[attr-defined]
+        found = next((w for w in words if w.startswith(unknown)), unknown)
         name = found.split("=")[0]
         hint = did_you_mean(name, [n for n in names if n.startswith(name)] or names)
         return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
