@@ -176,10 +176,8 @@ def test_wrong_usage(tool, words, message, capsys):
 
 def test_platforms_are_named_and_one_is_suggested(capsys):
     code, out, text = said(capsys, "vlink", "--platform", "tglp")
-    assert (code, out) == (2, "") and text.startswith(
-        "vlink: --platform: 'tglp' is not a platform; platforms are skl, "
-    )
-    assert text.endswith("; did you mean 'tgllp'?\n") and text.count("\n") == 1
+    assert (code, out) == (2, "") and text.startswith("vlink: --platform: 'tglp' is not a platform; ")
+    assert "platforms are skl, " in text and "did you mean 'tgllp'?" in text and text.count("\n") == 1
 
 
 # -- exit codes, streams, signals
