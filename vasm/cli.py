@@ -6,7 +6,8 @@ import typer
 
 from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, message_page
 from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, option, platform_option, positive
-from visa.files import UsageError, report
+from visa.diagnostics import UsageError
+from visa.files import report
 
 OUTPUT, MAKE, CHECKS = "Output", "Rules for make", "Checks"
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from visa.diagnostics import QUIET, AssemblyError, Diagnostic, VisaError, did_you_mean
-from visa.files import UsageError, make_directory, read_text, write_bytes
+from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
+from visa.files import make_directory, read_text, write_bytes
 
 Emit = Literal["obj", "isa"]
 

@@ -18,9 +18,10 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
 import visa
-from visa.diagnostics import VisaError, did_you_mean
-from visa.files import UsageError, report
-from visa.platforms import PLATFORMS, find
+from visa.diagnostics import UsageError, VisaError, did_you_mean
+from visa.files import report, show_warnings
+from visa.platforms import PLATFORMS
+from visa.usage import check_platform
 
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
@@ -41,6 +42,7 @@ def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., 
 
 def run(app: typer.Typer, tool: str) -> NoReturn:
     """Run a command with the arguments of the process, and leave it."""
+    show_warnings(tool)
     _leave(exit_code(app, tool, sys.argv[1:]))
 
 
@@ -142,12 +144,10 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
 
 def platform_name(value: str) -> str:
     """The canonical name of a platform."""
-    found = find(value)
-    if found is None:
-        names = ", ".join(PLATFORMS)
-        hint = did_you_mean(value.lower(), PLATFORMS)
-        raise typer.BadParameter(f"'{value}' is not a platform; platforms are {names}" + (f"; {hint}" if hint else ""))
-    return found.name
+    try:
+        return str(check_platform(value))
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def positive(value: str | int) -> int:

@@ -100,7 +100,7 @@ def make_directory(path: str) -> None:
     """Make a directory and those above it; one that exists is fine.
 
     Raises:
-        VisaError: it cannot be made.
+        FileError: it cannot be made.
     """
     try:
         os.makedirs(path, exist_ok=True)

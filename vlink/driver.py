@@ -7,8 +7,8 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 
-from visa.diagnostics import Diagnostic, LinkError, Span
-from visa.files import UsageError, read_bytes, read_text, write_bytes
+from visa.diagnostics import Diagnostic, LinkError, Span, UsageError
+from visa.files import read_bytes, read_text, write_bytes
 from vlink.linker import Linked, Linker, LinkOptions
 
 Inputs = Sequence[tuple[str, bytes]]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.files import UsageError
+from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError
 from vsim.launch import (
     SCALAR_TYPES,
     Argument,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from visa.files import UsageError
+from visa.diagnostics import UsageError
 
 
 def run_ctm_image(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from visa.image import read_image
 from vsim.program import Program, RunOptions
 from vsim.session import Session
@@ -16,9 +18,9 @@ def open_session(data: bytes, image: str, out_dir: str | None, workers: str | No
     """
     program = Program(read_image(data, image))
     if not workers:
-        return Session(program, out_dir, **options)
+        return Session(program, out_dir, output=sys.stdout, **options)
     from vsim.cluster import Cluster
 
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
-    return Session(program, out_dir, Cluster(program, data, workers, **parts), **options)
+    return Session(program, out_dir, Cluster(program, data, workers, **parts), output=sys.stdout, **options)
