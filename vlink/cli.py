@@ -66,7 +66,10 @@ def app(
         options.data = driver.data_symbols(data or ())
         linked = driver.link_inputs(inputs, ze_info or (), options)
         driver.write_linked(linked, output, relocatable)
-        driver.show_linked(linked, map_file, why_live, print_symbols)
+        if map_file:
+            driver.write_map(linked, map_file)
+        for line in driver.shown(linked, why_live, print_symbols):
+            print(line)
         if make_rule:
             driver.write_make_rule(output, [*paths, *(ze_info or ()), *([launch] if launch else ())])
     return 0

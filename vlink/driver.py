@@ -71,17 +71,19 @@ def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
         write_bytes(output, linked.image.to_bytes())
 
 
-def show_linked(linked: Linked, map_file: str | None, why: str | None, symbols: bool) -> None:
-    """Write the map; print why a symbol is kept and all symbols, as far as somebody asked for them."""
-    from vlink.map_file import map_text, symbol_row, why_live
+def write_map(linked: Linked, path: str) -> None:
+    """Write the map of a link."""
+    from vlink.map_file import map_text
 
-    if map_file:
-        write_bytes(map_file, map_text(linked).encode())
-    if why:
-        print(why_live(linked, why))
-    if symbols:
-        for symbol in linked.image.symbols:
-            print(symbol_row(symbol))
+    write_bytes(path, map_text(linked).encode())
+
+
+def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
+    """Lines that say why a symbol is kept, and list all symbols, as far as somebody asked for them."""
+    from vlink.map_file import symbol_row, why_live
+
+    lines = [why_live(linked, why)] if why else []
+    return lines + ([symbol_row(symbol) for symbol in linked.image.symbols] if symbols else [])
 
 
 def write_make_rule(output: str, sources: Iterable[str]) -> None:
