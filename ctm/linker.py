@@ -1,137 +1,154 @@
-"""Modules into one program: slots one after the other, jumps filled in, constants merged or renumbered."""
+"""Shader modules into one program: slots one after the other, jumps filled in, constants merged or renumbered."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 from ctm import table
-from ctm.program import Module, Slot
+from ctm.program import InstructionSlot, ShaderModule
 from visa.diagnostics import Diagnostic, LinkError, Span, did_you_mean
 
-_REGISTERS = {"floats": 256, "integers": 32, "booleans": 32}
+Constant = TypeVar("Constant")
+Moves = dict[int, int]
+"""Numbers of constants in the image, by their number in a module, where they differ."""
 
 
-def link(modules: Sequence[Module]) -> Module:
+class ConstantMoves(NamedTuple):
+    """The constants of a module that have other numbers in the image."""
+
+    floats: Moves
+    integers: Moves
+    booleans: Moves
+
+
+def link(modules: Sequence[ShaderModule]) -> ShaderModule:
     """One image, whose first slot is 0; US_CODE_OFFSET moves it without a new link.
 
     Raises:
-        LinkError: undefined or duplicate names, more than 512 slots or than there are constants; all of them in ``diagnostics``.
+        LinkError: undefined or duplicate names, more than 512 slots or than there are constants.
     """
-    errors: list[Diagnostic] = []
-    image = Module(
-        "<image>", executable=True, full=any(m.full for m in modules), file=modules[0].file if modules else ""
-    )
-    places: dict[str, tuple[int, Module]] = {}
-    starts: list[int] = []
-    for m in modules:
-        starts.append(sum(len(o.slots) for o in modules[: len(starts)]))
-        for name in m.exported:
-            if name in places:
-                errors.append(
-                    Diagnostic(
-                        "T020", f"'{name}' is defined in {places[name][1].name} and in {m.name}", Span(m.name, 0)
-                    )
-                )
-            places[name] = (starts[-1] + m.labels[name], m)
-    total = sum(len(m.slots) for m in modules)
-    if total > table.SLOTS:
-        errors.append(
-            Diagnostic("T021", f"the program needs slots up to {total - 1}, the last one is {table.SLOTS - 1}")
+    linking = ImageLinker(modules)
+    for module, start in zip(modules, linking.starts, strict=True):
+        linking.add(module, start)
+    if linking.errors:
+        raise LinkError(linking.errors)
+    linking.image.end = modules[0].end
+    return linking.image
+
+
+class ImageLinker:
+    """An image to which modules are added in turn.
+
+    Attributes:
+        starts: the first slot of each module.
+        functions: slot of every exported name, and the module that defines it.
+        errors: what does not fit together.
+    """
+
+    def __init__(self, modules: Sequence[ShaderModule]) -> None:
+        file = modules[0].file if modules else ""
+        self.image = ShaderModule("<image>", executable=True, full=any(m.full for m in modules), file=file)
+        self.starts = [sum(len(m.slots) for m in modules[:n]) for n in range(len(modules))]
+        self.functions: dict[str, tuple[int, ShaderModule]] = {}
+        self.errors: list[Diagnostic] = []
+        for module, start in zip(modules, self.starts, strict=True):
+            self._export(module, start)
+        total = sum(len(m.slots) for m in modules)
+        if total > table.SLOTS:
+            self._error("T021", f"the program needs slots up to {total - 1}, the last one is {table.SLOTS - 1}")
+        if not modules or modules[0].end < 0:
+            self._error("T022", "the first module has no 'end'", Span(modules[0].name, 0) if modules else None)
+
+    def _error(self, code: str, message: str, span: Span | None = None, hint: str = "") -> None:
+        self.errors.append(Diagnostic(code, message, span, hint))
+
+    def _export(self, module: ShaderModule, start: int) -> None:
+        for name in module.exported:
+            if name in self.functions:
+                other = self.functions[name][1].name
+                self._error("T020", f"'{name}' is defined in {other} and in {module.name}", Span(module.name, 0))
+            self.functions[name] = (start + module.labels[name], module)
+
+    def add(self, module: ShaderModule, start: int) -> None:
+        """The instructions, constants and labels of a module, from a slot on."""
+        moves = ConstantMoves(
+            self._constants(module, "float", table.FLOAT_CONSTANTS, self.image.floats, module.floats),
+            self._constants(module, "integer", table.INT_CONSTANTS, self.image.integers, module.integers),
+            self._constants(module, "boolean", table.BOOL_CONSTANTS, self.image.booleans, module.booleans),
         )
-    if not modules or modules[0].end < 0:
-        errors.append(
-            Diagnostic("T022", "the first module has no 'end'", Span(modules[0].name, 0) if modules else None)
-        )
-    for m, start in zip(modules, starts, strict=True):
-        moved = _constants(image, m, errors)
-        if moved["floats"] and any(table.decode(s.words)[1].get(f"{u}_const{k}") and table.decode(s.words)[1].get(f"{u}_rel{k}")
-                                   for s in m.slots if s.words[0] & 3 in (table.ALU, table.OUT) for u in ("rgb", "alpha") for k in range(3)):  # fmt: skip
-            errors.append(
-                Diagnostic(
-                    "T025",
-                    f"{m.name} reads constants through aL, so they cannot be renumbered",
-                    Span(m.name, 0),
-                    "give the modules different constants",
-                )
-            )
-        for number, slot in enumerate(m.slots):
-            kind, values = table.decode(slot.words)
-            _renumber(kind, values, moved)
+        decoded = [table.decode(s.words) for s in module.slots]
+        if moves.floats and any(_reads_relative(kind, values) for kind, values in decoded):
+            message = f"{module.name} reads constants through aL, so they cannot be renumbered"
+            self._error("T025", message, Span(module.name, 0), "give the modules different constants")
+        for number, (slot, (kind, values)) in enumerate(zip(module.slots, decoded, strict=True)):
+            _renumber(kind, values, moves)
             if slot.target:
-                target = (
-                    start + m.labels[slot.target] if slot.target in m.labels else places.get(slot.target, (None, m))[0]
-                )
-                if target is None:
-                    hint = did_you_mean(slot.target, places)
-                    errors.append(
-                        Diagnostic(
-                            "T023",
-                            f"'{slot.target}' is not defined; slot {number} of {m.name} jumps there",
-                            Span(m.file or m.name, slot.line),
-                            hint,
-                        )
-                    )
+                jump = self._jump(module, start, number, values.get("jump", 0))
+                if jump is None:
                     continue
-                target += values.get("jump", 0)
-                if target >= table.SLOTS:
-                    errors.append(
-                        Diagnostic(
-                            "T021",
-                            f"the jump in slot {number} of {m.name} goes to slot {target}, the last one is {table.SLOTS - 1}",
-                            Span(m.name, slot.line),
-                        )
-                    )
-                    continue
-                values["jump"] = target
-            image.slots.append(Slot(table.encode(kind, values), "", slot.line))
-        image.labels |= {n: start + at for n, at in m.labels.items() if n in m.exported or n not in image.labels}
-    if errors:
-        raise LinkError(errors)
-    image.end = modules[0].end
-    return image
+                values["jump"] = jump
+            self.image.slots.append(InstructionSlot(table.encode(kind, values), "", slot.line))
+        labels = self.image.labels
+        labels |= {n: start + at for n, at in module.labels.items() if n in module.exported or n not in labels}
+
+    def _jump(self, module: ShaderModule, start: int, number: int, addend: int) -> int | None:
+        """The slot that the jump in a slot of a module goes to; None if there is none, which is an error."""
+        slot = module.slots[number]
+        if slot.target in module.labels:
+            target = start + module.labels[slot.target]
+        elif slot.target in self.functions:
+            target = self.functions[slot.target][0]
+        else:
+            message = f"'{slot.target}' is not defined; slot {number} of {module.name} jumps there"
+            hint = did_you_mean(slot.target, self.functions)
+            self._error("T023", message, Span(module.file or module.name, slot.line), hint)
+            return None
+        target += addend
+        if target >= table.SLOTS:
+            last = table.SLOTS - 1
+            message = f"the jump in slot {number} of {module.name} goes to slot {target}, the last one is {last}"
+            self._error("T021", message, Span(module.name, slot.line))
+            return None
+        return target
+
+    def _constants(
+        self, module: ShaderModule, kind: str, limit: int, taken: dict[int, Constant], own: dict[int, Constant]
+    ) -> Moves:
+        """Give constants their registers: their own where free or equal, else those of equal ones, else free ones."""
+        moves: Moves = {}
+        for number, value in own.items():
+            if taken.get(number, value) == value:
+                taken[number] = value
+                continue
+            equal = (n for n, v in taken.items() if v == value)
+            free = (n for n in range(limit) if n not in taken and n not in own)
+            place = next(itertools.chain(equal, free), None)
+            if place is None:
+                message = f"{module.name} needs more than the {limit} {kind} constants there are"
+                self._error("T024", message, Span(module.name, 0))
+                continue
+            moves[number] = place
+            taken[place] = value
+        return moves
 
 
-def _constants(image: Module, module: Module, errors: list[Diagnostic]) -> dict[str, dict[int, int]]:
-    """Give the module's constants their registers: their own where free or equal, else equal ones, else free ones."""
-    moved: dict[str, dict[int, int]] = {}
-    for kind, limit in _REGISTERS.items():
-        taken: dict[int, Any] = getattr(image, kind)
-        moves = moved[kind] = {}
-        for number, value in getattr(module, kind).items():
-            if taken.get(number, value) != value:
-                same = next((n for n, v in taken.items() if v == value), None)
-                found = (
-                    same
-                    if same is not None
-                    else next((n for n in range(limit) if n not in taken and n not in getattr(module, kind)), None)
-                )
-                if found is None:
-                    errors.append(
-                        Diagnostic(
-                            "T024",
-                            f"{module.name} needs more than the {limit} {kind[:-1]} constants there are",
-                            Span(module.name, 0),
-                        )
-                    )
-                    continue
-                moves[number] = number = found
-            taken[number] = value
-    return moved
+def _reads_relative(kind: int, values: table.Values) -> bool:
+    """Whether an instruction reads a constant through aL."""
+    return kind in (table.ALU, table.OUT) and any(
+        values.get(f"{unit}_const{n}") and values.get(f"{unit}_rel{n}") for unit in table.UNITS for n in range(3)
+    )
 
 
-def _renumber(kind: int, values: dict[str, int], moved: dict[str, dict[int, int]]) -> None:
+def _renumber(kind: int, values: dict[str, int], moves: ConstantMoves) -> None:
+    """Give the constants of an instruction their numbers in the image."""
     if kind == table.FC:
-        for field, which in (("int", "integers"), ("bool", "booleans")):
-            if values.get(field, 0) in moved[which]:
-                values[field] = moved[which][values.get(field, 0)]
+        for field, moved in (("int", moves.integers), ("bool", moves.booleans)):
+            number = values.get(field, 0)
+            values[field] = moved.get(number, number)
     elif kind != table.TEX:
-        for unit in ("rgb", "alpha"):
-            for n in range(3):
-                name = f"{unit}_addr{n}"
-                if (
-                    values.get(f"{unit}_const{n}")
-                    and not values.get(f"{unit}_rel{n}")
-                    and values.get(name, 0) in moved["floats"]
-                ):
-                    values[name] = moved["floats"][values.get(name, 0)]
+        for name in (f"{unit}_%s{n}" for unit in table.UNITS for n in range(3)):
+            number = values.get(name % "addr", 0)
+            if values.get(name % "const") and not values.get(name % "rel"):
+                values[name % "addr"] = moves.floats.get(number, number)

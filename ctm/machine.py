@@ -1,22 +1,22 @@
-"""A group of processors with one program counter, step by step (docs/ctm.md; points that no public text settles are options D1 to D8)."""
+"""A group of processors with one program counter, step by step.
+
+docs/ctm.md describes the machine; the points that no public text settles are options (D1 to D8).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from ctm import table
-from ctm.program import Module
+from ctm.alu import UnitArithmetic, UnitOperands, against_zero, finished, flushed
+from ctm.program import ShaderModule
 from visa.diagnostics import Diagnostic, SimulationError, Span
-
-Array = npt.NDArray[Any]
-TEMPORARIES, CONSTANTS = 128, 256
-_TINY = np.float32(2.0**-126)
-_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
+from vsim.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
 
 
 @dataclass
-class Frame:
+class LoopFrame:
     """A frame of the loop stack."""
 
     op: int
@@ -62,34 +62,51 @@ class Step:
     loops: list[tuple[int, int]]
 
 
-@dataclass
-class Machine:
-    """One group. ``temps`` are (128, 4, N), ``outputs`` (4, 4, N) of float32; ``inputs`` arrays of (height, width, 4)."""
+class ProcessorGroup:
+    """A group of processors.
 
-    module: Module
-    options: Options = field(default_factory=Options)
-    inputs: dict[int, Array] = field(default_factory=dict)
-    code_offset: int = 0
-    trace: list[Step] | None = None
+    Args:
+        module: the program.
+        inputs: arrays of (height, width, 4) by number.
+        code_offset: where the program lies in the machine's slots (US_CODE_OFFSET).
+        trace: receives every step; None if nobody looks.
 
-    def __post_init__(self) -> None:
+    Attributes:
+        temps: registers, (128, 4, N) of float32.
+        outputs: (4, 4, N) of float32.
+        predicates: (4, N).
+        result: the ALU result of each processor, if ``result_valid``.
+        counts: the branch counters; -1 for those that are active.
+        dead: those that a texkill has stopped.
+    """
+
+    def __init__(
+        self,
+        module: ShaderModule,
+        options: Options | None = None,
+        inputs: Mapping[int, Array] | None = None,
+        code_offset: int = 0,
+        trace: list[Step] | None = None,
+    ) -> None:
+        self.module, self.options, self.inputs = module, options or Options(), inputs or {}
+        self.code_offset, self.trace = code_offset, trace
         n = self.options.group
-        self.temps: Array = np.zeros((TEMPORARIES, 4, n), np.float32)
-        self.outputs: Array = np.zeros((4, 4, n), np.float32)
+        self.temps: Array = np.zeros((table.TEMPORARIES, 4, n), np.float32)
+        self.outputs: Array = np.zeros((table.OUTPUTS, 4, n), np.float32)
         self.predicates: Array = np.zeros((4, n), bool)
         self.result: Array = np.zeros(n, bool)
         self.result_valid = False
         self.counts: Array = np.full(n, -1)
         self.dead: Array = np.zeros(n, bool)
-        self.frames: list[Frame] = []
+        self.frames: list[LoopFrame] = []
         self.addresses: list[int] = []
         self.pc = 0
         self.last = 0
         self.steps = 0
-        self.constants: Array = np.zeros((CONSTANTS, 4), np.float32)
+        self.constants: Array = np.zeros((table.FLOAT_CONSTANTS, 4), np.float32)
         for index, value in self.module.floats.items():
             self.constants[index] = value
-        self.decoded = [table.decode(s.words) for s in self.module.slots]
+        self.decoded = [_decoded(s.words) for s in self.module.slots]
 
     # -- running -------------------------------------------------------------------------------------------
 
@@ -124,20 +141,11 @@ class Machine:
                 self.pc += 1
         if self.trace is not None:
             loops = [(frame.count, frame.al) for frame in self.frames]
-            slot = self.module.slots[at]
-            self.trace.append(
-                Step(
-                    at,
-                    slot.line,
-                    slot.words,
-                    jumped,
-                    list(map(bool, self.active())),
-                    list(map(int, self.counts)),
-                    loops,
-                )
-            )
+            slot, active, counts = self.module.slots[at], self.active().tolist(), self.counts.tolist()
+            self.trace.append(Step(at, slot.line, slot.words, jumped, active, counts, loops))
 
     def fault(self, code: str, message: str) -> NoReturn:
+        """Stop at this instruction."""
         slot = self.module.slots[self.pc if 0 <= self.pc < len(self.module.slots) else self.last]
         raise SimulationError(
             Diagnostic(code, f"{message} (slot {self.pc})", Span(self.module.file or self.module.name, slot.line))
@@ -151,11 +159,12 @@ class Machine:
         return off
 
     def active(self) -> Array:
+        """Processors that take part."""
         return (self.counts < 0) & ~self.disabled() & ~self.dead
 
     # -- flow control --------------------------------------------------------------------------------------
 
-    def flow(self, f: dict[str, int]) -> bool:
+    def flow(self, f: table.Values) -> bool:
         """One FC instruction; whether the group jumped."""
         op, pop = f.get("op", 0), f.get("pop", 0)
         self._check_mode(f)
@@ -167,13 +176,8 @@ class Machine:
         if frame and op in (table.ENDLOOP, table.ENDREP):
             frame.continued[:] = False
         active, wish = self.active(), self._wish(f)
-        voters = active
-        if frame and op in (table.BREAKLOOP, table.BREAKREP, table.CONTINUE) and self.options.break_rule == "frame":
-            # Who has gone on to the loop's next turn still counts in the loop: a BREAK of all others must not take it along.
-            voters = frame.entered & ~frame.broken & ~self.dead
-            if op == table.CONTINUE:
-                voters &= ~frame.continued
         wishers = active & wish
+        voters = self._voters(op, frame, active)
         jump = bool(wishers.any()) if f.get("any") else bool((wishers | ~voters).all())
         jump = self._loop(op, f, frame, jump, wishers)
         self._branch(f.get("b_op1" if jump else "b_op0", 0), pop, active, wish, jump)
@@ -181,25 +185,36 @@ class Machine:
         if not jump:
             self.pc += 1
             return False
-        # The program counter counts from the program's first slot, wherever that lies.
-        target = f.get("jump", 0) - (self.code_offset if f.get("jump_global") else 0)
+        self.pc = self._target(f)
+        return True
+
+    def _voters(self, op: int, frame: LoopFrame | None, active: Array) -> Array:
+        """Who must wish to jump where all must (D1)."""
+        if frame is None or op in (table.ENDLOOP, table.ENDREP) or self.options.break_rule != "frame":
+            return active
+        # Who has gone on to the loop's next turn still counts in it: a BREAK of all others must not take it along.
+        voters = frame.entered & ~frame.broken & ~self.dead
+        return voters & ~frame.continued if op == table.CONTINUE else voters
+
+    def _target(self, f: table.Values) -> int:
+        """Where the group jumps; calls and returns use the address stack."""
         if f.get("a_op") == table.A_POP:
             if not self.addresses:
                 self.fault("T032", "a return with an empty address stack")
-            target = self.addresses.pop()
-        elif f.get("a_op") == table.A_PUSH:
+            return self.addresses.pop()
+        if f.get("a_op") == table.A_PUSH:
             if len(self.addresses) >= self.options.address_depth:
                 self.fault("T033", f"calls are nested more than {self.options.address_depth} deep")
             self.addresses.append(self.pc + 1)
-        self.pc = target
-        return True
+        # The program counter counts from the program's first slot, wherever that lies.
+        return f.get("jump", 0) - (self.code_offset if f.get("jump_global") else 0)
 
-    def _check_mode(self, f: dict[str, int]) -> None:
+    def _check_mode(self, f: table.Values) -> None:
         """Partial mode has neither loops nor subroutines (D4)."""
         if not self.module.full and not self.options.allow_partial and (f.get("op", 0) != table.JUMP or f.get("a_op")):
             self.fault("T034", "partial mode has no loops and no subroutines")
 
-    def _frame(self, op: int, f: dict[str, int]) -> Frame:
+    def _frame(self, op: int, f: table.Values) -> LoopFrame:
         if not self.frames:
             self.fault("T035", f"{table.FC_OPS[op]} with an empty loop stack")
         frame = self.frames[-1]
@@ -213,12 +228,12 @@ class Machine:
             )
         return frame
 
-    def _wish(self, f: dict[str, int]) -> Array:
+    def _wish(self, f: table.Values) -> Array:
         func = f.get("func", 0)
         if table.depends(func, "alu") and not self.result_valid and not self.options.stale_result:
             self.fault("T031", "the ALU result is read, but none was written since the last flow-control instruction")
         select = f.get("rgb_pred", 0)
-        if select == 1:
+        if select == table.PRED_PER_CHANNEL:
             self.fault("T038", "a flow-control instruction cannot select a predicate per channel")
         predicate = (
             self.predicates[select - 2] if select else np.full(self.options.group, self.options.predicate_default)
@@ -229,7 +244,7 @@ class Machine:
         index = self.result.astype(int) << 2 | predicate.astype(int) << 1 | boolean
         return (func >> index & 1).astype(bool)
 
-    def _loop(self, op: int, f: dict[str, int], frame: Frame | None, jump: bool, wishers: Array) -> bool:
+    def _loop(self, op: int, f: table.Values, frame: LoopFrame | None, jump: bool, wishers: Array) -> bool:
         """What the loop instructions do to the decision and to the loop stack."""
         n = self.options.group
         if op in (table.LOOP, table.REP):
@@ -241,7 +256,9 @@ class Machine:
             outer = self.frames[-1].al if self.frames else 0
             off = np.zeros(n, bool)
             self.frames.append(
-                Frame(op, f.get("int", 0), count, start if op == table.LOOP else outer, self.active(), off, off.copy())
+                LoopFrame(
+                    op, f.get("int", 0), count, start if op == table.LOOP else outer, self.active(), off, off.copy()
+                )
             )
             return False
         if frame is None:
@@ -288,18 +305,18 @@ class Machine:
             self.fault("T042", f"{what}{number} does not exist")
         return number
 
-    def _source(self, f: dict[str, int], unit: str, slot: int) -> Array:
+    def _source(self, f: table.Values, unit: str, slot: int) -> Array:
         """All four channels (4, N) of one source address of a unit."""
         at, relative = f.get(f"{unit}_addr{slot}", 0), f.get(f"{unit}_rel{slot}", 0)
         if f.get(f"{unit}_const{slot}"):
-            value = self.constants[self._address(at, relative, CONSTANTS, "c")]
+            value = self.constants[self._address(at, relative, table.FLOAT_CONSTANTS, "c")]
             return np.repeat(value[:, None], self.options.group, axis=1)
-        if at & 0x80:
-            return np.full((4, self.options.group), table.inline_value(at & 0x7F), np.float32)
-        found: Array = self.temps[self._address(at, relative, TEMPORARIES, "r")]
+        if at & table.UNUSED_SOURCE:
+            return np.full((4, self.options.group), table.inline_value(at & ~table.UNUSED_SOURCE), np.float32)
+        found: Array = self.temps[self._address(at, relative, table.TEMPORARIES, "r")]
         return found
 
-    def _sources(self, f: dict[str, int]) -> list[Array]:
+    def _sources(self, f: table.Values) -> list[Array]:
         """Sources 0 to 2 and the presubtracted one: colour from the RGB addresses, alpha from the alpha addresses."""
         both = [[self._source(f, unit, slot) for slot in range(3)] for unit in ("rgb", "alpha")]
         for which, unit in enumerate(("rgb", "alpha")):
@@ -308,7 +325,7 @@ class Machine:
             both[which].append((1 - 2 * s0, s1 - s0, s1 + s0, 1 - s0)[kind].astype(np.float32))
         return [np.concatenate([c[:3], a[3:]]) for c, a in zip(*both, strict=True)]
 
-    def _operand(self, f: dict[str, int], sources: list[Array], unit: str, letter: str) -> Array:
+    def _operand(self, f: table.Values, sources: list[Array], unit: str, letter: str) -> Array:
         """One operand of a unit: (3, N) or (1, N)."""
         source = sources[f.get(f"{unit}_sel_{letter}", 0)]
         shape = source[0]
@@ -317,73 +334,45 @@ class Machine:
         value = np.stack([channels[min(f.get(n, 0), 6)] for n in names])
         modifier = f.get(f"{unit}_mod_{letter}", 0)
         value = np.abs(value) if modifier & 2 else value
-        return _flush(-value if modifier & 1 else value)
+        return flushed(-value if modifier & 1 else value)
 
-    def arithmetic(self, f: dict[str, int]) -> None:
+    def arithmetic(self, f: table.Values) -> None:
         """An ALU or OUT instruction: both units."""
         sources = self._sources(f)
         a, b, c = (self._operand(f, sources, "rgb", letter) for letter in "abc")
         p, q, r = (self._operand(f, sources, "alpha", letter)[0] for letter in "abc")
-        op, alpha_op = f.get("rgb_op", 0), f.get("alpha_op", 0)
-        product = self._multiply(a, b)
-        dot = (
-            product.sum(axis=0)
-            if op == 1
-            else product.sum(axis=0) + self._multiply(p, q)
-            if op == 2
-            else product[0] + product[1] + c[2]
-        )
-        alpha = self._alpha(alpha_op, p, q, r, dot, sources)
-        if op in (1, 2, 3):
-            rgb = np.stack([dot] * 3)
-        elif op == 10:
-            rgb = np.stack([alpha] * 3)
-        elif op in (11, 12):
-            rgb = self._quad(sources[0][:3], 0) * b + self._quad(sources[0][:3], op - 10)
-        else:
-            rgb = _common(op, a, b, c, {0: "mad", 4: "min", 5: "max", 7: "cnd", 8: "cmp", 9: "frc"}, self)
-        result = np.concatenate(
-            [
-                _finish(rgb, f.get("rgb_omod", 0), f.get("rgb_clamp", 0)),
-                _finish(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0)),
-            ]
-        )
-        self._write(f, result)
+        operation, alpha_operation = self._operation(f, "rgb"), self._operation(f, "alpha")
+        arithmetic = UnitArithmetic(sources[0], self.options.legacy_multiply)
+        rgb, alpha = arithmetic.both(operation, alpha_operation, UnitOperands(a, b, c), UnitOperands(p, q, r))
+        rgb = finished(rgb, f.get("rgb_omod", 0), f.get("rgb_clamp", 0))
+        alpha = finished(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0))
+        self._write(f, np.concatenate([rgb, alpha]))
 
-    def _alpha(self, op: int, a: Array, b: Array, c: Array, dot: Array, sources: list[Array]) -> Array:
-        if op == 1:
-            return dot
-        if op in (14, 15):
-            gradient: Array = self._quad(sources[0][3:], 0)[0] * b + self._quad(sources[0][3:], op - 13)[0]
-            return gradient
-        if op in _TRANSCENDENTAL:
-            found: Array = np.asarray(_TRANSCENDENTAL[op](a), np.float32)
-            return found
-        return _common(op, a, b, c, {0: "mad", 2: "min", 3: "max", 5: "cnd", 6: "cmp", 7: "frc"}, self)
+    def _operation(self, f: table.Values, unit: str) -> table.Operation:
+        """The operation of a unit."""
+        code = f.get(f"{unit}_op", 0)
+        operation = table.BY_CODE[unit].get(code)
+        if operation is None:
+            self.fault("T044", f"operation {code} does not exist")
+        return operation
 
-    def _multiply(self, a: Array, b: Array) -> Array:
-        product: Array = a * b
-        return np.where((a == 0) | (b == 0), np.float32(0), product) if self.options.legacy_multiply else product
-
-    def _quad(self, value: Array, corner: int) -> Array:
-        """The value of one corner of each 2 x 2 quad, in all four processors of it."""
-        lanes = np.arange(self.options.group)
-        corners: Array = np.take(value, np.minimum(lanes // 4 * 4 + corner, self.options.group - 1), axis=1)
-        return corners
-
-    def _enabled(self, f: dict[str, int]) -> Array:
+    def _enabled(self, f: table.Values) -> Array:
         """Which processors write which channel (4, N)."""
         n = self.options.group
         enabled = np.zeros((4, n), bool)
         for channel in range(4):
             unit = "alpha" if channel == 3 else "rgb"
             select = f.get(f"{unit}_pred", 0)
-            predicate = np.ones(n, bool) if not select else self.predicates[channel if select == 1 else select - 2]
+            predicate = (
+                np.ones(n, bool)
+                if not select
+                else self.predicates[channel if select == table.PRED_PER_CHANNEL else select - 2]
+            )
             enabled[channel] = ~predicate if f.get(f"{unit}_pred_inv") else predicate
         running = np.ones(n, bool) if f.get("write_inactive") else self.active()
         return enabled & running
 
-    def _write(self, f: dict[str, int], result: Array) -> None:
+    def _write(self, f: table.Values, result: Array) -> None:
         enabled = self._enabled(f)
         kind = self.decoded[self.pc][0]
         masks = [f.get("wmask_rgb", 0) >> c & 1 for c in range(3)] + [f.get("wmask_a", 0)]
@@ -391,33 +380,33 @@ class Machine:
         for channel in range(4):
             unit, on = ("alpha", enabled[3]) if channel == 3 else ("rgb", enabled[channel])
             if masks[channel]:
-                at = self._address(f.get(f"{unit}_dst", 0), f.get(f"{unit}_dst_rel", 0), TEMPORARIES, "r")
+                at = self._address(f.get(f"{unit}_dst", 0), f.get(f"{unit}_dst_rel", 0), table.TEMPORARIES, "r")
                 self.temps[at, channel, on] = result[channel, on]
             if outs[channel]:
                 target = f.get(f"{unit}_target", 0)
                 if kind == table.OUT:
                     self.outputs[target, channel, on] = result[channel, on]
                 else:
-                    self.predicates[channel, on] = _against_zero(result[channel], target)[on]
+                    self.predicates[channel, on] = against_zero(result[channel], target)[on]
         if f.get("result_wmask"):
             running = np.ones(self.options.group, bool) if f.get("write_inactive") else self.active()
-            tested = _against_zero(result[3 if f.get("result_sel") else 0], f.get("result_op", 0))
+            tested = against_zero(result[3 if f.get("result_sel") else 0], f.get("result_op", 0))
             self.result[running] = tested[running]
             self.result_valid = True
 
     # -- textures ------------------------------------------------------------------------------------------
 
-    def texture(self, f: dict[str, int]) -> None:
+    def texture(self, f: table.Values) -> None:
         """A fetch, at once: inputs hold one level and are read without filtering."""
         inst = f.get("inst", 0)
-        source = self.temps[self._address(f.get("src", 0), f.get("src_rel", 0), TEMPORARIES, "r")]
+        source = self.temps[self._address(f.get("src", 0), f.get("src_rel", 0), table.TEMPORARIES, "r")]
         s, t, r, q = (source[f.get(f"swiz_{c}", 0)] for c in "strq")
-        if inst == table.TEX_OPS["texkill"]:
+        if inst == table.TEX_KILL:
             self.dead |= self.active() & ((s < 0) | (t < 0) | (r < 0) | (q < 0))
             return
-        if inst == table.TEX_OPS["nop"]:
+        if inst == table.TEX_NOP:
             return
-        if inst == table.TEX_OPS["proj"]:
+        if inst == table.TEX_PROJ:
             s, t = s / q, t / q
         image = self.inputs.get(f.get("tex_id", 0))
         if image is None:
@@ -430,49 +419,13 @@ class Machine:
         value = np.stack([texel[f.get(f"swiz_out_{c}", 0)] for c in "rgba"])
         enabled = self._enabled(f)
         masks = [f.get("wmask_rgb", 0) >> c & 1 for c in range(3)] + [f.get("wmask_a", 0)]
-        at = self._address(f.get("dst", 0), f.get("dst_rel", 0), TEMPORARIES, "r")
+        at = self._address(f.get("dst", 0), f.get("dst_rel", 0), table.TEMPORARIES, "r")
         for channel in range(4):
             if masks[channel]:
                 self.temps[at, channel, enabled[channel]] = value[channel, enabled[channel]]
 
 
-_TRANSCENDENTAL: dict[int, Callable[[Array], Array]] = {
-    8: np.exp2, 9: np.log2, 10: np.reciprocal, 11: lambda x: 1 / np.sqrt(x), 12: lambda x: np.sin(x * 2 * np.pi), 13: lambda x: np.cos(x * 2 * np.pi),
-}  # fmt: skip
-
-
-def _flush(x: Array) -> Array:
-    """Denormals are zeros of their sign."""
-    found: Array = np.where(np.abs(x) < _TINY, np.copysign(np.float32(0), x), x).astype(np.float32)
-    return found
-
-
-def _common(op: int, a: Array, b: Array, c: Array, names: dict[int, str], machine: Machine) -> Array:
-    """The operations that both units have."""
-    name = names.get(op)
-    if name == "mad":
-        return np.asarray(machine._multiply(a, b) + c, np.float32)
-    if name == "min":
-        return np.where(a < b, a, b)
-    if name == "max":
-        return np.where((a >= b) & ~((a == 0) & (b == 0)), a, b)
-    if name in ("cnd", "cmp"):
-        # Like MIN and MAX: a NaN among the inputs gives operand B.
-        return np.where(((c > 0.5) if name == "cnd" else (c >= 0)) & ~np.isnan(a), a, b)
-    if name == "frc":
-        return np.asarray(a - np.floor(a), np.float32)
-    machine.fault("T044", f"operation {op} does not exist")
-
-
-def _finish(x: Array, omod: int, clamp: int) -> Array:
-    """Output modifier, clamp, standard NaN, no denormals."""
-    if omod == 7:
-        return x.astype(np.float32)
-    x = _flush(x * np.float32((1, 2, 4, 8, 0.5, 0.25, 0.125)[omod]))
-    x = np.where(np.isnan(x), _NAN, x)
-    return np.clip(np.nan_to_num(x, nan=0.0), 0, 1).astype(np.float32) if clamp else x.astype(np.float32)
-
-
-def _against_zero(x: Array, how: int) -> Array:
-    found: Array = (x == 0, x < 0, x >= 0, x != 0)[how]
-    return found
+@functools.lru_cache(table.SLOTS)
+def _decoded(words: tuple[int, ...]) -> tuple[int, table.Values]:
+    """Type and fields of an instruction; all groups run the same ones."""
+    return table.decode(words)

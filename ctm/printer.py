@@ -1,173 +1,180 @@
-"""Modules back to text that assembles to the same words."""
+"""Shader modules back to text that assembles to the same words."""
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Iterator
 
 from ctm import table
-from ctm.program import Module
+from ctm.builder import StatementError
+from ctm.grammar import LineSyntaxError, parse_line
+from ctm.operations import arithmetic_words
+from ctm.program import ShaderModule
+from ctm.syntax import ArithmeticStatement
 
-_SETTINGS = (
-    ("func", "func", "{:#04x}"),
-    ("any", "any", "{}"),
-    ("pop", "pop", "{}"),
-    ("b_else", "else", "{}"),
-    ("jump_global", "global", "{}"),
-    ("ignore_uncovered", "uncovered", "{}"),
-)
+_NUMBER_FORMATS = {"func": "{:#04x}"}
+_PLAIN_NUMBERS = {name: field for name, field in table.FC_NUMBERS.items() if field != "alu_wait"}
+_FLOW_FIELDS = {
+    "op", "alu_wait", "bool", "int", "rgb_pred", "rgb_pred_inv", "jump",
+    *_PLAIN_NUMBERS.values(), *(field for field, _ in table.FC_WORDS.values()),
+}  # fmt: skip
+"""Fields of FC instructions that the text has settings for."""
+_SELECTS = {code: name for name, code in table.PRED_SELECTS.items()}
 
 
 @functools.cache
 def instruction_text(words: tuple[int, ...], target: str = "") -> str:
     """One instruction; flow control by its fields, everything that the text has no better words for as six words."""
-    kind, f = table.decode(words)
-    raw = "raw " + " ".join(f"{w:#010x}" for w in words)
-    if words == _END:
-        return "end"
-    if kind in (table.ALU, table.OUT):
-        return _arithmetic(kind, f, words) or raw
-    if kind != table.FC:
-        return raw
-    shown = [f"fc {table.FC_OPS[f.get('op', 0)]}"]
-    shown += [f"{name}={form.format(f[key])}" for key, name, form in _SETTINGS if key in f]
-    for key, name, words_of in (("a_op", "a", table.A_OPS), ("b_op0", "b0", table.B_OPS), ("b_op1", "b1", table.B_OPS)):
-        if key in f:
-            shown.append(f"{name}={words_of[f[key]] if f[key] < 3 else f[key]}")
-    shown += [f"bool=b{f['bool']}"] if "bool" in f else []
-    shown += [f"int=i{f['int']}"] if "int" in f else []
-    if f.get("rgb_pred", 0) > 1:
-        name = next(n for n, c in table.PRED_SELECTS.items() if c == min(f["rgb_pred"], 5))
-        shown.append(f"pred={'!' if f.get('rgb_pred_inv') else ''}{name}")
-    shown += [f"to={target}"] if target else [f"to={f['jump']}"] if "jump" in f else []
-    shown += [] if f.get("alu_wait") else ["wait=0"]
-    known = {
-        "op",
-        "alu_wait",
-        "a_op",
-        "b_op0",
-        "b_op1",
-        "bool",
-        "int",
-        "rgb_pred",
-        "rgb_pred_inv",
-        "jump",
-        *(k for k, _, _ in _SETTINGS),
-    }
-    values = {k: v for k, v in f.items() if k in known}
-    whole = (
-        set(f) <= known
-        and table.encode(table.FC, values) == words
-        and max(f.get("a_op", 0), f.get("b_op0", 0), f.get("b_op1", 0)) < 3
-    )
-    odd = (
-        f.get("rgb_pred", 0) == 1
-        or f.get("rgb_pred", 0) > 5
-        or ("rgb_pred_inv" in f and "rgb_pred" not in f)
-        or (f.get("jump", 0) and target)
-    )
-    return " ".join(shown) if whole and not odd else raw
+    kind, fields = table.decode(words)
+    text = ""
+    if words == table.END:
+        text = "end"
+    elif kind in (table.ALU, table.OUT):
+        text = _arithmetic(kind, fields, words)
+    elif kind == table.FC and _is_writable(fields, words, target):
+        text = " ".join(_flow(fields, target))
+    return text or _raw(words)
 
 
-def _place(f: dict[str, int], unit: str, slot: int) -> str:
+def _raw(words: tuple[int, ...]) -> str:
+    return "raw " + " ".join(f"{w:#010x}" for w in words)
+
+
+# -- flow control ------------------------------------------------------------------------------------------------------
+
+
+def _is_writable(f: table.Values, words: tuple[int, ...], target: str) -> bool:
+    """Whether the settings of ``fc`` can say everything that is in an FC instruction."""
+    if not set(f) <= _FLOW_FIELDS or table.encode(table.FC, f) != words:
+        return False
+    if any(f.get(field, 0) >= len(names) for field, names in table.FC_WORDS.values()):
+        return False
+    select = f.get("rgb_pred", 0)
+    unselected = "rgb_pred_inv" in f and not select
+    return select != table.PRED_PER_CHANNEL and select in _SELECTS and not unselected and not (f.get("jump") and target)
+
+
+def _flow(f: table.Values, target: str) -> Iterator[str]:
+    """An FC instruction by its fields."""
+    yield f"fc {table.FC_OPS[f.get('op', 0)]}"
+    for name, field in _PLAIN_NUMBERS.items():
+        if field in f:
+            yield f"{name}={_NUMBER_FORMATS.get(name, '{}').format(f[field])}"
+    for name, (field, names) in table.FC_WORDS.items():
+        if field in f:
+            yield f"{name}={names[f[field]]}"
+    if "bool" in f:
+        yield f"bool=b{f['bool']}"
+    if "int" in f:
+        yield f"int=i{f['int']}"
+    if "rgb_pred" in f:
+        yield f"pred={'!' if f.get('rgb_pred_inv') else ''}{_SELECTS[f['rgb_pred']]}"
+    if target:
+        yield f"to={target}"
+    elif "jump" in f:
+        yield f"to={f['jump']}"
+    if not f.get("alu_wait"):
+        yield "wait=0"
+
+
+# -- arithmetic --------------------------------------------------------------------------------------------------------
+
+
+def _place(f: table.Values, unit: str, slot: int) -> str:
     """The register, constant or number of a source address."""
     at, relative = f.get(f"{unit}_addr{slot}", 0), f.get(f"{unit}_rel{slot}", 0)
     letter = "c" if f.get(f"{unit}_const{slot}") else "r"
-    if letter == "r" and at & 0x80:
-        return f"{table.inline_value(at & 0x7F):f}".rstrip("0").rstrip(".") if at & 0x7F else ""
+    if letter == "r" and at & table.UNUSED_SOURCE:
+        code = at & ~table.UNUSED_SOURCE
+        return f"{table.inline_value(code):f}".rstrip("0").rstrip(".") if code else ""
     return f"{letter}[aL+{at}]" if relative else f"{letter}{at}"
 
 
-def _operand(f: dict[str, int], unit: str, letter: str) -> str:
+def _operand(f: table.Values, unit: str, letter: str) -> str:
     """One operand of a unit as text; empty if the text has no words for it."""
     slot, modifier = f.get(f"{unit}_sel_{letter}", 0), f.get(f"{unit}_mod_{letter}", 0)
     names = [f"rgb_swiz_{letter}_{c}" for c in "rgb"] if unit == "rgb" else [f"alpha_swiz_{letter}"]
     codes = [f.get(n, 0) for n in names]
-    if slot > 2 or max(codes) > 6:
+    if slot > 2 or max(codes) >= len(table.SWIZZLES):
         return ""
     swizzle = "".join(table.SWIZZLES[c] for c in codes)
     if set(swizzle) <= set("0h1"):
         text = "0" if set(swizzle) == {"0"} else f"r0.{swizzle}"
     else:
         place = _place(f, "alpha" if "a" in swizzle else "rgb", slot)
-        text = place if place[:1].isdigit() else f"{place}.{swizzle if unit == 'rgb' else 'rgb' + swizzle}"
         if not place:
             return ""
+        text = place if place[:1].isdigit() else f"{place}.{swizzle if unit == 'rgb' else 'rgb' + swizzle}"
     return ("-" if modifier & 1 else "") + (f"|{text}|" if modifier & 2 else text)
 
 
-def _units(kind: int, f: dict[str, int]) -> list[str]:
+def _units(kind: int, f: table.Values) -> Iterator[str]:
     """The operations of an ALU or OUT instruction."""
-    found = []
-    for unit, channels, ops in (("rgb", "rgb", table.RGB_OPS), ("alpha", "a", table.ALPHA_OPS)):
-        keys = ("wmask_rgb", "omask_rgb") if unit == "rgb" else ("wmask_a", "omask_a")
-        written, out = f.get(keys[0], 0), f.get(keys[1], 0)
+    for unit, channels in table.CHANNELS.items():
+        masks = ("wmask_rgb", "omask_rgb") if unit == "rgb" else ("wmask_a", "omask_a")
+        written, out = (f.get(name, 0) for name in masks)
         mask = "".join(c for i, c in enumerate(channels) if (written or out) >> i & 1)
-        name = next((n for n, code in ops.items() if code == f.get(f"{unit}_op", 0)), "")
-        operands = [
-            _operand(f, unit, letter) for letter, _ in zip("abc", range(table.OPERANDS.get(name, 0)), strict=False)
-        ]
-        if not mask or not name or (written and out) or not all(operands):
+        operation = table.BY_CODE[unit].get(f.get(f"{unit}_op", 0))
+        if operation is None or not mask or (written and out):
             continue
-        target = f.get(f"{unit}_target", 0)
-        if written:
-            register = f"r[aL+{f.get(f'{unit}_dst', 0)}]" if f.get(f"{unit}_dst_rel") else f"r{f.get(f'{unit}_dst', 0)}"
-        elif kind == table.OUT:
-            register = f"o{target}"
-        else:
-            register, name = "p", f"set.{table.COMPARISONS[target]}"
-            operands = operands[:1]
-        found.append(f"{name} {', '.join([f'{register}.{mask}', *operands])}")
-    return found
+        name, operands = operation.name, [_operand(f, unit, letter) for letter in "abc"[: operation.operands]]
+        if not all(operands):
+            continue
+        if not written and kind == table.ALU:
+            name, operands = f"set.{table.COMPARISONS[f.get(f'{unit}_target', 0)]}", operands[:1]
+        register = _register(f, unit) if written else f"o{f.get(f'{unit}_target', 0)}" if kind == table.OUT else "p"
+        yield f"{name} {', '.join([f'{register}.{mask}', *operands])}"
 
 
-def _arithmetic(kind: int, f: dict[str, int], words: tuple[int, ...]) -> str:
-    """An ALU or OUT instruction in words that give the same bits; empty if there are none."""
-    flags = [
-        n
-        for n, key in (
-            ("wait", "sem_wait"),
-            ("inactive", "write_inactive"),
-            ("last", "last"),
-            ("nop", "nop"),
-            ("aluwait", "alu_wait"),
-        )
-        if f.get(key)
-    ]
-    flags += ["clamp"] if f.get("rgb_clamp") else []
-    flags += [f"omod={table.OMODS[f['rgb_omod']]}"] if f.get("rgb_omod") else []
-    select = next((n for n, code in table.PRED_SELECTS.items() if code == f.get("rgb_pred", 0)), "none")
-    flags += [f"pred={'!' if f.get('rgb_pred_inv') else ''}{select}"] if select != "none" else []
+def _register(f: table.Values, unit: str) -> str:
+    """The register that a unit writes."""
+    number = f.get(f"{unit}_dst", 0)
+    return f"r[aL+{number}]" if f.get(f"{unit}_dst_rel") else f"r{number}"
+
+
+def _flags(f: table.Values) -> Iterator[str]:
+    yield from (name for name, field in table.FLAGS.items() if f.get(field))
+    if f.get("rgb_clamp"):
+        yield "clamp"
+    if f.get("rgb_omod"):
+        yield f"omod={table.OMODS[f['rgb_omod']]}"
+    select = _SELECTS.get(f.get("rgb_pred", 0), "none")
+    if select != "none":
+        yield f"pred={'!' if f.get('rgb_pred_inv') else ''}{select}"
     if f.get("result_wmask"):
-        flags.append(f"alu={'a' if f.get('result_sel') else 'r'}.{table.COMPARISONS[f.get('result_op', 0)]}")
-    tests = []
+        yield f"alu={'a' if f.get('result_sel') else 'r'}.{table.COMPARISONS[f.get('result_op', 0)]}"
+
+
+def _test(f: table.Values) -> str:
+    """An ALU instruction as a test."""
+    one, other = _operand(f, "rgb", "a"), _operand(f, "rgb", "c").removeprefix("-")
+    second = f", {other}" if other not in ("0", "") else ""
+    return f"test.{table.COMPARISONS[f.get('result_op', 0)]} {one}{second}"
+
+
+def _arithmetic(kind: int, f: table.Values, words: tuple[int, ...]) -> str:
+    """An ALU or OUT instruction in words that give the same bits; empty if there are none."""
+    flags = ", ".join(_flags(f))
+    texts = [" | ".join(_units(kind, f)) + (f" {{{flags}}}" if flags else "")]
     if f.get("result_wmask") and not f.get("result_sel"):
-        one, other = _operand(f, "rgb", "a"), _operand(f, "rgb", "c").removeprefix("-")
-        tests = [
-            f"test.{table.COMPARISONS[f.get('result_op', 0)]} {one}{f', {other}' if other not in ('0', '') else ''}"
-        ]
-    tail = f" {{{', '.join(flags)}}}" if flags else ""
-    for text in (" | ".join(_units(kind, f)) + tail, *tests):
-        if _gives(text, words):
-            return text
-    return ""
+        texts.append(_test(f))
+    return next((text for text in texts if _gives(text, words)), "")
 
 
 def _gives(text: str, words: tuple[int, ...]) -> bool:
-    from ctm.assembler import Assembler
-    from visa.diagnostics import Collector
-
-    collector = Collector()
-    slots = Assembler("", collector).run(text).slots
-    return len(slots) == 1 and slots[0].words == words
-
-
-_END = table.encode(
-    table.OUT,
-    {"sem_wait": 1, "last": 1} | {f"{u}_addr{k}": table.UNUSED_SOURCE for u in ("rgb", "alpha") for k in range(3)},
-)
+    """Whether a text assembles to these words."""
+    try:
+        statement = parse_line(text).statement
+        return isinstance(statement, ArithmeticStatement) and arithmetic_words(statement) == words
+    except (LineSyntaxError, StatementError):
+        return False
 
 
-def print_module(module: Module) -> str:
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+
+def print_module(module: ShaderModule) -> str:
     """The text of an object or an image."""
     out = [".target ctm", f".mode {'full' if module.full else 'partial'}"]
     out += [f".const c{n} " + " ".join(_number(x) for x in v) for n, v in sorted(module.floats.items())]
@@ -176,25 +183,26 @@ def print_module(module: Module) -> str:
     names: dict[int, list[str]] = {}
     for name, at in module.labels.items():
         names.setdefault(at, []).append(name)
-    ended = False
     for number, slot in enumerate(module.slots):
         for name in names.get(number, []):
-            out.append(f"function {name}" if name in module.exported and not module.executable else f"{_plain(name)}:")
-        text = instruction_text(slot.words, _plain(slot.target))
-        if number == module.end and not ended:
-            ended = True
-        elif text == "end":
-            text = "raw " + " ".join(f"{w:#010x}" for w in slot.words)
+            is_function = name in module.exported and not module.executable
+            out.append(f"function {name}" if is_function else f"{_written(name)}:")
+        # The text has one 'end'.
+        is_other_end = slot.words == table.END and number != module.end
+        text = _raw(slot.words) if is_other_end else instruction_text(slot.words, _written(slot.target))
         out.append(f"    {text}")
-    out += [f"{_plain(name)}:" for name in names.get(len(module.slots), [])]
+    out += [f"{_written(name)}:" for name in names.get(len(module.slots), [])]
     return "\n".join(out) + "\n"
 
 
-def _plain(name: str) -> str:
+def _written(name: str) -> str:
     """Labels that the assembler made begin with a dot, which the text has not."""
     return "_" + name[1:] if name.startswith(".") else name
 
 
 def _number(x: float) -> str:
+    """A float constant without an exponent; the text has no word for infinity, but rounds to it."""
+    if math.isinf(x):
+        return "1.0e999" if x > 0 else "-1.0e999"
     text = repr(float(x))
-    return text if "e" not in text and "n" not in text else f"{x:.60f}".rstrip("0") + ("0" if x == int(x) else "")
+    return text if "e" not in text else f"{x:.60f}".rstrip("0") + ("0" if x == int(x) else "")

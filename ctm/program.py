@@ -1,11 +1,12 @@
-"""Modules of the CTM target: slots, symbols, constants; objects and images as ELF32 files."""
+"""Shader modules of the CTM target: instructions, symbols, constants; objects and images as ELF32 files."""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from ctm import table
 from visa.diagnostics import Diagnostic, FormatError, Span
@@ -36,9 +37,25 @@ NOTE_PROGRAM, NOTE_INPUTS, NOTE_OUTPUTS, NOTE_FLOATS, NOTE_INTEGERS, NOTE_EARLY_
 TEXT, CONSTANTS, LINES = ".text", ".ctm.constants", ".ctm.lines"
 
 
+class _Constants(TypedDict):
+    """The section of constants, as JSON."""
+
+    floats: Mapping[int, Sequence[float]]
+    integers: Mapping[int, Sequence[int]]
+    booleans: Mapping[int, bool]
+    end: int
+    full: bool
+    file: str
+
+
+FloatConstant = tuple[float, float, float, float]
+IntConstant = tuple[int, int, int]
+"""Turns of a loop, first value of aL, step."""
+
+
 @dataclass
-class Slot:
-    """An instruction: its words, the symbol that its jump goes to (empty if the words are final), and its source line."""
+class InstructionSlot:
+    """An instruction: its words, the symbol that its jump goes to (empty if the words are final), its source line."""
 
     words: tuple[int, ...]
     target: str = ""
@@ -46,15 +63,22 @@ class Slot:
 
 
 @dataclass
-class Module:
-    """An object (jumps name symbols) or an image (jumps are final)."""
+class ShaderModule:
+    """An object (jumps name symbols) or an image (jumps are final).
+
+    Attributes:
+        labels: slots by name; those of ``exported`` are functions that other modules may call.
+        end: the slot that the program ends after; -1 if it has none.
+        full: whether it asks for the machine's full mode, which has loops and subroutines.
+        file: the source text, for messages.
+    """
 
     name: str = "<module>"
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[InstructionSlot] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
-    floats: dict[int, tuple[float, float, float, float]] = field(default_factory=dict)
-    integers: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    floats: dict[int, FloatConstant] = field(default_factory=dict)
+    integers: dict[int, IntConstant] = field(default_factory=dict)
     booleans: dict[int, bool] = field(default_factory=dict)
     end: int = -1
     full: bool = True
@@ -72,7 +96,7 @@ class Module:
             abi_version=ABI_VERSION,
         )
         code = b"".join(struct.pack("<6I", *s.words) for s in self.slots)
-        tree = {
+        tree: _Constants = {
             "floats": self.floats,
             "integers": self.integers,
             "booleans": self.booleans,
@@ -105,61 +129,99 @@ class Module:
         decoded = [table.decode(s.words) for s in self.slots]
         inputs = {f.get("tex_id", 0) for kind, f in decoded if kind == table.TEX}
         outputs = {
-            f.get(f"{u}_target", 0)
+            f.get(f"{unit}_target", 0)
             for kind, f in decoded
             if kind == table.OUT
-            for u in ("rgb", "alpha")
-            if f.get("omask_rgb" if u == "rgb" else "omask_a")
+            for unit, mask in (("rgb", "omask_rgb"), ("alpha", "omask_a"))
+            if f.get(mask)
         }
         rows: list[tuple[int, Iterable[int]]] = [
-            (NOTE_PROGRAM, (1, self.end, int(self.full) << 31)), (NOTE_INPUTS, sorted(inputs)), (NOTE_OUTPUTS, sorted(outputs)),
-            (NOTE_FLOATS, sorted(self.floats)), (NOTE_INTEGERS, sorted(self.integers)), (NOTE_EARLY_EXIT, (0,)),
-        ]  # fmt: skip
+            (NOTE_PROGRAM, (1, self.end, int(self.full) << 31)),
+            (NOTE_INPUTS, sorted(inputs)),
+            (NOTE_OUTPUTS, sorted(outputs)),
+            (NOTE_FLOATS, sorted(self.floats)),
+            (NOTE_INTEGERS, sorted(self.integers)),
+            (NOTE_EARLY_EXIT, (0,)),
+        ]
         packed = [(kind, b"".join(struct.pack("<I", n) for n in numbers)) for kind, numbers in rows]
         return b"".join(struct.pack("<3I", len(NOTE_NAME), len(data), kind) + NOTE_NAME + data for kind, data in packed)
 
 
-def read_module(data: bytes, name: str) -> Module:
+def read_module(data: bytes, name: str) -> ShaderModule:
     """An object or image.
 
     Raises:
         FormatError: it is damaged, or of another machine.
     """
     elf = read_elf(data, name)
-    text, constants = elf.section(TEXT), elf.section(CONSTANTS)
-    size = 4 * table.WORDS
     try:
+        text, constants = elf.section(TEXT), elf.section(CONSTANTS)
         if elf.machine != EM_ATI_R5XX or text is None or constants is None:
             raise ValueError("it is no CTM object or image")
-        if len(text.data) % size:
-            raise ValueError(f"{len(text.data)} bytes of code are no multiple of {size}")
-        module = Module(name, executable=elf.type == ET_EXEC)
-        lines = elf.section(LINES)
-        numbers = struct.unpack(f"<{len(text.data) // size}I", lines.data) if lines else (0,) * (len(text.data) // size)
-        words = struct.iter_unpack("<6I", text.data)
-        module.slots = [Slot(w, "", line) for w, line in zip(words, numbers, strict=True)]
-        tree = json.loads(constants.data)
-        module.floats = {int(n): tuple(float(x) for x in v) for n, v in tree["floats"].items()}  # type: ignore[misc]
-        module.integers = {int(n): tuple(int(x) for x in v) for n, v in tree["integers"].items()}  # type: ignore[misc]
-        module.booleans = {int(n): bool(v) for n, v in tree["booleans"].items()}
-        module.end, module.full, module.file = int(tree["end"]), bool(tree["full"]), str(tree["file"])
-        if any(len(v) != 4 for v in module.floats.values()) or any(len(v) != 3 for v in module.integers.values()):
-            raise ValueError("a constant has the wrong number of values")
-        for s in elf.symbols:
-            if s.section == TEXT:
-                module.labels[s.name] = s.value // size
-                if s.binding:
-                    module.exported.add(s.name)
-        for r in elf.relocations:
-            slot = module.slots[r.offset // size]
-            if slot.words[0] & 3 != table.FC:
-                raise ValueError(f"a relocation at offset {r.offset:#x}, where there is no jump")
-            slot.target = r.symbol
-        limits = ((module.floats, 256), (module.integers, 32), (module.booleans, 32))
-        if any(not 0 <= n < limit for numbers, limit in limits for n in numbers):
-            raise ValueError("a constant that does not exist")
-        if not -1 <= module.end < len(module.slots) or any(at > len(module.slots) for at in module.labels.values()):
-            raise ValueError("a place outside the code")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, struct.error) as error:
+        module = ShaderModule(name, executable=elf.type == ET_EXEC)
+        module.slots = _read_slots(text.data, elf.section(LINES))
+        _read_constants(module, json.loads(constants.data))
+        _read_symbols(module, elf)
+    except (
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        struct.error,
+    ) as error:
         raise FormatError(Diagnostic("T050", f"this CTM file is damaged: {error}", Span(name, 0))) from None
     return module
+
+
+def _read_slots(code: bytes, lines: Section | None) -> list[InstructionSlot]:
+    size = 4 * table.WORDS
+    if len(code) % size:
+        raise ValueError(f"{len(code)} bytes of code are no multiple of {size}")
+    count = len(code) // size
+    numbers = struct.unpack(f"<{count}I", lines.data) if lines else (0,) * count
+    return [
+        InstructionSlot(words, "", line) for words, line in zip(struct.iter_unpack("<6I", code), numbers, strict=True)
+    ]
+
+
+def _read_constants(module: ShaderModule, tree: _Constants) -> None:
+    """What :meth:`ShaderModule.to_bytes` writes as JSON; in a damaged file ``tree`` is something else, which raises."""
+    if any(len(v) != 4 for v in tree["floats"].values()) or any(len(v) != 3 for v in tree["integers"].values()):
+        raise ValueError("a constant has the wrong number of values")
+    if any(x != x for v in tree["floats"].values() for x in v):
+        raise ValueError("a constant is no number")
+    for n, (x, y, z, w) in tree["floats"].items():
+        module.floats[int(n)] = (float(x), float(y), float(z), float(w))
+    for n, (count, start, step) in tree["integers"].items():
+        module.integers[int(n)] = (int(count), int(start), int(step))
+    module.booleans = {int(n): bool(v) for n, v in tree["booleans"].items()}
+    module.end, module.full, module.file = int(tree["end"]), bool(tree["full"]), str(tree["file"])
+    for numbers, limit in (
+        (module.floats, table.FLOAT_CONSTANTS),
+        (module.integers, table.INT_CONSTANTS),
+        (module.booleans, table.BOOL_CONSTANTS),
+    ):
+        if any(not 0 <= n < limit for n in numbers):
+            raise ValueError("a constant that does not exist")
+    if not -1 <= module.end < len(module.slots):
+        raise ValueError("a place outside the code")
+
+
+def _read_symbols(module: ShaderModule, elf: Elf) -> None:
+    """Labels, and the symbols that jumps go to."""
+    size = 4 * table.WORDS
+    for symbol in elf.symbols:
+        if symbol.section == TEXT:
+            module.labels[symbol.name] = symbol.value // size
+            if symbol.binding:
+                module.exported.add(symbol.name)
+    if any(at > len(module.slots) for at in module.labels.values()):
+        raise ValueError("a place outside the code")
+    for relocation in elf.relocations:
+        slot = module.slots[relocation.offset // size]
+        if slot.words[0] & 3 != table.FC:
+            raise ValueError(f"a relocation at offset {relocation.offset:#x}, where there is no jump")
+        slot.target = relocation.symbol

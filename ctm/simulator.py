@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TextIO
 
 import numpy as np
-import numpy.typing as npt
 
-from ctm.machine import Machine, Options, Step
+from ctm.launch import GridLaunch, GridLaunchFile
+from ctm.machine import Options, ProcessorGroup, Step
 from ctm.printer import instruction_text
-from ctm.program import Module, read_module
+from ctm.program import FloatConstant, IntConstant, ShaderModule, read_module
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import UsageError, read_bytes, read_text
+from vsim.arrays import Array
+from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 
-Array = npt.NDArray[Any]
 POSITION = 0
 """The register whose r and g hold a processor's (i, j) at the start; no public text says which it is."""
+GroupTrace = tuple[int, list[Step]]
+"""A group's number, and its steps."""
 
 
-@dataclass
-class Program:
-    """An image ready to run."""
+class ShaderProgram:
+    """An image ready to run.
 
-    module: Module
-    options: Options = field(default_factory=Options)
+    Args:
+        module: what the linker gives.
+        options: the open points of the machine.
+    """
+
+    def __init__(self, module: ShaderModule, options: Options | None = None) -> None:
+        self.module, self.options = module, options or Options()
 
     def launch(
-        self, width: int, height: int = 1, inputs: dict[int, Array] | None = None, floats: dict[int, Any] | None = None, integers: dict[int, Any] | None = None,
-        booleans: dict[int, bool] | None = None, trace: list[tuple[int, list[Step]]] | None = None,
-    ) -> dict[int, Array]:  # fmt: skip
+        self,
+        width: int,
+        height: int = 1,
+        inputs: Mapping[int, Array] | None = None,
+        floats: Mapping[int, FloatConstant] | None = None,
+        integers: Mapping[int, IntConstant] | None = None,
+        booleans: Mapping[int, bool] | None = None,
+        trace: list[GroupTrace] | None = None,
+    ) -> dict[int, Array]:
         """Run one processor for each point of a grid.
 
         Args:
@@ -41,42 +55,61 @@ class Program:
 
         Returns:
             The four outputs, float32 of shape (height, width, 4); a processor that was killed leaves zeros.
+
+        Raises:
+            LaunchError: T060, the grid is empty or an input has another shape.
+            SimulationError: the program did something undefined, or did not end.
         """
         if width < 1 or height < 1:
             raise LaunchError(Diagnostic("T060", f"a grid of {width} x {height} has no processors"))
-        module = replace(self.module, floats=self.module.floats | (floats or {}), integers=self.module.integers | (integers or {}),
-                         booleans=self.module.booleans | (booleans or {}))  # fmt: skip
-        ready = {n: np.asarray(a, np.float32) for n, a in (inputs or {}).items()}
-        for n, a in ready.items():
-            if a.ndim != 3 or a.shape[2] != 4 or not a.size:
-                raise LaunchError(Diagnostic("T060", f"input {n} has the shape {a.shape}, expected (height, width, 4)"))
+        module = replace(
+            self.module,
+            floats=self.module.floats | dict(floats or {}),
+            integers=self.module.integers | dict(integers or {}),
+            booleans=self.module.booleans | dict(booleans or {}),
+        )
+        ready = _checked_inputs(inputs or {})
         outputs = {n: np.zeros((height, width, 4), np.float32) for n in range(4)}
-        i, j = self._order(width, height)
+        i, j = _processor_order(width, height)
         size = self.options.group
-        for group, start in enumerate(range(0, i.size, size)):
-            machine = Machine(module, self.options, ready, trace=[] if trace is not None else None)
-            count = min(size, i.size - start)
-            here = slice(start, start + count)
-            machine.temps[POSITION, 0, :count], machine.temps[POSITION, 1, :count] = i[here], j[here]
-            machine.dead[count:] = True
-            machine.run()
+        for number, start in enumerate(range(0, i.size, size)):
+            here = slice(start, min(start + size, i.size))
+            group = ProcessorGroup(module, self.options, ready, trace=None if trace is None else [])
+            _run_group(group, i[here], j[here], outputs)
             if trace is not None:
-                trace.append((group, machine.trace or []))
-            alive = ~machine.dead[:count]
-            for n, output in outputs.items():
-                output[j[here][alive], i[here][alive]] = machine.outputs[n, :, :count][:, alive].T
+                trace.append((number, group.trace or []))
         return outputs
 
-    def _order(self, width: int, height: int) -> tuple[Array, Array]:
-        """Coordinates of all processors, in quads of 2 x 2 where the grid has two rows."""
-        rows = 2 if height > 1 else 1
-        j, i = np.mgrid[0:height, 0:width]
-        key = (j // rows * ((width + 1) // 2) + i // 2) * 4 + j % rows * 2 + i % 2
-        order = np.argsort(key.ravel(), kind="stable")
-        return i.ravel()[order], j.ravel()[order]
+
+def _checked_inputs(inputs: Mapping[int, Array]) -> dict[int, Array]:
+    ready = {n: np.asarray(a, np.float32) for n, a in inputs.items()}
+    for n, a in ready.items():
+        if a.ndim != 3 or a.shape[2] != 4 or not a.size:
+            raise LaunchError(Diagnostic("T060", f"input {n} has the shape {a.shape}, expected (height, width, 4)"))
+    return ready
 
 
-def options_from(settings: list[str], group: int) -> Options:
+def _processor_order(width: int, height: int) -> tuple[Array, Array]:
+    """Coordinates of all processors, in quads of 2 x 2 where the grid has two rows."""
+    rows = 2 if height > 1 else 1
+    j, i = np.mgrid[0:height, 0:width]
+    key = (j // rows * ((width + 1) // 2) + i // 2) * 4 + j % rows * 2 + i % 2
+    order = np.argsort(key.ravel(), kind="stable")
+    return i.ravel()[order], j.ravel()[order]
+
+
+def _run_group(group: ProcessorGroup, i: Array, j: Array, outputs: Mapping[int, Array]) -> None:
+    """Run a processor at each of the coordinates, of which there may be fewer than the group has; collect outputs."""
+    count = i.size
+    group.temps[POSITION, 0, :count], group.temps[POSITION, 1, :count] = i, j
+    group.dead[count:] = True
+    group.run()
+    alive = ~group.dead[:count]
+    for n, output in outputs.items():
+        output[j[alive], i[alive]] = group.outputs[n, :, :count][:, alive].T
+
+
+def options_from(settings: Sequence[str], group: int) -> Options:
     """Options out of ``NAME=VALUE`` settings.
 
     Raises:
@@ -85,107 +118,120 @@ def options_from(settings: list[str], group: int) -> Options:
     options = Options(group=group)
     for setting in settings:
         name, _, value = setting.partition("=")
-        old = getattr(options, name, None)
-        if old is None:
-            raise UsageError(
-                f"--ctm {setting}: there is no option '{name}'; options are {', '.join(f.name for f in fields(Options))}"
-            )
-        if isinstance(old, bool) and value in ("0", "1", "true", "false"):
-            options = replace(options, **{name: value in ("1", "true")})  # type: ignore[arg-type]
-        elif isinstance(old, int) and not isinstance(old, bool) and value.isdigit():
-            options = replace(options, **{name: int(value)})  # type: ignore[arg-type]
-        elif isinstance(old, str) and value in ("frame", "literal"):
-            options = replace(options, break_rule=value)
-        else:
-            raise UsageError(f"--ctm {setting}: '{value}' is no value of '{name}'")
+        known = [f.name for f in fields(Options)]
+        if name not in known:
+            raise UsageError(f"--ctm {setting}: there is no option '{name}'; options are {', '.join(known)}")
+        options = replace(options, **{name: _option_value(setting, name, getattr(options, name), value)})  # type: ignore[arg-type]
     return options
 
 
-def load(path: str, options: Options | None = None) -> Program:
-    """Load an image.
+def _option_value(setting: str, name: str, old: object, text: str) -> bool | int | str:
+    """The value of an option, of the type that it has."""
+    if isinstance(old, bool) and text in ("0", "1", "true", "false"):
+        return text in ("1", "true")
+    if isinstance(old, int) and not isinstance(old, bool) and text.isdecimal():
+        return int(text)
+    if isinstance(old, str) and text in ("frame", "literal"):
+        return text
+    raise UsageError(f"--ctm {setting}: '{text}' is no value of '{name}'")
+
+
+def load(source: str | os.PathLike[str] | bytes | ShaderModule, options: Options | None = None) -> ShaderProgram:
+    """Load an image: a file, the bytes of one, or what the linker gave.
 
     Raises:
         FormatError: it is none, or damaged.
+        LaunchError: T061, it is an object.
     """
-    return _program(read_bytes(path), path, options or Options())
-
-
-def _program(data: bytes, path: str, options: Options) -> Program:
-    module = read_module(data, path)
+    if isinstance(source, ShaderModule):
+        module = source
+    elif isinstance(source, bytes):
+        module = read_module(source, "<image>")
+    else:
+        module = read_module(read_bytes(os.fspath(source)), os.fspath(source))
     if not module.executable:
-        raise LaunchError(
-            Diagnostic("T061", "this is an object, not an image", Span(path, 0), f"link it: vlink {path} -o image.bin")
+        hint = f"link it: vlink {module.name} -o image.bin"
+        raise LaunchError(Diagnostic("T061", "this is an object, not an image", Span(module.name, 0), hint))
+    return ShaderProgram(module, options)
+
+
+class GridSession:
+    """Runs launches of a program and remembers what came out, as :class:`vsim.session.Session` does.
+
+    Args:
+        image: what the report calls the program.
+        out_dir: where outputs go; None for where the launch file says.
+        output: where traces and the report go.
+        show_trace: whether every step of every group is shown.
+    """
+
+    def __init__(
+        self, program: ShaderProgram, image: str, out_dir: str | None, output: TextIO, show_trace: bool = False
+    ) -> None:
+        self.program, self.image, self.out_dir = program, image, out_dir
+        self.output, self.show_trace = output, show_trace
+        self.rows: list[LaunchRow] = []
+
+    @property
+    def failed(self) -> bool:
+        """Whether a result was not as expected."""
+        return has_failed(self.rows)
+
+    def run_file(self, path: str) -> None:
+        """The launches of a launch file.
+
+        Raises:
+            LaunchError: the launch file or one of its arrays cannot be read.
+            SimulationError: the program did something undefined, or did not end.
+        """
+        directory = os.path.dirname(os.path.abspath(path))
+        file = GridLaunchFile.parse(read_text(path), directory, path)
+        for index in range(len(file)):
+            self._run(file.launch(index), index, directory)
+
+    def _run(self, launch: GridLaunch, index: int, directory: str) -> None:
+        """Run, write outputs, compare."""
+        trace: list[GroupTrace] | None = [] if self.show_trace else None
+        found = self.program.launch(
+            launch.width, launch.height, launch.inputs, launch.floats, launch.integers, launch.booleans, trace
         )
-    return Program(module, options)
+        module = self.program.module
+        if trace is not None:
+            self.output.write(trace_text(module, trace) + "\n")
+        kernel = os.path.basename(module.file or self.image)
+        row: LaunchRow = {"launch": f"launch {index}", "kernel": kernel, "checks": []}
+        for number, wanted in launch.outputs.items():
+            row["checks"] += check_array(number, found[number], wanted)
+            if wanted.out:
+                save_array(os.path.join(self.out_dir or directory, wanted.out), found[number])
+        self.rows.append(row)
+
+    def report(self, as_json: bool) -> None:
+        """Write the report."""
+        if as_json:
+            self.output.write(report_json({"image": self.image, "platform": "ctm"}, self.rows) + "\n")
+        elif self.rows:
+            self.output.write(report_text(self.rows, "output") + "\n")
 
 
 def run_file(
     image: str, launch: str, options: Options, out_dir: str | None, show_trace: bool
-) -> tuple[list[dict[str, Any]], bool]:
-    """The launches of a launch file: rows for the report, and whether a result was wrong.
+) -> tuple[list[LaunchRow], bool]:
+    """The launches of a launch file: rows for the report, and whether a result was wrong; traces are printed.
 
     Raises:
         LaunchError: the launch file or one of its arrays cannot be read.
     """
-    program = load(image, options)
-    directory = os.path.dirname(os.path.abspath(launch))
-
-    def array(path: Any) -> Array:
-        try:
-            found: Array = np.load(os.path.join(directory, str(path)), allow_pickle=False)
-            return found
-        except (OSError, ValueError, EOFError) as error:
-            raise LaunchError(Diagnostic("T062", f"'{path}' cannot be read: {error}", Span(launch, 0))) from None
-
-    try:
-        tree = json.loads(read_text(launch))
-        rows, failed = [], False
-        for number, entry in enumerate(tree["launches"]):
-            constants = entry.get("constants", {})
-            kinds: dict[str, dict[int, Any]] = {"c": {}, "i": {}, "b": {}}
-            for name, value in constants.items():
-                kinds[name[0]][int(name[1:])] = bool(value) if name[0] == "b" else tuple(value)
-            steps: list[tuple[int, list[Step]]] | None = [] if show_trace else None
-            found = program.launch(int(entry["width"]), int(entry.get("height", 1)), {int(n): array(p) for n, p in entry.get("inputs", {}).items()},
-                                   kinds["c"], kinds["i"], kinds["b"], steps)  # fmt: skip
-            if steps is not None:
-                print(trace_text(program.module, steps))
-            checks = []
-            for name, where in entry.get("outputs", {}).items():
-                result = found[int(name)]
-                if isinstance(where, dict) and where.get("expect"):
-                    good = np.allclose(
-                        result,
-                        array(where["expect"]),
-                        rtol=float(where.get("rtol", 0)),
-                        atol=float(where.get("atol", 0)),
-                        equal_nan=True,
-                    )
-                    checks.append(
-                        {"argument": int(name), "ok": bool(good), "difference": "" if good else "the results differ"}
-                    )
-                    failed |= not good
-                out = where.get("out") if isinstance(where, dict) else where
-                if out:
-                    path = os.path.join(out_dir, out) if out_dir else os.path.join(directory, out)
-                    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-                    np.save(path, result)
-            rows.append(
-                {
-                    "launch": f"launch {number}",
-                    "kernel": os.path.basename(program.module.file or image),
-                    "checks": checks,
-                }
-            )
-        return rows, failed
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LaunchError(
-            Diagnostic("T062", f"the launch file has another form than docs/ctm.md shows: {error!r}", Span(launch, 0))
-        ) from None
+    session = GridSession(load(image, options), image, out_dir, sys.stdout, show_trace)
+    session.run_file(launch)
+    return session.rows, session.failed
 
 
-def trace_text(module: Module, groups: list[tuple[int, list[Step]]]) -> str:
-    """Steps as a table: slot, instruction, whether the group jumped, and for each processor ``*`` or its branch counter (``-`` for one out of a loop)."""
+def trace_text(module: ShaderModule, groups: Sequence[GroupTrace]) -> str:
+    """Steps as a table: slot, instruction, whether the group jumped, the state of each processor.
+
+    That is ``*``, or its branch counter, or ``-`` for one out of a loop.
+    """
     out = []
     for group, steps in groups:
         out.append(f"group {group}")

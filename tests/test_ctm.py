@@ -8,10 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctm import assemble, table
+from ctm.builder import ModuleBuilder
+from ctm.checks import check_module
+from ctm.flow import FlowEncoder
 from ctm.linker import link
-from ctm.machine import Machine, Options
+from ctm.machine import Options, ProcessorGroup
 from ctm.printer import print_module
-from ctm.program import Module, Slot, read_module
+from ctm.program import InstructionSlot, ShaderModule, read_module
 from visa import AssemblyError, LinkError, SimulationError
 
 P = np.arange(4)
@@ -23,7 +26,7 @@ def execute(module, start=None, tables=None, options=None, full=True, code_offse
     module.full = full
     for n, value in enumerate(tables or ()):
         module.floats[32 + n] = (float(value),) * 4
-    machine = Machine(module, options or Options(group=4), code_offset=code_offset, trace=trace)
+    machine = ProcessorGroup(module, options or Options(group=4), code_offset=code_offset, trace=trace)
     machine.temps[0, 0] = P
     for register, values in (start or {}).items():
         machine.temps[register, 0] = values
@@ -300,15 +303,9 @@ def test_t19_known_when_run(lines, code):
 
 def test_the_last_instruction_must_be_an_output_that_waits():
     module = assemble(program(inc(X)))
-    module.slots[module.end] = Slot(table.encode(table.ALU, {}), "", 1)
-    from ctm.assembler import Assembler
-    from visa.diagnostics import Collector
-
-    checker = Assembler("x", Collector())
-    checker.module = module
-    checker.pending_calls = []
-    checker.check([""])
-    assert [d.code for d in checker.collector.items] == ["T017"]
+    module.slots[module.end] = InstructionSlot(table.encode(table.ALU, {}), "", 1)
+    findings = check_module(module, FlowEncoder(ModuleBuilder("x")), 1)
+    assert [found.error.code for found in findings] == ["T017"]
 
 
 def test_a_call_between_modules():
@@ -324,7 +321,7 @@ def test_a_call_between_modules():
     with pytest.raises(LinkError, match="T020"):
         link([main, library, library])
     with pytest.raises(LinkError, match="T021"):
-        link([main, Module("big", [Slot((0,) * 6)] * 512)])
+        link([main, ShaderModule("big", [InstructionSlot((0,) * 6)] * 512)])
 
 
 def test_constants_are_merged_or_renumbered():
@@ -346,7 +343,7 @@ def test_code_offset_and_global_jumps():
     assert execute(module, start={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
     slot = module.slots[1]
     kind, f = table.decode(slot.words)
-    module.slots[1] = Slot(table.encode(kind, f | {"jump_global": 1, "jump": f["jump"] + 77}))
+    module.slots[1] = InstructionSlot(table.encode(kind, f | {"jump_global": 1, "jump": f["jump"] + 77}))
     assert execute(module, start={10: P % 2}, code_offset=77)[0] == [0, 5, 0, 5]
 
 
@@ -419,9 +416,9 @@ def test_idioms_have_the_words_of_the_sheet(lines, words):
 
 def value(operation, a, b=0.0, c=0.0, options=None):
     """What an operation makes of numbers in r10, r11 and r12."""
-    count = table.OPERANDS[operation]
+    count = table.OPERATIONS[operation].operands
     registers = ["r10.r", "r11.r", "r12.r"][:count]
-    machine = Machine(link([assemble(f"{operation} r1.{'a' if operation in ('rcp', 'ex2', 'ln2', 'rsq', 'sin', 'cos') else 'r'}, {', '.join(registers)}\nend")]),
+    machine = ProcessorGroup(link([assemble(f"{operation} r1.{'a' if operation in ('rcp', 'ex2', 'ln2', 'rsq', 'sin', 'cos') else 'r'}, {', '.join(registers)}\nend")]),
                       options or Options(group=4))  # fmt: skip
     machine.temps[10:13, 0] = np.array([[a], [b], [c]], np.float32)
     machine.run()
@@ -547,7 +544,7 @@ def test_groups_do_what_each_processor_would_do_alone(tree, start):
     lines = [f".int i{n} {c} 0 1" for n, c in enumerate(COUNTS)]
     written(tree, lines)
     lines += ["end", "function sub", "add r3.r, r3, 4", "ret"]
-    machine = Machine(link([assemble("\n".join(lines))]), Options(group=4))
+    machine = ProcessorGroup(link([assemble("\n".join(lines))]), Options(group=4))
     for register, values in enumerate(start, 10):
         machine.temps[register, 0] = values
     machine.run()

@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TypedDict
+from typing import Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -178,24 +178,79 @@ class _Checks(TypedDict):
     shared: str
 
 
-class LaunchFile:
-    """Reads a launch file; shared buffers are kept from launch to launch."""
+class LaunchEntries:
+    """What launch files of all targets have in common: a list of launches, arrays by file name, expected results.
+
+    Attributes:
+        code: of errors about the file.
+    """
+
+    code = "S001"
 
     def __init__(self, tree: object, directory: str, name: str) -> None:
         """``tree`` is what JSON gives; ``name`` is what messages call the file.
 
         Raises:
-            LaunchError: S001, it has another shape.
+            LaunchError: it has another shape.
         """
         self.directory, self.name = directory, name
-        self.shared: dict[str, Array] = {}
         launches = tree.get("launches") if isinstance(tree, dict) else None
         if not isinstance(launches, list):
-            raise _fail("a launch file is a JSON object with a list 'launches'", name)
+            raise self.fail("a launch file is a JSON object with a list 'launches'", name)
         self.entries: list[object] = launches
+
+    @classmethod
+    def parse(cls, text: str, directory: str, name: str) -> Self:
+        """A launch file as text; its paths are relative to ``directory``.
+
+        Raises:
+            LaunchError: it is not JSON or has another shape.
+        """
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _fail(f"the launch file is not JSON: {error}", name, code=cls.code) from None
+        return cls(tree, directory, name)
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def fail(self, message: str, where: str) -> LaunchError:
+        """An error about a part of the file."""
+        return _fail(message, where, code=self.code)
+
+    def array(self, path: object, where: str) -> Array:
+        """The contents of an array file (``.npy``, else bytes)."""
+        if not isinstance(path, str):
+            raise self.fail(f"a file name was expected, found {path!r}", where)
+        full = os.path.join(self.directory, path)
+        try:
+            return np.load(full, allow_pickle=False) if path.endswith(".npy") else np.fromfile(full, dtype=np.uint8)
+        except (OSError, ValueError, EOFError) as error:
+            raise self.fail(f"'{path}' cannot be read: {error}", where) from None
+
+    def checks(self, item: Mapping[str, object], where: str) -> _Checks:
+        """What an array is compared with, and where it goes: the fields of :class:`Checked`."""
+        expect = self.array(item["expect"], where) if item.get("expect") else None
+        rtol, atol = self._tolerance(item, "rtol", where), self._tolerance(item, "atol", where)
+        return {
+            "expect": expect, "rtol": rtol, "atol": atol, "out": str(item.get("out", "")),
+            "shared": str(item.get("shared", "")),
+        }  # fmt: skip
+
+    def _tolerance(self, item: Mapping[str, object], key: str, where: str) -> float:
+        value = item.get(key, 0.0)
+        if not isinstance(value, (int, float)):
+            raise self.fail(f"'{key}' is a number, found {value!r}", where)
+        return value
+
+
+class LaunchFile(LaunchEntries):
+    """Reads a launch file; shared buffers are kept from launch to launch."""
+
+    def __init__(self, tree: object, directory: str, name: str) -> None:
+        super().__init__(tree, directory, name)
+        self.shared: dict[str, Array] = {}
 
     def launch(self, index: int) -> Launch:
         """The launch at an index; buffers are read now.
@@ -226,9 +281,9 @@ class LaunchFile:
 
     def _argument(self, item: Mapping[str, object], where: str) -> Argument:
         if "buffer" in item:
-            return BufferArgument(self._contents(item, "buffer", where), **self._checks(item, where))
+            return BufferArgument(self._contents(item, "buffer", where), **self.checks(item, where))
         if "image" in item:
-            array, checks = self._contents(item, "image", where), self._checks(item, where)
+            array, checks = self._contents(item, "image", where), self.checks(item, where)
             return ImageArgument(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **checks)
         if "scalar" in item:
             return ScalarArgument(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
@@ -247,28 +302,10 @@ class LaunchFile:
         shared = str(item.get("shared", ""))
         array = self.shared.get(shared) if shared else None
         if array is None:
-            array = np.ascontiguousarray(self._array(item[key], where))
+            array = np.ascontiguousarray(self.array(item[key], where))
             if shared:
                 self.shared[shared] = array
         return array
-
-    def _checks(self, item: Mapping[str, object], where: str) -> _Checks:
-        """What an array is compared with, and where it goes."""
-        expect = self._array(item["expect"], where) if item.get("expect") else None
-        rtol, atol = _tolerance(item, "rtol", where), _tolerance(item, "atol", where)
-        return {
-            "expect": expect, "rtol": rtol, "atol": atol, "out": str(item.get("out", "")),
-            "shared": str(item.get("shared", "")),
-        }  # fmt: skip
-
-    def _array(self, path: object, where: str) -> Array:
-        if not isinstance(path, str):
-            raise _fail(f"a file name was expected, found {path!r}", where)
-        full = os.path.join(self.directory, path)
-        try:
-            return np.load(full, allow_pickle=False) if path.endswith(".npy") else np.fromfile(full, dtype=np.uint8)
-        except (OSError, ValueError, EOFError) as error:
-            raise _fail(f"'{path}' cannot be read: {error}", where) from None
 
 
 def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:
@@ -286,13 +323,6 @@ def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...]
     return tuple(numbers)
 
 
-def _tolerance(item: Mapping[str, object], key: str, where: str) -> float:
-    value = item.get(key, 0.0)
-    if not isinstance(value, (int, float)):
-        raise _fail(f"'{key}' is a number, found {value!r}", where)
-    return value
-
-
 def _sampler(state: object) -> SamplerArgument:
     """A sampler; what it does not say is as in :class:`SamplerArgument`."""
     given = state if isinstance(state, dict) else {}
@@ -306,25 +336,7 @@ def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
     Raises:
         LaunchError: it is not JSON or has another shape.
     """
-    return LaunchFile(_json(text, name), directory, name)
-
-
-def image_launch(text: str, directory: str, name: str) -> LaunchFile:
-    """The launch file in an image, which lies in ``directory``; the linker noted the way from there to its files.
-
-    Raises:
-        LaunchError: it is not JSON or has another shape.
-    """
-    tree = _json(text, name)
-    way = str(tree.get("directory", "")) if isinstance(tree, dict) else ""
-    return LaunchFile(tree, os.path.join(directory, way), name)
-
-
-def _json(text: str, name: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _fail(f"the launch file is not JSON: {error}", name) from None
+    return LaunchFile.parse(text, directory, name)
 
 
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:

@@ -5,38 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NotRequired, TextIO, TypedDict, Unpack
-
-import numpy as np
+from typing import TYPE_CHECKING, Unpack
 
 from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span
 from visa.files import read_text
-from vsim.arrays import Array
-from vsim.launch import BufferArgument, ImageArgument, Launch, compare, image_launch, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, parse_launch
 from vsim.program import Program, RunOptions
+from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
 
 if TYPE_CHECKING:
     from vsim.cluster import Cluster
-
-
-class Check(TypedDict):
-    """The comparison of an argument with its expected result; ``difference`` is empty where they agree."""
-
-    argument: int
-    ok: bool
-    difference: str
-
-
-class LaunchRow(TypedDict):
-    """What the report says of a launch."""
-
-    launch: str
-    kernel: str
-    seconds: float
-    checks: list[Check]
-    fidelity: NotRequired[Mapping[str, object]]
 
 
 class Session:
@@ -61,7 +40,6 @@ class Session:
         self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
         self.output = output
         self.rows: list[LaunchRow] = []
-        self.failed = False
 
     def run_file(self, image: str, path: str | None, kernel: str) -> None:
         """The launches of a launch file, of the image, or of a kernel without arguments."""
@@ -126,43 +104,21 @@ class Session:
             if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
             if argument.out or (self.out_dir and argument.expect is not None):
-                self._save(argument.out or f"l{index}_a{number}.npy", argument.array)
-            if argument.expect is not None:
-                difference = compare(argument.array, argument.expect, argument.rtol, argument.atol)
-                row["checks"].append({"argument": number, "ok": not difference, "difference": difference})
-                self.failed |= bool(difference)
+                name = argument.out or f"l{index}_a{number}.npy"
+                save_array(os.path.join(self.out_dir, name) if self.out_dir else name, argument.array)
+            row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
 
-    def _save(self, name: str, array: Array) -> None:
-        path = os.path.join(self.out_dir, name) if self.out_dir else name
-        try:
-            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-            if path.endswith(".npy"):
-                np.save(path, array)
-            else:
-                array.tofile(path)
-        except OSError as error:
-            raise FileError(Diagnostic("F001", error.strerror or str(error), Span(path, 0))) from None
+    @property
+    def failed(self) -> bool:
+        """Whether a result was not as expected."""
+        return has_failed(self.rows)
 
     def report(self, as_json: bool) -> None:
-        """Write the report."""
-        self.output.write((self._as_json() if as_json else self._as_text()) + "\n")
-
-    def _as_json(self) -> str:
-        image = self.program.image
-        report = {
-            "image": image.file,
-            "platform": image.platform,
-            "engine": self.options["engine"],
-            "launches": self.rows,
-        }
-        return json.dumps(report, indent=1)
-
-    def _as_text(self) -> str:
-        lines = []
-        for row in self.rows:
-            bad = [c for c in row["checks"] if not c["ok"]]
-            state = "FAILED" if bad else "ok" if row["checks"] else "done"
-            lines.append(f"{row['kernel']}: {state} ({row['seconds'] * 1e3:.1f} ms, {len(row['checks'])} checked)")
-            lines += [f"  argument {c['argument']}: {c['difference']}" for c in bad]
-        return "\n".join(lines)
+        """Write the report to standard output."""
+        if as_json:
+            image = self.program.image
+            head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
+            print(report_json(head, self.rows))
+        elif self.rows:
+            print(report_text(self.rows))
