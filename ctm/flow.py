@@ -138,6 +138,8 @@ class FlowEncoder:
         block.has_else, block.slot = True, slot
 
     def _endif(self, count: int) -> None:
+        if count < 1:
+            raise StatementError("T013", f"endif {count} closes nothing", "write endif")
         if count > 1:
             closing = self._blocks[-count:]
             if len(closing) < count or any(b.kind != _IF or b.has_else for b in closing):
