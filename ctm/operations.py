@@ -45,7 +45,25 @@ class UnitSource:
     absolute: bool = False
 
 
-_NUMBERS = {n: UnitSource(SourceAddress("n", 0), n * 4) for n in "01"}
+class ReadFields(NamedTuple):
+    """The fields of an operand of a unit."""
+
+    select: str
+    modifier: str
+    swizzle: tuple[str, ...]
+
+
+_READ_FIELDS = {
+    (unit, letter): ReadFields(
+        f"{unit}_sel_{letter}",
+        f"{unit}_mod_{letter}",
+        tuple(f"rgb_swiz_{letter}_{c}" for c in "rgb") if unit == "rgb" else (f"alpha_swiz_{letter}",),
+    )
+    for unit in table.UNITS
+    for letter in "abc"
+}
+_NOTHING = SourceAddress("n", 0)
+_NUMBERS = {n: UnitSource(_NOTHING, n * 4) for n in "01"}
 """The numbers that swizzles have."""
 
 
@@ -58,7 +76,7 @@ def unit_source(operand: SourceOperand) -> UnitSource:
     place = operand.place
     if isinstance(place, InlineNumber):
         if place.value == 0:
-            return UnitSource(SourceAddress("n", 0), "0000", operand.negative, operand.absolute)
+            return UnitSource(_NOTHING, "0000", operand.negative, operand.absolute)
         if place.value not in table.INLINE_CODES:
             nearest = min(table.INLINE_CODES, key=lambda x: abs(x - place.value))
             hint = f"the nearest is {nearest:g}; or put it into a constant with .const"
@@ -145,17 +163,19 @@ class ArithmeticEncoder:
         """Spread the registers over the three source slots of the colour and the alpha addresses."""
         slots, chosen = _source_slots(self.reads)
         values = self.values
-        for unit in table.UNITS:
-            for k, slot in enumerate(slots):
-                kind, number, relative = slot.get(unit, SourceAddress("n", 0))
+        for k, slot in enumerate(slots):
+            for unit in table.UNITS:
+                kind, number, relative = slot.get(unit, _NOTHING)
                 values[f"{unit}_addr{k}"] = number | (table.UNUSED_SOURCE if kind == "n" else 0)
-                values[f"{unit}_const{k}"] = int(kind == "c")
-                values[f"{unit}_rel{k}"] = relative
+                if kind == "c":
+                    values[f"{unit}_const{k}"] = 1
+                if relative:
+                    values[f"{unit}_rel{k}"] = 1
         for unit, letter, s in self.reads:
-            values[f"{unit}_sel_{letter}"] = chosen.get(s.address, 0)
-            values[f"{unit}_mod_{letter}"] = int(s.negative) | int(s.absolute) << 1
-            names = [f"rgb_swiz_{letter}_{c}" for c in "rgb"] if unit == "rgb" else [f"alpha_swiz_{letter}"]
-            for name, channel in zip(names, _channels(unit, s), strict=True):
+            fields = _READ_FIELDS[unit, letter]
+            values[fields.select] = chosen.get(s.address, 0)
+            values[fields.modifier] = int(s.negative) | int(s.absolute) << 1
+            for name, channel in zip(fields.swizzle, _channels(unit, s), strict=True):
                 values[name] = table.SWIZZLES.index(channel)
 
     def flag(self, flag: UnitFlag) -> None:

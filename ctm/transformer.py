@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lark import Token, Transformer, v_args
 
 from ctm.syntax import (
@@ -44,9 +46,6 @@ from ctm.syntax import (
     TargetDirective,
     UnitFlag,
 )
-
-Source = tuple[RegisterName | InlineNumber, str, Extent]
-"""A source without its modifiers: the register or number, the swizzle, the columns."""
 
 
 def _from(first: Token, last: Token) -> Extent:
@@ -96,20 +95,23 @@ class LineTransformer(Transformer[Token, SourceLine]):
     def destination(self, register: RegisterName, channels: Token) -> MaskedDestination:
         return _mask(register, channels)
 
-    def source(self, place: RegisterName | Token, channels: Token | None = None) -> Source:
+    def source(self, place: RegisterName | Token, channels: Token | None = None) -> SourceOperand:
         if isinstance(place, Token):
             extent = _from(place, place)
-            return InlineNumber(_value(place), str(place), extent), "", extent
-        end = place.extent.end if channels is None else channels.end_pos or 0
-        return place, str(channels or ""), Extent(place.extent.start, end)
+            return SourceOperand(InlineNumber(_value(place), str(place), extent), "", False, False, extent)
+        extent = place.extent
+        if channels is None:
+            return SourceOperand(place, "", False, False, extent)
+        return SourceOperand(place, str(channels), False, False, Extent(extent.start, channels.end_pos or 0))
 
-    def plain(self, minus: Token | None, source: Source) -> SourceOperand:
-        place, swizzle, extent = source
-        return SourceOperand(place, swizzle, minus is not None, False, _reach(minus, extent) if minus else extent)
+    def negative(self, minus: Token, source: SourceOperand) -> SourceOperand:
+        return replace(source, negative=True, extent=_reach(minus, source.extent))
 
-    def absolute(self, minus: Token | None, source: Source) -> SourceOperand:
-        place, swizzle, extent = source
-        return SourceOperand(place, swizzle, minus is not None, True, _reach(minus, extent) if minus else extent)
+    def absolute(self, source: SourceOperand) -> SourceOperand:
+        return replace(source, absolute=True)
+
+    def negative_absolute(self, minus: Token, source: SourceOperand) -> SourceOperand:
+        return replace(source, negative=True, absolute=True, extent=_reach(minus, source.extent))
 
     # -- arithmetic and fetches ------------------------------------------------------------------------------------
 
