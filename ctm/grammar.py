@@ -21,7 +21,7 @@ TITLES = {
     "FC_OPERATION": "an operation of flow control", "COMPARISON": "eq, lt, ge or ne", "MODE": "full or partial",
     "R": "a register", "C": "a float constant", "I": "an integer constant", "B": "a boolean constant",
     "O": "an output", "T": "an input such as t0", "P": "a predicate", "SET": "set", "TEST": "test", "TO": "to",
-    "$END": "the end of the line", "DOT": "'.' and channels", "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
+    "$END": "the end of the line", "<END-OF-FILE>": "the end of the line", "DOT": "'.' and channels", "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
     "LSQB": "'['", "CLOSE": "']'", "LBRACE": "'{'", "RBRACE": "'}'", "VBAR": "'|'", "MINUS": "'-'", "BANG": "'!'",
     "COLON": "':'",
 }  # fmt: skip
