@@ -10,6 +10,7 @@ from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from ctm.syntax import Extent, SourceLine
 from ctm.table import OPERATIONS, SHORTHANDS, TEX_OPS
 from ctm.transformer import LineTransformer
+from visa import cache
 from visa.diagnostics import did_you_mean
 from visa.text.tables import grammar_text
 
@@ -21,7 +22,8 @@ TITLES = {
     "FC_OPERATION": "an operation of flow control", "COMPARISON": "eq, lt, ge or ne", "MODE": "full or partial",
     "R": "a register", "C": "a float constant", "I": "an integer constant", "B": "a boolean constant",
     "O": "an output", "T": "an input such as t0", "P": "a predicate", "SET": "set", "TEST": "test", "TO": "to",
-    "$END": "the end of the line", "<END-OF-FILE>": "the end of the line", "DOT": "'.' and channels", "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
+    "$END": "the end of the line", "<END-OF-FILE>": "the end of the line", "DOT": "'.' and channels",
+    "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
     "LSQB": "'['", "CLOSE": "']'", "LBRACE": "'{'", "RBRACE": "'}'", "VBAR": "'|'", "MINUS": "'-'", "BANG": "'!'",
     "COLON": "':'",
 }  # fmt: skip
@@ -38,9 +40,15 @@ class LineSyntaxError(Exception):
 
 @functools.cache
 def line_grammar() -> Lark:
-    """The parser of a line; its tables are made once."""
+    """The parser of a line; its tables are kept in the user's cache directory until the grammar or Lark changes."""
+    folder = cache.private_directory("grammar", create=True)
     return Lark(
-        grammar_text("ctm"), parser="lalr", lexer="contextual", maybe_placeholders=True, transformer=LineTransformer()
+        grammar_text("ctm"),
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=True,
+        transformer=LineTransformer(),
+        cache=str(folder / "ctm-lines") if folder else False,
     )
 
 

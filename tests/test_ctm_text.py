@@ -17,6 +17,7 @@ from ctm.grammar import cached_line, line_grammar, terminal_title
 from ctm.printer import instruction_text, print_module
 from ctm.program import read_module
 from ctm.simulator import GridSession
+from ctm.syntax import EndStatement, SourceLine
 from visa import AssemblyError, FormatError, LaunchError
 
 SAMPLES = sorted((Path(__file__).parent.parent / "samples" / "ctm").glob("*/*.ctm"))
@@ -140,6 +141,20 @@ def test_errors_do_not_depend_on_caches():
             assemble(text, "x", cache=cache)
         places = [(d.code, d.span.line, d.span.column) for d in caught.value.diagnostics]
         assert places == [("T004", 1, 11), ("T004", 2, 15), ("T001", 3, 1), ("T001", 4, 3), ("T022", 4, 3)]
+
+
+def test_tables_of_the_grammar_are_kept_and_made_anew_when_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    kept = tmp_path / "grammar" / "ctm-lines"
+    read = [line_grammar.__wrapped__().parse("end")]
+    whole = kept.read_bytes()
+    for contents in (whole, whole[:1000], b"not tables"):
+        kept.write_bytes(contents)
+        read.append(line_grammar.__wrapped__().parse("end"))
+        assert len(kept.read_bytes()) > len(whole) // 2
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    read.append(line_grammar.__wrapped__().parse("end"))
+    assert read == [SourceLine("", EndStatement())] * 5
 
 
 def test_importing_the_package_loads_neither_lark_nor_numpy():
