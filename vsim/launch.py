@@ -206,11 +206,7 @@ class LaunchEntries:
         Raises:
             LaunchError: it is not JSON or has another shape.
         """
-        try:
-            tree = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _fail(f"the launch file is not JSON: {error}", name, code=cls.code) from None
-        return cls(tree, directory, name)
+        return cls(_json(text, name, cls.code), directory, name)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -337,6 +333,13 @@ def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
         LaunchError: it is not JSON or has another shape.
     """
     return LaunchFile.parse(text, directory, name)
+
+
+def _json(text: str, name: str, code: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _fail(f"the launch file is not JSON: {error}", name, code=code) from None
 
 
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
