@@ -39,7 +39,7 @@ def _cosine(x: Array) -> Array:
     return np.asarray(np.cos(x * 2 * np.pi))
 
 
-_TRANSCENDENTAL: dict[table.Operation, Callable[[Array], Array]] = {
+_TRANSCENDENTAL: dict[table.AluOperation, Callable[[Array], Array]] = {
     table.EX2: np.exp2,
     table.LN2: np.log2,
     table.RCP: np.reciprocal,
@@ -73,7 +73,7 @@ def _fraction(x: UnitOperands) -> Array:
     return np.asarray(x.a - np.floor(x.a), np.float32)
 
 
-_COMMON: dict[table.Operation, Callable[[UnitOperands], Array]] = {
+_COMMON: dict[table.AluOperation, Callable[[UnitOperands], Array]] = {
     table.MIN: _minimum,
     table.MAX: _maximum,
     table.CND: _select_half,
@@ -95,7 +95,7 @@ class UnitArithmetic:
         self.source, self.legacy_multiply = source, legacy_multiply
 
     def both(
-        self, rgb: table.Operation, alpha: table.Operation, colours: UnitOperands, alphas: UnitOperands
+        self, rgb: table.AluOperation, alpha: table.AluOperation, colours: UnitOperands, alphas: UnitOperands
     ) -> tuple[Array, Array]:
         """The results of the colour unit, (3, N), and of the alpha unit, (N,)."""
         dot = self._dot(rgb, colours, alphas)
@@ -111,7 +111,7 @@ class UnitArithmetic:
             return np.stack([found] * 3), found
         return self._common(rgb, colours, self.source[:3]), found
 
-    def _dot(self, operation: table.Operation, colours: UnitOperands, alphas: UnitOperands) -> Array:
+    def _dot(self, operation: table.AluOperation, colours: UnitOperands, alphas: UnitOperands) -> Array:
         """The sum of products that dot products of either unit give."""
         product = self._product(colours)
         if operation is table.DP3:
@@ -120,7 +120,7 @@ class UnitArithmetic:
             return np.asarray(product.sum(axis=0) + self._product(alphas))
         return np.asarray(product[0] + product[1] + colours.c[2])
 
-    def _common(self, operation: table.Operation, x: UnitOperands, source: Array) -> Array:
+    def _common(self, operation: table.AluOperation, x: UnitOperands, source: Array) -> Array:
         """What both units can do, each on its own channels."""
         if operation is table.MAD:
             return np.asarray(self._product(x) + x.c, np.float32)

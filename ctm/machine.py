@@ -348,7 +348,7 @@ class ProcessorGroup:
         alpha = finished(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0))
         self._write(f, np.concatenate([rgb, alpha]))
 
-    def _operation(self, f: table.Values, unit: str) -> table.Operation:
+    def _operation(self, f: table.Values, unit: str) -> table.AluOperation:
         """The operation of a unit."""
         code = f.get(f"{unit}_op", 0)
         operation = table.BY_CODE[unit].get(code)

@@ -121,7 +121,8 @@ def options_from(settings: Sequence[str], group: int) -> Options:
         known = [f.name for f in fields(Options)]
         if name not in known:
             raise UsageError(f"--ctm {setting}: there is no option '{name}'; options are {', '.join(known)}")
-        options = replace(options, **{name: _option_value(setting, name, getattr(options, name), value)})  # type: ignore[arg-type]
+        value_of = {name: _option_value(setting, name, getattr(options, name), value)}
+        options = replace(options, **value_of)  # type: ignore[arg-type]
     return options
 
 

@@ -121,7 +121,7 @@ CHANNELS = {"rgb": "rgb", "alpha": "a"}
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class AluOperation:
     """An operation: how many operands it takes, and its code in the units that have it."""
 
     name: str
@@ -134,29 +134,29 @@ class Operation:
         return self.rgb if unit == "rgb" else self.alpha
 
 
-MAD = Operation("mad", 3, rgb=0, alpha=0)
-DP3 = Operation("dp3", 2, rgb=1, alpha=1)
-DP4 = Operation("dp4", 2, rgb=2, alpha=1)
-DP = Operation("dp", 2, alpha=1)
-D2A = Operation("d2a", 3, rgb=3)
-MIN = Operation("min", 2, rgb=4, alpha=2)
-MAX = Operation("max", 2, rgb=5, alpha=3)
-CND = Operation("cnd", 3, rgb=7, alpha=5)
-CMP = Operation("cmp", 3, rgb=8, alpha=6)
-FRC = Operation("frc", 1, rgb=9, alpha=7)
-SOP = Operation("sop", 0, rgb=10)
-EX2 = Operation("ex2", 1, alpha=8)
-LN2 = Operation("ln2", 1, alpha=9)
-RCP = Operation("rcp", 1, alpha=10)
-RSQ = Operation("rsq", 1, alpha=11)
-SIN = Operation("sin", 1, alpha=12)
-COS = Operation("cos", 1, alpha=13)
-MDH = Operation("mdh", 3, rgb=11, alpha=14)
-MDV = Operation("mdv", 3, rgb=12, alpha=15)
+MAD = AluOperation("mad", 3, rgb=0, alpha=0)
+DP3 = AluOperation("dp3", 2, rgb=1, alpha=1)
+DP4 = AluOperation("dp4", 2, rgb=2, alpha=1)
+DP = AluOperation("dp", 2, alpha=1)
+D2A = AluOperation("d2a", 3, rgb=3)
+MIN = AluOperation("min", 2, rgb=4, alpha=2)
+MAX = AluOperation("max", 2, rgb=5, alpha=3)
+CND = AluOperation("cnd", 3, rgb=7, alpha=5)
+CMP = AluOperation("cmp", 3, rgb=8, alpha=6)
+FRC = AluOperation("frc", 1, rgb=9, alpha=7)
+SOP = AluOperation("sop", 0, rgb=10)
+EX2 = AluOperation("ex2", 1, alpha=8)
+LN2 = AluOperation("ln2", 1, alpha=9)
+RCP = AluOperation("rcp", 1, alpha=10)
+RSQ = AluOperation("rsq", 1, alpha=11)
+SIN = AluOperation("sin", 1, alpha=12)
+COS = AluOperation("cos", 1, alpha=13)
+MDH = AluOperation("mdh", 3, rgb=11, alpha=14)
+MDV = AluOperation("mdv", 3, rgb=12, alpha=15)
 OPERATIONS = {
     o.name: o for o in (MAD, DP3, DP4, DP, D2A, MIN, MAX, CND, CMP, FRC, SOP, EX2, LN2, RCP, RSQ, SIN, COS, MDH, MDV)
 }
-BY_CODE: dict[str, dict[int, Operation]] = {
+BY_CODE: dict[str, dict[int, AluOperation]] = {
     unit: {code: o for o in OPERATIONS.values() if (code := o.code(unit)) is not None} for unit in UNITS
 }
 """The operations of a unit; the alpha unit's part of every dot product is ``dp``."""

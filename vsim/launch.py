@@ -335,6 +335,17 @@ def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
     return LaunchFile.parse(text, directory, name)
 
 
+def image_launch(text: str, directory: str, name: str) -> LaunchFile:
+    """The launch file in an image, which lies in ``directory``; the linker noted the way from there to its files.
+
+    Raises:
+        LaunchError: it is not JSON or has another shape.
+    """
+    tree = _json(text, name, LaunchFile.code)
+    way = str(tree.get("directory", "")) if isinstance(tree, dict) else ""
+    return LaunchFile(tree, os.path.join(directory, way), name)
+
+
 def _json(text: str, name: str, code: str) -> object:
     try:
         return json.loads(text)

@@ -9,6 +9,7 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
+from visa.diagnostics import Diagnostic, FileError, Span
 from vsim.arrays import Array
 from vsim.launch import Checked, compare
 
@@ -40,12 +41,19 @@ def check_array(number: int, array: Array, wanted: Checked) -> list[Check]:
 
 
 def save_array(path: str, array: Array) -> None:
-    """Write an array, with its shape and type if the name ends in ``.npy``; folders are made."""
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    if path.endswith(".npy"):
-        np.save(path, array)
-    else:
-        array.tofile(path)
+    """Write an array, with its shape and type if the name ends in ``.npy``; folders are made.
+
+    Raises:
+        FileError: F001, it cannot be written.
+    """
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        if path.endswith(".npy"):
+            np.save(path, array)
+        else:
+            array.tofile(path)
+    except OSError as error:
+        raise FileError(Diagnostic("F001", error.strerror or str(error), Span(path, 0))) from None
 
 
 def has_failed(rows: Sequence[LaunchRow]) -> bool:

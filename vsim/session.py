@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TextIO, Unpack
 
-from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span
 from visa.files import read_text
-from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, image_launch, parse_launch
 from vsim.program import Program, RunOptions
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
@@ -115,10 +114,7 @@ class Session:
         return has_failed(self.rows)
 
     def report(self, as_json: bool) -> None:
-        """Write the report to standard output."""
-        if as_json:
-            image = self.program.image
-            head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
-            print(report_json(head, self.rows))
-        elif self.rows:
-            print(report_text(self.rows))
+        """Write the report."""
+        image = self.program.image
+        head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
+        self.output.write((report_json(head, self.rows) if as_json else report_text(self.rows)) + "\n")
