@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Sequence
 
 from visa.diagnostics import UsageError
@@ -24,16 +24,11 @@ def run_ctm_image(
     Raises:
         UsageError: there is no launch file, or a setting is unknown.
     """
-    from ctm.simulator import options_from, run_file
+    from ctm.simulator import GridSession, load, options_from
 
     if not launch:
         raise UsageError("an image of the CTM target needs --launch FILE")
-    rows, failed = run_file(image, launch, options_from(list(settings), group), out_dir, trace)
-    if as_json:
-        print(json.dumps({"image": image, "platform": "ctm", "launches": rows}, indent=1))
-    else:
-        for row in rows:
-            bad = [c for c in row["checks"] if not c["ok"]]
-            state = "FAILED" if bad else "ok" if row["checks"] else "done"
-            print(f"{row['kernel']}: {state} ({len(row['checks'])} checked)")
-    return not failed
+    session = GridSession(load(image, options_from(settings, group)), image, out_dir, sys.stdout, trace)
+    session.run_file(launch)
+    session.report(as_json)
+    return not session.failed
