@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("VISAKIT_CACHE", tempfile.mkdtemp(prefix="visakit-test-"))
+os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # which looks at variables of CI services otherwise
 
+import golden_files
 import numpy as np
 import pytest
 
@@ -76,3 +79,49 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind == "f":
         return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
     return bool((a == b).all())
+
+
+# -- golden files ------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="rewrite what the golden files expect")
+
+
+def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
+    return GoldenFile.from_parent(parent, path=file_path) if file_path.suffix == ".test" else None
+
+
+class GoldenFile(pytest.File):
+    """A golden file is one test."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield GoldenItem.from_parent(self, name=self.path.stem)
+
+
+class GoldenItem(pytest.Item):
+    """Runs the command lines of a golden file and compares, or rewrites what the file expects."""
+
+    def runtest(self) -> None:
+        golden = golden_files.read(self.path.read_text())
+        outcome = golden_files.run(golden)
+        if golden_files.agree(golden, outcome):
+            return
+        if self.config.getoption("--bless"):
+            self.path.write_text(golden_files.blessed(golden, outcome))
+            return
+        raise GoldenDifference(
+            golden_files.difference(golden, outcome, self.path.relative_to(golden_files.ROOT).as_posix())
+        )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None) -> str:
+        if isinstance(excinfo.value, GoldenDifference | golden_files.FormatProblem):
+            return f"{excinfo.value}\n(pytest --bless rewrites what the file expects)"
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class GoldenDifference(Exception):
+    """What came out is not what a golden file expects."""
