@@ -36,6 +36,11 @@ VOLATILE = (
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
+def environment(**more: str) -> dict[str, str]:
+    """The environment in which commands run."""
+    return dict(os.environ) | ENVIRONMENT | more
+
+
 class FormatProblem(Exception):
     """A golden file does not have the format."""
 
@@ -186,12 +191,12 @@ def run(golden: Golden) -> Outcome:
                 out, err, codes = out + shown, err + said, [*codes, code]
         finally:
             os.chdir(before)
-    return Outcome(_steady(out), _steady(err), " ".join(map(str, codes)) if any(codes) else "0")
+    return Outcome(_steady(out, folder), _steady(err, folder), " ".join(map(str, codes)) if any(codes) else "0")
 
 
-def _steady(data: bytes) -> str:
+def _steady(data: bytes, folder: str) -> str:
     """Output as text, without what differs from run to run."""
-    text = data.decode("utf-8", "backslashreplace")
+    text = data.decode("utf-8", "backslashreplace").replace(os.path.realpath(folder), "DIRECTORY")
     for pattern, replacement in VOLATILE:
         text = pattern.sub(replacement, text)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
@@ -263,7 +268,7 @@ def _tool(words: list[str], data: bytes) -> tuple[bytes, bytes, int]:
             stack.enter_context(mock.patch.object(sys, name, stream))
         stack.enter_context(mock.patch.object(sys, "argv", words))
         stack.enter_context(mock.patch.object(os, "_exit", leave))
-        stack.enter_context(mock.patch.dict(os.environ, ENVIRONMENT))
+        stack.enter_context(mock.patch.dict(os.environ, environment()))
         try:
             getattr(importlib.import_module(module), function)()
             code = 0
@@ -306,7 +311,10 @@ def _cut(name: str, size: str) -> bytes:
 
 def _patch(name: str, offset: str, contents: str) -> bytes:
     data, new = bytearray(Path(name).read_bytes()), bytes.fromhex(contents)
-    place = int(offset, 0) % len(data)
+    if match := re.fullmatch(r"@(.+?)([+-]\d+)?", offset):
+        place = data.index(match[1].encode()) + int(match[2] or 0)
+    else:
+        place = int(offset, 0) % len(data)
     data[place : place + len(new)] = new
     Path(name).write_bytes(data)
     return b""

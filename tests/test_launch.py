@@ -2,13 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
-from conftest import DATA
+from conftest import DATA, build
 
 from visa import LaunchError
 from visa.files import UsageError
 from vsim.command_arguments import argument_value
 from vsim.launch import LocalArgument, ScalarArgument, parse_launch
+from vsim.program import Program
 
 LAUNCH = {"kernel": "k", "global_size": [8], "local_size": [8], "args": [{"scalar": 1, "type": "i32"}]}
 
@@ -57,3 +59,10 @@ def test_local_argument():
 def test_bad_argument(text):
     with pytest.raises((UsageError, LaunchError)):
         argument_value(text)
+
+
+def test_values_of_python_programs():
+    program = Program(build(DATA.parent.parent / "samples" / "saxpy", "tgllp"))
+    with pytest.raises(LaunchError, match="not contiguous") as caught:
+        program.launch("saxpy", 64, 64, [np.zeros(128, "f4")[::2], np.zeros(64, "f4"), 1.0, 64])
+    assert caught.value.diagnostics[0].code == "S003"

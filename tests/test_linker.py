@@ -10,6 +10,7 @@ from conftest import DATA, SHARED, build, needs_corpus
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
 from visa.container import CALLS, VISA, read_container
+from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, Relocation, Section, Symbol
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions, link
 
@@ -130,6 +131,31 @@ def test_line_map():
     assert read_lines(data, "k.o") == lines
     with pytest.raises(FormatError, match="line map is damaged"):
         read_lines(data[:-1], "k.o")
+
+
+def zebin(kind, offset=0):
+    """A zebin whose data has a relocation."""
+    info = Section(".ze_info", SHT_PROGBITS, b"kernels:\n  - name: k\n")
+    data = Section(".data.const", SHT_PROGBITS, bytes(8))
+    symbol = Symbol("table", 0, 8, STT_OBJECT, section=".data.const")
+    return Elf(
+        ET_REL,
+        205,
+        sections=[info, data],
+        symbols=[symbol],
+        relocations=[Relocation(".data.const", offset, kind, "table")],
+    ).write()
+
+
+@pytest.mark.parametrize(("kind", "offset"), [(9, 0), (1, 4)], ids=["unknown kind", "outside"])
+def test_relocations_that_cannot_be_applied(kind, offset):
+    linker = Linker(LinkOptions())
+    linker.add_bytes(obj('.version 4.1\n.kernel "k"\nret (M1, 1)\n'), "k.o")
+    linker.add_info(zebin(kind, offset), "k.zebin")
+    with pytest.raises(LinkError) as caught:
+        linker.run()
+    assert [d.code for d in caught.value.diagnostics] == ["L018"]
+    assert f"kind {kind} at .data.const+{offset:#x} cannot be applied" in str(caught.value)
 
 
 # -- the section that says what an object calls ----------------------------------------------------------------

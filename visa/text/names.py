@@ -37,7 +37,7 @@ class Names:
         self.predefined = frozenset(outer)
         self._scopes: list[dict[str, Symbol]] = [outer]
         self._lines: list[dict[str, int]] = [{}]
-        self._all = outer
+        self._all = dict(outer)
         self.misdeclared: set[str] = set()
         """Names whose declaration could not be read, so that their uses are not errors of their own."""
 

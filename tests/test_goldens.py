@@ -1,0 +1,143 @@
+"""The golden files: every message has one, the runner does what it says, and commands do the same in processes of their own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import golden_files
+import pytest
+
+from visa.catalog import catalog, explain
+
+TESTS = Path(__file__).parent
+FILES = sorted((TESTS / "golden").rglob("*.test"))
+CODE = re.compile(r'(?:\[|"code": ")([VWCLSFT]\d{3})(?:\]|")')
+
+NOT_SHOWN = {
+    "L018": ("takes a zebin with a relocation of an unknown kind", "test_linker.py"),
+    "S003": ("is about values that Python programs pass", "test_launch.py"),
+    "S050": ("takes a cluster", "test_cluster.py"),
+    "S051": ("takes a cluster", "test_cluster.py"),
+    "T017": ("takes a program that no text gives", "test_ctm.py"),
+    "T021": ("takes more than 512 instructions", "test_ctm.py"),
+}
+"""Codes that no small text brings about: why, and the test that has them."""
+
+
+def shown():
+    """The codes of the messages that golden files expect."""
+    goldens = [golden_files.read(path.read_text()) for path in FILES]
+    return {code for g in goldens for code in CODE.findall(g.stdout + g.stderr)}
+
+
+def test_every_message_has_a_golden_file():
+    assert set(catalog()) - shown() == set(NOT_SHOWN)
+    for code, (_, file) in NOT_SHOWN.items():
+        assert code in (TESTS / file).read_text(), f"{code} is not in {file}"
+
+
+def test_names_begin_with_the_code_that_they_show():
+    for path in FILES:
+        code = re.match(r"[VWCLSFT]\d{3}(?=-)", path.stem)
+        golden = golden_files.read(path.read_text())
+        if code:
+            assert code[0] in CODE.findall(golden.stdout + golden.stderr), path.name
+
+
+def test_every_code_of_the_sources_has_a_page():
+    sources = [
+        f for package in ("visa", "vasm", "vlink", "vsim", "ctm") for f in (TESTS.parent / package).rglob("*.py")
+    ]
+    used = {code for f in sources for code in re.findall(r'"([VWCLSFT]\d{3})"', f.read_text())}
+    assert used == set(catalog())
+    assert explain("v010").startswith("V010: an undeclared name\n")
+
+
+def test_a_carets_line_is_the_line_of_the_input():
+    """Every excerpt of an error is the line that it says it is."""
+    for path in FILES:
+        golden = golden_files.read(path.read_text())
+        pattern = r"^([\w.]+):(\d+):\d+: \w+: .*\n ( *\d+) \| (.*)\n *\| (.*)$"
+        for name, line, number, excerpt, carets in re.findall(pattern, golden.stderr, re.MULTILINE):
+            assert golden.files[name].decode().split("\n")[int(line) - 1].rstrip() == excerpt, path.name
+            assert int(number) == int(line) and set(carets) <= set(" \t^") and "^" in carets, path.name
+
+
+# -- the runner ------------------------------------------------------------------------------------------------
+
+EXAMPLE = re.search(
+    r"^```\n(# A number.*?)^```$", (TESTS / "golden" / "README.md").read_text(), re.MULTILINE | re.DOTALL
+)
+
+
+def example():
+    assert EXAMPLE
+    return EXAMPLE[1]
+
+
+def test_the_example_of_the_readme_is_right():
+    golden = golden_files.read(example())
+    outcome = golden_files.run(golden)
+    assert golden_files.agree(golden, outcome) and golden_files.blessed(golden, outcome) == example()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "diff"),
+    [
+        (
+            "300 does",
+            "299 does",
+            "-t.visaasm:4:23: error: 299 does not fit into type b [V021]\n+t.visaasm:4:23: error: 300",
+        ),
+        ("# EXIT 1\n", "", "+# EXIT 1"),
+        ("\n# STDERR", "\n# STDOUT\nnothing\n\n# STDERR", "-# STDOUT"),
+        ("  hint: b holds -128 to 127\n", "", "+  hint: b holds -128 to 127"),
+        ("       ^^^^^", "        ^^^^^", "+   |                       ^^^^^\n"),
+    ],
+)
+def test_a_difference_is_shown_and_blessed(old, new, diff):
+    golden = golden_files.read(example().replace(old, new, 1))
+    outcome = golden_files.run(golden)
+    assert not golden_files.agree(golden, outcome)
+    assert diff in golden_files.difference(golden, outcome, "x") + "\n"
+    assert golden_files.blessed(golden, outcome) == example()
+
+
+def test_dots_stand_for_any_lines_and_are_kept():
+    text = re.sub(r"t\.visaasm:4:23.*?127\n", "...\n  hint: b holds -128 to 127\n", example(), flags=re.DOTALL)
+    golden = golden_files.read(text)
+    outcome = golden_files.run(golden)
+    assert golden_files.agree(golden, outcome) and golden_files.blessed(golden, outcome) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# FILE x\n# RUN: vasm x\n", "no line '# RUN"),
+        ("# RUN: vasm x\n# STDERR\n# FILE x\n", "stands behind"),
+        ("# RUN: wasm x\n", "'wasm' is neither"),
+    ],
+)
+def test_files_of_another_format(text, message):
+    with pytest.raises(golden_files.FormatProblem, match=message):
+        golden_files.run(golden_files.read(text))
+
+
+PROCESSES = (
+    "vasm/V010-destination", "vasm/explain", "vasm/W010-operand-beyond-its-variable", "vdis/C010-text", "vlink/L020-nothing-to-link",
+    "vlink/L002-something-else", "vsim/C010-text", "vsim/F001-missing-image", "ctm/several-errors",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_processes_say_the_same(name, tmp_path, monkeypatch):
+    golden = golden_files.read((TESTS / "golden" / f"{name}.test").read_text())
+    monkeypatch.syspath_prepend(str(TESTS.parent))
+    for file, contents in golden.files.items():
+        (tmp_path / file).write_bytes(contents)
+    (command,) = golden.commands
+    environment = golden_files.environment(PYTHONPATH=str(TESTS.parent))
+    words = [sys.executable, "-m", *command.split()]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert golden_files.agree(golden, golden_files.Outcome(done.stdout, done.stderr, str(done.returncode)))
