@@ -1,6 +1,4 @@
-"""Launch files and arguments of the command line: what is wrong is said, nothing is cast in silence."""
-
-import json
+"""Arguments of the command line and of Python programs: what is wrong is said, nothing is cast in silence."""
 
 import numpy as np
 import pytest
@@ -9,32 +7,8 @@ from conftest import DATA, build
 from visa import LaunchError
 from visa.files import UsageError
 from vsim.command_arguments import argument_value
-from vsim.launch import LocalArgument, ScalarArgument, parse_launch
+from vsim.launch import LocalArgument, ScalarArgument
 from vsim.program import Program
-
-LAUNCH = {"kernel": "k", "global_size": [8], "local_size": [8], "args": [{"scalar": 1, "type": "i32"}]}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"global_size": "x"}, "list of one to three"), ({"global_size": [1.5]}, "list of one to three"), ({"local_size": [-1]}, "list of one to three"),
-        ({"args": 3}, "'args' is a list"), ({"args": [3]}, "JSON object"), ({"args": [{"zeros": 3}]}, "one of buffer, scalar"),
-        ({"args": [{"buffer": "nope.npy"}]}, "cannot be read"), ({"args": [{"scalar": "q"}]}, "not a number"),
-        ({"args": [{"scalar": 1e99, "type": "i32"}]}, "does not fit i32"), ({"args": [{"scalar": 256, "type": "u8"}]}, "does not fit u8"),
-        ({"args": [{"scalar": 1.5, "type": "u8"}]}, "does not fit u8"), ({"args": [{"scalar": 1, "type": "zz"}]}, "not a type of a scalar"),
-        ({"args": [{"local": "q"}]}, "number of bytes"),
-    ],
-)  # fmt: skip
-def test_bad_launch(change, message):
-    with pytest.raises(LaunchError, match=message):
-        parse_launch(json.dumps({"launches": [LAUNCH | change]}), str(DATA), "bad.json").launch(0)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"launches": 3}', '{"launches": [3]}'])
-def test_bad_launch_file(text):
-    with pytest.raises(LaunchError):
-        parse_launch(text, str(DATA), "bad.json").launch(0)
 
 
 @pytest.mark.parametrize(

@@ -48,25 +48,6 @@ def test_private_functions_stay_private():
     assert targets == [0, 1]
 
 
-def test_undefined():
-    found = errors(obj(KERNEL))["L013"]
-    assert "'f' is not defined" in found.message and "'k'" in found.message
-    link([obj(KERNEL)], options=LinkOptions(allow_undefined=True))
-    assert "did you mean 'f'" in errors(obj(KERNEL.replace(" f 1", " fg 1")), function())["L013"].hint
-
-
-def test_duplicates_name_both_sides():
-    found = errors(obj(KERNEL), function(), function())["L011"]
-    assert found.span and found.labels and found.span != found.labels[0].span
-    assert "L010" in errors(obj(KERNEL), obj(KERNEL), function())
-    assert "L012" in errors(obj(KERNEL), function(extern=False), function(extern=False))
-
-
-def test_sizes_must_agree():
-    assert "passes 1" in errors(obj(KERNEL), function(arg=2))["L014"].message
-    assert "SIMD8" in errors(obj(KERNEL), function(simd=16))["L015"].message
-
-
 def test_archives(tmp_path):
     (tmp_path / "f.o").write_bytes(function())
     (tmp_path / "unused.o").write_bytes(
@@ -79,22 +60,6 @@ def test_archives(tmp_path):
     for cut in range(9, len(data), 97):
         with pytest.raises((LinkError, FormatError)):
             link([obj(KERNEL), data[:cut]])
-
-
-def test_garbage_collection_and_the_map():
-    from vlink.map_file import map_text, why_live
-
-    linker = Linker(LinkOptions(gc_sections=True))
-    for data in (
-        obj(KERNEL),
-        function(),
-        obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"')),
-    ):
-        linker.add_bytes(data, "x.o")
-    linked = linker.run()
-    assert [f.name for f in linked.image.module.functions] == ["f"]
-    assert why_live(linked, "f") == "f <- k (entry)" and "discarded" in why_live(linked, "g")
-    assert "k -> f (fcall" in map_text(linked)
 
 
 def test_the_same_inputs_give_the_same_bytes():
