@@ -1,5 +1,7 @@
 # make demo    builds and runs the samples, checks and shows the results
-# make test    tests, linter and type checker
+# make test    tests with their coverage, linter, type checker, import layers
+# make bless   writes what golden files expect anew (tests/golden/README.md)
+# make wheel   builds a wheel and runs the four commands out of it
 # make bench   measures against other tools and writes docs/performance.md
 # make docs    writes docs/instructions and docs/fidelity.md out of the table
 # make fuzz    compares the engines with each other and with models on thousands of generated programs
@@ -8,7 +10,10 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bench fuzz docs format clean
+# From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
+CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
+
+.PHONY: demo test bless wheel bench fuzz docs format clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,7 +28,22 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/lint-imports --no-cache
+	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n 2 --cov --cov-report=
+	@for package in visa vasm vlink vsim ctm; do \
+	  printf 'coverage of %-6s %3s %%\n' $$package $$($(BIN)/coverage report --include="$$package/*" --format=total); \
+	done
+
+bless: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --bless tests/golden
+
+wheel: $(STAMP)
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(MAKE) -C samples/calls BIN=$(CURDIR)/build/wheel/bin/ OUT=$(CURDIR)/build/wheel/calls
+	build/wheel/bin/vdis build/wheel/calls/main.o
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
@@ -41,4 +61,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build *.egg-info mandelbrot.png
+	rm -rf $(VENV) build dist *.egg-info .coverage* mandelbrot.png

@@ -1,14 +1,12 @@
 """Laws of the assembler: caches change nothing, text and bytes go round, and the real assembler accepts what ours accepts."""
 
-import os
-import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import DATA, HEAD, SHARED, needs_corpus
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from conftest import HEAD, SHARED, needs_corpus
+from hypothesis import assume, given
+from strategies import GOLDEN, edited_texts, effort, modules
 
 import visa
 from visa import AssemblyError
@@ -18,10 +16,8 @@ from visa.platforms import find
 from visa.text.parser import module_parser
 from visa.text.printer import print_module
 
-GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
 CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
 pytestmark = pytest.mark.filterwarnings("ignore::visa.VisaWarning")
-NUMBER = re.compile(r"(?<![\w.%$#])(?:0x[0-9a-f]+|\d+)(?![\w.])")
 
 
 def assembled(text, platform=None, caches=True):
@@ -55,53 +51,19 @@ def test_both_ways_on_compiled_kernels():
         assert same_both_ways(path.read_text(), path.parent.name), path
 
 
-@st.composite
-def edited(draw):
-    """A golden text with an instruction changed: other numbers, masks, sizes, names, words left out or twice."""
-    lines = draw(st.sampled_from(GOLDEN)).read_text().split("\n")
-    places = [
-        n
-        for n, line in enumerate(lines)
-        if line.strip() and not line.startswith((".", "//")) and not line.endswith(":")
-    ]
-    n = draw(st.sampled_from(places))
-    line = lines[n]
-    for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["number", "number", "number", "mask", "word", "twice", "negate", "predicate"]))
-        numbers = list(NUMBER.finditer(line))
-        words = line.split()
-        if kind == "number" and numbers:
-            m = draw(st.sampled_from(numbers))
-            line = (
-                line[: m.start()]
-                + str(draw(st.sampled_from([0, 1, 2, 3, 4, 8, 16, 32, 64, 255, 256])))
-                + line[m.end() :]
-            )
-        elif kind == "mask":
-            line = re.sub(
-                r"\(M\d(?:_NM)?, ", f"(M{draw(st.integers(1, 8))}{draw(st.sampled_from(['', '_NM']))}, ", line, count=1
-            )
-        elif kind == "word" and len(words) > 1:
-            del words[draw(st.integers(0, len(words) - 1))]
-            line = " ".join(words)
-        elif kind == "twice" and words:
-            k = draw(st.integers(0, len(words) - 1))
-            line = " ".join([*words[:k], words[k], *words[k:]])
-        elif kind == "negate":
-            line = re.sub(r" (V\w*\(\d)", r" (-)\1", line, count=1)
-        elif kind == "predicate" and not line.startswith("("):
-            line = "(P1) " + line
-    lines[n : n + 1] = [line, lines[n], line]
-    return "\n".join(lines)
-
-
-@settings(
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck)
-)
-@given(edited())
+@effort(200)
+@given(edited_texts())
 def test_edited_texts(text):
     data = same_both_ways(text)
     assume(data is not None)
+    goes_round(data)
+
+
+@effort(50)
+@given(modules())
+def test_generated_texts(text):
+    data = same_both_ways(text)
+    assert data is not None
     goes_round(data)
 
 

@@ -6,14 +6,13 @@ import itertools
 import numpy as np
 import pytest
 from conftest import build_text
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from probe import LANES, Probe
-from test_values import CHECKED, ENGINES, RUNNING
+from strategies import CHECKED, ENGINES, RUNNING, WORD, effort, flow_programs, words
 
 from vsim.program import Program
 
-WORD = 0xFFFFFFFF
 OPS = {
     "add": lambda x, k: x + k,
     "xor": lambda x, k: x ^ k,
@@ -21,51 +20,10 @@ OPS = {
     "or": lambda x, k: x | k,
     "and": lambda x, k: x & ~k,
 }
-FUNCTIONS = 3
 
 
 class Leave(Exception):
     """A lane leaves the body that it runs."""
-
-
-# -- programs: lists of statements -----------------------------------------------------------------------------
-
-constants, conditions = st.integers(0, WORD), st.tuples(st.integers(0, 4), st.integers(0, 3))
-"""A condition is a bit position and two: the lane does it if the two bits there are less."""
-op = st.tuples(st.just("op"), st.sampled_from(sorted(OPS)), constants)
-
-
-def statements(depth, calls, top):
-    """Lists of statements; ``calls`` are the subroutines and functions that they may call."""
-    kinds = [op, op, st.tuples(st.just("early"), conditions)]
-    if depth:
-        inner = statements(depth - 1, calls, False)
-        kinds += [
-            st.tuples(st.just("if"), conditions, inner, inner),
-            st.tuples(st.just("loop"), st.just(depth), st.integers(0, 8), inner),
-        ]
-        if top:
-            kinds += [
-                st.tuples(st.just("switch"), st.integers(0, 4), st.lists(inner, min_size=1, max_size=3)),
-                st.tuples(st.just("skip"), inner),
-            ]
-    if calls:
-        kinds.append(st.tuples(st.sampled_from(["call", "fcall", "ifcall", "rec"]), conditions, st.sampled_from(calls)))
-    if top:
-        blocks = st.lists(
-            st.tuples(
-                st.lists(op, min_size=1, max_size=2), conditions, st.integers(0, 9), st.none() | st.integers(0, 9)
-            ),
-            min_size=2,
-            max_size=5,
-        )
-        kinds.append(st.tuples(st.just("tangle"), blocks))
-    return st.lists(st.one_of(kinds), min_size=1, max_size=4)
-
-
-programs = st.tuples(
-    statements(2, list(range(FUNCTIONS)), True), st.tuples(*(statements(1, list(range(n + 1, FUNCTIONS)), False) for n in range(FUNCTIONS)))
-)  # fmt: skip
 
 
 # -- one lane --------------------------------------------------------------------------------------------------
@@ -248,8 +206,8 @@ def function(name, lines):
     return [*head, *lines, "fret (M1, 16)"]
 
 
-@settings(CHECKED, max_examples=8 * CHECKED.max_examples)
-@given(programs, st.lists(constants, min_size=LANES, max_size=LANES), RUNNING)
+@effort(32, 0.8, shrink=False)
+@given(flow_programs, st.lists(words, min_size=LANES, max_size=LANES), RUNNING)
 def test_programs(program, x, running):
     main, bodies = program
     numbers = itertools.count()

@@ -10,8 +10,8 @@ import scalar
 from hypothesis import given
 from hypothesis import strategies as st
 from probe import Probe
+from strategies import CHECKED, ENGINES, RUNNING, randoms
 from test_memory_values import INTEGER_ATOMICS, LSC_NAMES, model_atomics
-from test_values import CHECKED, ENGINES, RUNNING
 
 from visa.diagnostics import LaunchError, SimulationError
 from vsim.images import ImageFormat
@@ -126,7 +126,7 @@ def coordinates_of(random, image, sampler):
 @CHECKED
 @given(st.data())
 def test_samples(name, data):
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     dims = data.draw(st.sampled_from([2, 2, 3])) if not name.endswith("_c") else 2
     normalized = data.draw(st.booleans())
     mode = data.draw(st.sampled_from(MODES if normalized else [m for m in MODES if m not in ("repeat", "mirror")]))
@@ -170,7 +170,7 @@ GATHERS = {"sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", 
 @given(st.data())
 def test_gathers_of_four(name, data):
     """One channel of the four texels around a place, counter-clockwise from the lower left."""
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     sampler = SamplerArgument(
         True, data.draw(st.sampled_from(MODES)), "linear", data.draw(st.sampled_from(sorted(RELATIONS)))
     )
@@ -210,7 +210,7 @@ LOADS = {"load_3d": "u v lod r", "load_lz": "u v r", "load_2dms_w": "sample mcs 
 @given(st.data())
 def test_loads(name, data):
     """Texels by number; 0 outside, in other levels and in other samples."""
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     image, running = image_of(random, 3 if name in ("load_3d", "load_lz") else 2), data.draw(RUNNING) & 255 | 1
     sizes = list(reversed(image.shape[:-1]))
     numbers = {p: [random.randrange(-1, s + 1) for _ in range(LANES)] for p, s in zip("uvr", sizes, strict=False)}
@@ -238,7 +238,7 @@ def test_loads(name, data):
 @given(st.data(), st.sampled_from([8, 16]))
 def test_media_forms(data, pixels):
     """``sample`` and ``load`` of 8 or 16 pixels, whatever the mask."""
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     sampler = SamplerArgument(True, "clamp_edge", data.draw(st.sampled_from(["nearest", "linear"])))
     image = image_of(random, 2)
     u, v = ([f32(random.uniform(-0.5, 1.5)) for _ in range(pixels)] for _ in range(2))
@@ -295,7 +295,7 @@ def typed_lines(platform, what):
 @given(st.data())
 def test_typed_reads_and_writes(platform, what, data):
     """What lies outside the image reads as 0 and is not written."""
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     running = data.draw(RUNNING) & 255 | 1
     places = random.sample([(x, y) for x in range(-1, 8) for y in range(-1, 6)], LANES)
     values = [[f32(random.uniform(-9, 9)) for _ in range(LANES)] for _ in range(2)]
@@ -503,7 +503,7 @@ TYPED_ATOMICS += [(f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if
 def test_typed_atomics(form, data):
     """Lanes one after the other; those outside the image do nothing and get 0."""
     name, op, platform = form
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     running = data.draw(RUNNING) & 255 | 1
     whole = op not in INTEGER_ATOMICS
 

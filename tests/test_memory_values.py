@@ -2,7 +2,6 @@
 
 import struct
 from dataclasses import dataclass
-from random import Random
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import scalar
 from hypothesis import given
 from hypothesis import strategies as st
 from probe import Probe
-from test_values import CHECKED, ENGINES, RUNNING, numbers
+from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 
 from visa.platforms import find
 
@@ -104,7 +103,7 @@ def message(g, op, shift):
 @CHECKED
 @given(st.data())
 def test_gathers_and_scatters(g, store, data):
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     span = g.parts[-1] + g.memory
     slots = (SPACE - 256) // span
     # Lanes may load from one address; what two of them store to one is tested below.
@@ -199,7 +198,7 @@ BLOCKS = [
 def test_blocks(block, data):
     load, store, size, unit, where, platform = block
     for op in (load, store) if store else (load,):
-        random = Random(data.draw(st.integers(0, 1 << 32)))
+        random = data.draw(randoms)
         at = random.randrange((SPACE - size) // 16) * (16 // unit)
         memory, payload = random.randbytes(SPACE), random.randbytes(size)
         probe = Probe(platform)
@@ -230,7 +229,7 @@ def test_blocks(block, data):
 @given(st.data())
 def test_strided(data):
     """Lane i accesses base + i * pitch."""
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     base, pitch, running = 4 * random.randrange(64), 4 * random.randrange(1, 20), data.draw(RUNNING)
     memory, payload = random.randbytes(SPACE), data.draw(numbers("ud", 16))
     probe = Probe("dg2", running=running)
@@ -255,7 +254,7 @@ def test_strided(data):
 def test_matrices(data, shape):
     """Blocks of a matrix, also across its rim."""
     name, size, width, height, blocks, how = shape
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     columns, rows, pitch = 64 // size, 12, 80
     x, y = random.randrange(-4, 12), random.randrange(-4, 10)
     memory = random.randbytes(2048)
@@ -396,7 +395,7 @@ ATOMIC_FORMS = [
 def test_atomics(form, data):
     """All lanes of a message one after the other, several of them at one address."""
     name, op, size, platform = form
-    random = Random(data.draw(st.integers(0, 1 << 32)))
+    random = data.draw(randoms)
     lanes = 16
     register = max(4, size)
     offsets = [register * random.randrange(6) for _ in range(lanes)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from probe import Probe
-from test_values import CHECKED, ENGINES, RUNNING
+from strategies import CHECKED, ENGINES, RUNNING
 
 from visa import SimulationError
 

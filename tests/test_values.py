@@ -1,239 +1,33 @@
 """Arithmetic, logic, moves and comparisons on both engines against the scalar model of scalar.py."""
 
 import math
-import os
-from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
 import numpy as np
 import pytest
 import scalar
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from probe import Probe
 from scalar import FLOATS, INTEGERS, LANEWISE, SIZES
+from strategies import (
+    ARITHMETIC_MODIFIERS,
+    CHECKED,
+    ENGINES,
+    RUNNING,
+    SHIFTS,
+    Source,
+    lanewise,
+    numbers,
+    seeds,
+    sources,
+    surroundings,
+)
 
-from visa.isa import instruction_set
-
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40")) // 10
-CHECKED = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES <= 10, phases=[Phase.explicit, Phase.generate],
-    report_multiple_bugs=False,
-)  # fmt: skip
-ENGINES = ("llvm", "numpy")
-REGIONS = {
-    "<1;1,0>": lambda i: i,
-    "<0;1,0>": lambda i: 0,
-    "<2;1,0>": lambda i: 2 * i,
-    "<8;4,2>": lambda i: i // 4 * 8 + i % 4 * 2,
-    "<4;4,1>": lambda i: i,
-}
-SPECIAL_FLOATS = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    1.5,
-    2.5,
-    float("inf"),
-    float("-inf"),
-    float("nan"),
-    65504.0,
-    65520.0,
-    1e-7,
-    6e-8,
-    3.4e38,
-    1e-40,
-    2147483647.0,
-]
-SPECIAL_FLOATS += [-2147483648.5, 255.5, -0.25, 1e300, 4e-324, 1e-310]
-SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
 APPROXIMATE = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "pow": 1}
 """Units in the last place; of df in PRECISE."""
 PRECISE = {"exp": 4, "log": 4, "sin": 4, "cos": 4, "pow": 4096}
-SHIFTS = ("shl", "shr", "asr", "rol", "ror")
-NO_MODIFIERS = {*SHIFTS, "bfe", "bfi", "bfrev", "lzd", "fbl", "fbh", "cbit", "bfn", "div", "mod", "mulh", "avg"}
-BITWISE = ("and", "or", "xor", "not")
-
-
-def number(random, t):
-    """A number of a type: special, small, or any bits."""
-    kind = random.randrange(3)
-    if t in FLOATS:
-        bits = random.getrandbits(8 * SIZES[t]).to_bytes(SIZES[t], "little")
-        x = (
-            random.choice(SPECIAL_FLOATS)
-            if kind == 0
-            else random.uniform(-100, 100)
-            if kind == 1
-            else scalar.decode(np.frombuffer(bits, scalar.DTYPES[t]), t)[0]
-        )
-        return scalar.narrow(x, t)
-    bits, signed = INTEGERS[t]
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    return (
-        random.choice([0, 1, low, high, high - 1, high // 2])
-        if kind == 0
-        else random.randint(max(low, -9), 40)
-        if kind == 1
-        else random.randint(low, high)
-    )
-
-
-@st.composite
-def numbers(draw, t, count):
-    """Elements of a type."""
-    random = Random(draw(st.integers(0, 1 << 32)))
-    return [number(random, t) for _ in range(count)]
-
-
-@dataclass(repr=False)
-class Source:
-    """An operand: its lanes as exact numbers, and how it is written."""
-
-    type: str
-    text: str
-    elements: list
-    index: object
-    modifier: str = ""
-    declared: bool = True
-
-    def lane(self, i):
-        x = self.elements[self.index(i)]
-        if self.modifier == "(~)":
-            return ~x
-        if "abs" in self.modifier:
-            x = abs(x)
-        x = -x if "-" in self.modifier else x
-        return scalar.wrap(x, "q") if self.type == "q" else x
-
-
-@st.composite
-def sources(draw, name, types, size, modifiers=("",), immediates=True):
-    t = draw(st.sampled_from(sorted(types)))
-    modifier = (
-        draw(st.sampled_from(modifiers))
-        if t not in ("ub", "uw", "ud", "uq", "bf") or modifiers == BITWISE_MODIFIERS
-        else ""
-    )
-    if immediates and t not in ("ub", "b", "bf") and draw(st.integers(0, 5)) == 0:
-        (x,) = draw(numbers(t, 1))
-        bits = int.from_bytes(scalar.encode(x, t), "little")
-        return Source(t, f"{bits:#x}:{t}", [x], lambda i: 0, "", False)
-    regions = ["<1;1,0>", "<0;1,0>"] + (["<2;1,0>"] if size > 1 else []) + (["<8;4,2>", "<4;4,1>"] if size >= 4 else [])
-    region = draw(st.sampled_from(regions))
-    # The region of one row has the stride of that row.
-    region = {"<8;4,2>": "<2;1,0>", "<4;4,1>": "<1;1,0>"}.get(region, region) if size == 4 else region
-    return Source(t, f"{modifier}{name}(0,0){region}", draw(numbers(t, 32)), REGIONS[region], modifier)
-
-
-ARITHMETIC_MODIFIERS, BITWISE_MODIFIERS = ("", "", "(-)", "(abs)", "(-abs)"), ("", "", "(~)")
-
-
-@dataclass(repr=False)
-class Case:
-    """One instruction with its surroundings."""
-
-    name: str
-    number: int
-    size: int
-    dst: str
-    stride: int
-    mask: str
-    sources: list
-    predicate: tuple
-    saturate: bool
-    before: list = field(default_factory=list)
-    extra: object = None
-
-    @property
-    def text(self):
-        form, _, rest = self.name.partition(".")
-        inverse, mode, bits = self.predicate or (False, "", None)
-        head = f"({'!' if inverse else ''}P{self.number}{mode}) " if bits is not None else ""
-        rest = f".{rest}" if rest else ""
-        dst = f"D{self.number}(0,0)<{self.stride}>"
-        return f"{head}{form}{rest}{'.sat' if self.saturate else ''} ({self.mask}, {self.size}) {dst} {' '.join(s.text for s in self.sources)}"
-
-    @property
-    def offset(self):
-        return 4 * (int(self.mask[1]) - 1)
-
-    def chosen(self, i):
-        """The predicate of lane i."""
-        if not self.predicate or self.predicate[2] is None:
-            return True
-        inverse, mode, bits = self.predicate
-        part = bits >> self.offset & ((1 << self.size) - 1)
-        bit = part != 0 if mode == ".any" else part == (1 << self.size) - 1 if mode == ".all" else bool(part >> i & 1)
-        return bit != inverse
-
-    def runs(self, i, running):
-        # A thread none of whose lanes run jumps over everything.
-        return (running != 0 and "_NM" in self.mask) or bool(running >> (self.offset + i) & 1)
-
-    def declare(self, probe):
-        for s in self.sources:
-            if s.declared:
-                name = s.text.lstrip("(-abs~)").partition("(")[0]
-                probe.variable(name, s.type, s.elements)
-        probe.variable(f"D{self.number}", self.dst, self.before)
-        if self.predicate and self.predicate[2] is not None:
-            probe.predicate(f"P{self.number}", self.predicate[2])
-        probe.lines.append(self.text)
-
-
-@st.composite
-def surroundings(draw, name, number, dst, operands, size, saturate=False):
-    masks = {16: ["M1"], 8: ["M1", "M3"], 4: ["M1", "M2", "M3", "M4"]}.get(size, ["M1"])
-    mask = draw(st.sampled_from(masks)) + draw(st.sampled_from(["", "", "_NM"]))
-    predicated = instruction_set().by_mnemonic[name.partition(".")[0]][0].has_predicate and draw(st.booleans())
-    predicate = (
-        (draw(st.booleans()), draw(st.sampled_from(["", "", ".any", ".all"])), draw(st.integers(0, 65535)))
-        if predicated
-        else ()
-    )
-    stride = draw(st.sampled_from([1, 1, 2])) if size > 1 else 1
-    return Case(name, number, size, dst, stride, mask, operands, predicate, saturate, draw(numbers(dst, 32)))
-
-
-def legal(name):
-    return {t for form in instruction_set().by_mnemonic[name] for t in form.types if t in SIZES and t != "bf"}
-
-
-@st.composite
-def lanewise(draw, name, number):
-    types = legal(name)
-    floats = sorted(types & set(FLOATS))
-    integers = sorted(types & set(INTEGERS))
-    if floats and (not integers or draw(st.booleans())):
-        family = (
-            {draw(st.sampled_from(floats))}
-            if name not in ("add", "mul")
-            else set(draw(st.sampled_from([("f",), ("hf",), ("df",), ("f", "hf")])))
-        )
-        results = sorted(set(floats) & {"f", "hf"} if family <= {"f", "hf"} else family)
-    elif name in SAME_SIGN or name in SIGNED_ONLY:
-        signed = name in SIGNED_ONLY or draw(st.booleans())
-        family = {t for t in integers if INTEGERS[t][1] == signed}
-        results = sorted(family)
-    else:
-        # What a signed source beside an unsigned one of 64 bits means is open.
-        family = {t for t in integers if not INTEGERS[t][1]} if draw(st.integers(0, 3)) == 0 else set(integers) - {"uq"}
-        results = integers
-    size = draw(st.sampled_from([1, 4, 8, 16]))
-    modifiers = BITWISE_MODIFIERS if name in BITWISE else ("",) if name in NO_MODIFIERS else ARITHMETIC_MODIFIERS
-    count = sum(1 for f in instruction_set().by_mnemonic[name][0].fields if f.kind == "s")
-    periodic = name in ("sin", "cos")
-    operands = [draw(sources(f"S{number}_{k}", family, size, modifiers, not periodic)) for k in range(count)]
-    for s in operands if periodic else ():
-        s.elements = [scalar.narrow(math.fmod(x, 30000.0), s.type) if math.isfinite(x) else x for x in s.elements]
-    form = instruction_set().by_mnemonic[name][0]
-    saturate = form.category == "arithmetic" and draw(st.integers(0, 3)) == 0
-    suffix = f".x{draw(st.integers(0, 255)):x}" if name == "bfn" else ""
-    return draw(surroundings(name + suffix, number, draw(st.sampled_from(results)), operands, size, saturate))
 
 
 def result(case, i):
@@ -291,9 +85,6 @@ def test_lanewise(name, data):
     check([data.draw(lanewise(name, n)) for n in range(10)], data.draw(RUNNING))
 
 
-RUNNING = st.integers(0, 65535) | st.just(65535)
-
-
 # -- moves, selection, comparison ------------------------------------------------------------------------------
 
 ANY = sorted(SIZES)
@@ -348,7 +139,7 @@ def moved(case, i):
 
 
 @pytest.mark.parametrize("name", ["mov", "sel"])
-@settings(CHECKED, max_examples=3 * EXAMPLES)
+@settings(CHECKED, max_examples=3 * CHECKED.max_examples)
 @given(st.data())
 def test_moves(name, data):
     check([data.draw(move(name, n)) for n in range(10)], data.draw(RUNNING), moved)
@@ -772,7 +563,7 @@ def test_dpas_of_integers(data, weight, activation, rows):
     """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and elements of a dword."""
     (wb, ws), (ab, as_) = INTEGER_PRECISIONS[weight], INTEGER_PRECISIONS[activation]
     ops = 32 // max(wb, ab)
-    seed = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    seed = np.random.default_rng(data.draw(seeds))
     lanes, depth = 8, 8
     acc = seed.integers(-(1 << 31), 1 << 31, rows * lanes).astype("i4")
     first = seed.integers(0, 1 << 32, depth * lanes, dtype="u4")
@@ -799,7 +590,7 @@ def test_dpas_of_integers(data, weight, activation, rows):
 @CHECKED
 @given(st.data(), st.sampled_from(["hf", "bf"]))
 def test_dpas_of_floats(data, precision):
-    seed = Random(data.draw(st.integers(0, 1 << 32)))
+    seed = Random(data.draw(seeds))
     lanes, depth, rows = 8, 8, 4
     acc = [scalar.narrow(seed.uniform(-9, 9), "f") for _ in range(rows * lanes)]
     w = [scalar.narrow(seed.uniform(-9, 9), precision) for _ in range(depth * lanes * 2)]
