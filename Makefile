@@ -43,7 +43,8 @@ wheel: $(STAMP)
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	$(MAKE) -C samples/calls BIN=$(CURDIR)/build/wheel/bin/ OUT=$(CURDIR)/build/wheel/calls
-	build/wheel/bin/vdis build/wheel/calls/main.o
+	build/wheel/bin/vdis build/wheel/calls/main.o -o build/wheel/calls/again.visaasm
+	build/wheel/bin/vasm build/wheel/calls/again.visaasm
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl

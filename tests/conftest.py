@@ -84,7 +84,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 # -- coverage ----------------------------------------------------------------------------------------------------
 
 MEASURED = {
-    "golden", "test_goldens", "test_linker", "test_table", "test_abi", "test_elf", "test_python", "test_fidelity", "test_schedule",
+    "golden", "test_golden_files", "test_linker", "test_table", "test_abi", "test_elf", "test_python", "test_fidelity", "test_schedule",
     "test_launch", "test_reference_engine",
 }  # fmt: skip
 """Tests during which lines are counted where that makes Python half as fast, before 3.12: they reach what all of them reach but for a few lines."""
