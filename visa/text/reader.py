@@ -26,6 +26,9 @@ PLACED = frozenset(
 _DIRECTIVES = (".version", ".kernel", ".global_function", ".funcdecl", ".decl", ".kernel_attr", ".input", ".parameter")
 _WITH_SETTINGS = frozenset({"DECL", "KERNEL_ATTR", "INPUT"})
 
+_OPERATORS = frozenset(
+    ["+", "-", "*", "/", "%", "&", "|", "^", "?", "==", "!=", "<", ">", "<=", ">=", "<<", ">>", ">>>"]
+)
 _END = "the end of the line"
 _EXPECTED = {
     "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
@@ -150,10 +153,26 @@ def _problem(error: Unexpected, line: str) -> Problem:
     region = _open_region(error.before)
     if region is not None and ">" in line[error.column :] and not error.text.startswith(">"):
         return _bad_region(line, region, error.column)
+    if (name := _name_in_expression(error, line)) is not None:
+        hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
+        return Problem("V020", f"'{name.text}' is not a number", hint, name)
+    if error.text == '"':
+        return Problem("V001", "this string does not end", 'close it with "', at)
     message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
     if error.text and not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
     return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+
+
+def _name_in_expression(error: Unexpected, line: str) -> Placed | None:
+    """The name that stands where an expression has a number."""
+    kind, column = error.before[-1] if error.before else ("", 0)
+    if kind == "NAME" and error.text in _OPERATORS and "RPAR" in error.expected:
+        return Placed(0, line[column : error.column].rstrip(), column)
+    is_name = re.fullmatch(r"%?[A-Za-z_]\w*", error.text) is not None
+    if is_name and "INTEGER" in error.expected and not {"NAME", "COMMA", "RPAR"} & error.expected:
+        return Placed(0, error.text, error.column)
+    return None
 
 
 def _no_value(error: Unexpected, line: str) -> Problem:
