@@ -21,7 +21,7 @@ SAXPY = DATA.parent.parent / "samples" / "saxpy"
 
 @pytest.fixture(scope="module")
 def address():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address.replace("tcp://", "dask://")
 
 

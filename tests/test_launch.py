@@ -31,8 +31,9 @@ def test_local_argument():
     "text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"]
 )
 def test_bad_argument(text):
-    with pytest.raises((UsageError, LaunchError)):
+    with pytest.raises((UsageError, LaunchError)) as caught:
         argument_value(text)
+    assert [d.code for d in caught.value.diagnostics] in (["U001"], ["S001"])
 
 
 def test_values_of_python_programs():

@@ -10,7 +10,7 @@ from conftest import DATA, SHARED, build, needs_corpus
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
 from visa.container import CALLS, VISA, read_container
-from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, Relocation, Section, Symbol
+from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions, link
 
@@ -102,7 +102,7 @@ def zebin(kind, offset=0):
     """A zebin whose data has a relocation."""
     info = Section(".ze_info", SHT_PROGBITS, b"kernels:\n  - name: k\n")
     data = Section(".data.const", SHT_PROGBITS, bytes(8))
-    symbol = Symbol("table", 0, 8, STT_OBJECT, section=".data.const")
+    symbol = ElfSymbol("table", 0, 8, STT_OBJECT, section=".data.const")
     return Elf(
         ET_REL,
         205,
