@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 MAXIMUM_DEPTH = 100
-MAXIMUM_KNOWN = 50_000
+MAXIMUM_KNOWN, MAXIMUM_KEY = 50_000, 2000
 
 Node = TypeVar("Node")
 Value = TypeVar("Value")
@@ -135,6 +135,7 @@ class Grammar(Generic[Node]):
         """What Lark finds, or has found before."""
         known = self._kept.derivations.get(key)
         if known is None:
+            _check_depth(tokens.texts)
             known = _derivation(self._tree(tokens, text, start), 0)
             if self.remember:
                 _remember(self._kept.derivations, key, known)
@@ -195,6 +196,15 @@ class Grammar(Generic[Node]):
         return build_placed
 
 
+def _check_depth(texts: list[str]) -> None:
+    """Brackets within brackets without end are not worth a parse."""
+    depth = 0
+    for text in texts:
+        depth += (text[-1] in "([{") - (text in (")", "]", "}"))
+        if depth > MAXIMUM_DEPTH:
+            raise Unexpected("", 0, [], frozenset(), "this is nested too deeply")
+
+
 def _leaf(token: int | None) -> Build:
     """The text of a token, or nothing."""
     if token is None:
@@ -218,7 +228,8 @@ def _derivation(tree: Tree[Token], depth: int) -> Derivation:
 
 
 def _remember(known: dict[str, Value], key: str, value: Value) -> None:
-    """Keep something, but never without end."""
+    """Keep something, but neither without end nor for texts as long as nobody writes them twice."""
     if len(known) >= MAXIMUM_KNOWN:
         known.clear()
-    known[key] = value
+    if len(key) <= MAXIMUM_KEY:
+        known[key] = value

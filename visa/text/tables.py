@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent.parent / "grammar"
 UNREADABLE = "_UNREADABLE"
-MAXIMUM_KEPT, MAXIMUM_KEY = 4000, 2000
-"""Derivations in a file, and characters in the kinds of one: so many that compilers' texts are read without Lark."""
+MAXIMUM_KEPT = 4000
+"""Derivations in a file: so many that compilers' texts are read without Lark."""
 
 Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
 """A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
@@ -119,7 +119,7 @@ def read_kept(name: str) -> Kept | None:
 
 def write_kept(name: str, kept: Kept) -> None:
     """Keep the scanner and derivations for later processes, as far as they are not too many."""
-    derivations = {key: value for key, value in kept.derivations.items() if len(key) <= MAXIMUM_KEY}
+    derivations = dict(kept.derivations)
     while len(derivations) > MAXIMUM_KEPT:
         derivations.popitem()
     content = {"grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
