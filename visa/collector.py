@@ -6,6 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+FEW = 20_000
+"""Objects that the next young collection may walk: two milliseconds."""
+LEAST_OLD = 500_000
+"""Objects that are moved to the oldest generation before one looks for garbage there."""
+
 
 def collect_rarely() -> None:
     """Collect garbage only after 200,000 new objects instead of 700, for a process that runs one command.
@@ -15,20 +20,47 @@ def collect_rarely() -> None:
     gc.set_threshold(200_000, 20, 20)
 
 
+class OldObjects:
+    """What was moved to the oldest generation unseen, and when to look for garbage there.
+
+    Python looks only after as many objects came there by its own collections as a quarter of those that are there. It
+    does not count what was moved, so cycles among that would stay for ever.
+    """
+
+    def __init__(self) -> None:
+        self.moved = 0
+        """Objects since the last look."""
+        self.limit = LEAST_OLD
+
+    def take(self, count: int) -> None:
+        """Move all objects, of which so many are new, or look for garbage if it is time."""
+        if self.moved < self.limit:
+            gc.freeze()
+            gc.unfreeze()
+            self.moved += count
+            return
+        gc.collect()
+        self.moved, self.limit = 0, max(LEAST_OLD, len(gc.get_objects()) // 4)
+
+
+_OLD = OldObjects()
+
+
 @contextmanager
 def paused_collection() -> Iterator[None]:
     """No garbage collection meanwhile.
 
-    A syntax tree is large and free of cycles, and walking it again and again takes longer than making it.
+    A syntax tree is large and walking it again and again takes longer than making it.
     """
     collecting = gc.isenabled()
+    before = gc.get_count()[0]
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():
-                # Into the oldest generation without looking at it: the next young collection would walk the whole tree.
-                gc.freeze()
-                gc.unfreeze()
+            made = gc.get_count()[0] - before
+            if made > FEW and not gc.get_freeze_count():
+                # The next young collection would walk the whole tree.
+                _OLD.take(made)
             gc.enable()
