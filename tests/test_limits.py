@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
+import numpy as np
 import pytest
+from conftest import DATA, build
 
 import visa
-from visa import collector
+from visa import LaunchError, collector
+from visa.image import LinkedImage
 from visa.program import Function
+from vsim.memory import RESTING_SLOTS
+from vsim.program import Program
 
 TEXT = '.version 4.1\n.kernel "k"\n.decl V32 v_type=G type=d num_elts=8 align=GRF\nmov (M1, 8) V32(0,0)<1> 1:d\nret (M1, 1)\n'
+
+ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
+NODE = np.dtype([("next", "u8"), ("value", "i4"), ("", "i4")])
+
+
+@pytest.fixture(scope="module")
+def image() -> LinkedImage:
+    return build(DATA.parent.parent / "samples" / "python", "tgllp")
 
 
 def _trees() -> int:
@@ -37,3 +51,62 @@ def test_large_trees_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
             visa.assemble(TEXT)
     # Far below 2000; a quarter of all objects that there are may be garbage.
     assert _trees() - before < 1500
+
+
+@ENGINES
+def test_arrays_are_mapped_as_long_as_they_live(image: LinkedImage, engine: str) -> None:
+    program = Program(image)
+    memory = program.memory
+    before = len(memory.slots)
+    for n in range(RESTING_SLOTS + 8):
+        node, out = np.zeros(1, NODE), np.zeros(1, "i4")
+        node["value"] = n
+        result = program.launch("walk", 1, 1, [node, out], engine=engine)
+        assert out[0] == n
+        assert len(memory.slots) <= before + 4
+    # A result does not keep them either, nor does what is remembered for the next launch.
+    gone = weakref.ref(node)
+    surface = next(iter(result.dispatch.surfaces.values()), None)
+    del node
+    assert gone() is None
+    assert surface is None or surface.data.size in (0, out.nbytes)
+    assert max(memory.slots) < 0x100 + RESTING_SLOTS + 8
+
+
+@ENGINES
+def test_shared_memory_is_kept_until_released(image: LinkedImage, engine: str) -> None:
+    program = Program(image)
+    nodes, out = np.zeros(2, NODE), np.zeros(1, "i4")
+    nodes["value"] = 1, 10
+    address = program.usm(nodes)
+    gone = weakref.ref(nodes)
+    nodes["next"][0] = address + 16
+    del nodes
+    program.launch("walk", 1, 1, [np.uint64(address), out], engine=engine)
+    assert out[0] == 11
+    program.release(gone())
+    assert gone() is None
+    with pytest.raises(LaunchError, match="must be an array, or an address in one"):
+        program.launch("walk", 1, 1, [np.uint64(address), out], engine=engine)
+
+
+def test_memory_of_a_mapped_array_does_not_move(image: LinkedImage) -> None:
+    program = Program(image)
+    node, out = np.zeros(1, NODE), np.zeros(1, "i4")
+    for _ in range(2):
+        program.launch("walk", 1, 1, [node, out])
+    with pytest.raises(ValueError, match="cannot resize"):
+        out.resize(1 << 20, refcheck=False)
+    program.release(out)
+    out.resize(1 << 20, refcheck=False)
+    node["value"] = 7
+    program.launch("walk", 1, 1, [node, out])
+    assert out[0] == 7
+
+
+def test_private_memory_is_replaced_by_larger(image: LinkedImage) -> None:
+    memory = Program(image).memory
+    before = len(memory.slots)
+    for size in (64, 1 << 10, 1 << 20, 1 << 12):
+        memory.block("private memory", size)
+        assert len(memory.slots) == before + 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+import threading
+import weakref
+from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,27 +13,63 @@ from visa.image import SLOT, SLOT_OFFSET
 from vsim.arrays import Array, Bytes
 
 HEAP_SLOT = 0x100
+RESTING_SLOTS = 256
+"""Slots that rest after their buffers are gone, so that a pointer that was kept too long finds nothing for a while."""
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
 """The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
+Owner = weakref.ReferenceType[Array]
+"""The array that some memory belongs to. numpy resizes no array with weak references, which would move the memory."""
 
 
-@dataclass(eq=False)
 class Buffer:
-    """A range of simulated memory; ``data`` are its bytes, those of the caller's array where it has one."""
+    """A range of simulated memory: bytes of the simulator's own, or those of a caller's array, which it does not keep.
 
-    name: str
-    address: int
-    data: Bytes
-    writable: bool = True
+    Whoever runs a launch holds the arrays meanwhile (:meth:`AddressSpace.hold`).
 
-    @cached_property
-    def size(self) -> int:
-        return int(self.data.size)
+    Attributes:
+        size: in bytes.
+        host: where the bytes lie in this process.
+    """
 
-    @cached_property
-    def host(self) -> int:
-        """Where the bytes lie in this process."""
-        return int(self.data.__array_interface__["data"][0])
+    __slots__ = ("_bytes", "_owner", "_read_only", "address", "host", "name", "size", "writable")
+
+    def __init__(self, name: str, address: int, data: Bytes, writable: bool = True, owner: Owner | None = None) -> None:
+        place: tuple[int, bool] = data.__array_interface__["data"]
+        self.name, self.address, self.writable = name, address, writable
+        self.host, self._read_only = place
+        self.size = data.nbytes
+        self._owner = owner
+        self._bytes = data if owner is None else None
+
+    @property
+    def data(self) -> Bytes:
+        """The bytes; none if they were those of an array that is gone."""
+        if self._bytes is not None:
+            return self._bytes
+        owner = self._owner() if self._owner is not None else None
+        if owner is None:
+            return np.zeros(0, np.uint8)
+        return np.asarray(_HostBytes(owner, self.host, self.size, self._read_only))
+
+    def part(self, name: str, address: int, size: int) -> Buffer:
+        """A part of it under another name."""
+        start = address - self.address
+        return Buffer(name, address, self.data[start : start + size], self.writable, self._owner)
+
+
+class _HostBytes:
+    """The bytes at a place in this process, for numpy, with the array that they belong to."""
+
+    def __init__(self, owner: Array, host: int, size: int, read_only: bool) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (host, read_only), "shape": (size,), "typestr": "|u1", "version": 3}
+
+
+def _owner(array: Array) -> Array:
+    """The array whose memory an array shows a part of, or itself."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 ADDRESSING = (
@@ -60,61 +98,132 @@ class SamplerState:
     compare: str = "le"
 
 
-@dataclass
+Place = tuple[int, int]
+"""Where an array lies in this process, and its size in bytes."""
+
+
 class AddressSpace:
-    """Buffers by 4 GiB slot. Addresses are the same in every run: they depend on the order of the allocations alone."""
+    """Buffers by their 4 GiB slot. Addresses are the same in every run: they depend on the order of allocations and
+    releases alone.
 
-    slots: dict[int, Buffer] = field(default_factory=dict)
-    arrays: dict[int, Buffer] = field(default_factory=dict)
-    changes: int = 0
-    next_slot: int = HEAP_SLOT
-    blocks: dict[str, Buffer] = field(default_factory=dict)
+    Arrays stay mapped as long as they live, in the hands of the caller, or of the address space if it keeps them.
+    """
 
-    def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
-        """Give bytes an address, by default in the next free slot."""
-        if address is None:
-            address = self.next_slot * SLOT + SLOT_OFFSET
-            self.next_slot += 1 + (SLOT_OFFSET + data.size) // SLOT
-        buffer = Buffer(name, address, data, writable)
-        for slot in range(address // SLOT, (address + max(data.size, 1) - 1) // SLOT + 1):
-            self.slots[slot] = buffer
+    def __init__(self) -> None:
+        self.slots: dict[int, Buffer] = {}
+        self.changes = 0
+        self.next_slot = HEAP_SLOT
+        self.resting: deque[int] = deque()
+        """Slots that were used, in the order in which they are used again."""
+        self.blocks: dict[str, Buffer] = {}
+        self.arrays: dict[Place, Buffer] = {}
+        self.owners: dict[Place, Owner] = {}
+        self.kept: dict[Place, Array] = {}
+        self.lock = threading.RLock()
+
+    def allocate(
+        self, name: str, data: Bytes, writable: bool = True, address: int | None = None, owner: Owner | None = None
+    ) -> Buffer:
+        """Give bytes an address, by default in a slot that is free."""
+        with self.lock:
+            if address is None:
+                address = self._free_slots(1 + (SLOT_OFFSET + data.size) // SLOT) * SLOT + SLOT_OFFSET
+            buffer = Buffer(name, address, data, writable, owner)
+            for slot in _slots_of(buffer):
+                self.slots[slot] = buffer
+            self.changes += 1
+            return buffer
+
+    def _free_slots(self, count: int) -> int:
+        """The first of so many free slots that follow each other."""
+        if count == 1 and len(self.resting) > RESTING_SLOTS:
+            return self.resting.popleft()
+        self.next_slot += count
+        return self.next_slot - count
+
+    def _free(self, buffer: Buffer) -> None:
+        """Take the address of a buffer back."""
+        for slot in _slots_of(buffer):
+            del self.slots[slot]
+            self.resting.append(slot)
         self.changes += 1
-        return buffer
 
-    def map(self, array: Array, name: str) -> Buffer:
-        """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one."""
-        key, size = int(array.__array_interface__["data"][0]), array.nbytes
-        found = self.arrays.get(key)
-        if found is not None and found.size == size:
+    def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
+        """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one.
+
+        Args:
+            keep: keep the array alive until it is unmapped.
+        """
+        start, size = int(array.__array_interface__["data"][0]), array.nbytes
+        place = (start, size)
+        if keep:
+            self.hold()  # What is gone may have been at the same place.
+            self.kept[place] = array
+        found = self.arrays.get(place)
+        return found if found is not None else self._map_new(array, name, place)
+
+    def _map_new(self, array: Array, name: str, place: Place) -> Buffer:
+        start, size = place
+        with self.lock:
+            for whole in self.arrays.values():
+                if whole.host <= start and start + size <= whole.host + whole.size:
+                    return whole.part(name, whole.address + start - whole.host, size)
+            owner = weakref.ref(_owner(array))
+            found = self.arrays[place] = self.allocate(name, as_bytes(array), owner=owner)
+            self.owners[place] = owner
             return found
-        for start, whole in self.arrays.items():
-            if start <= key and key + size <= start + whole.size:
-                return Buffer(name, whole.address + key - start, as_bytes(array))
-        found = self.arrays[key] = self.allocate(name, as_bytes(array))
-        return found
 
     def unmap(self, array: Array) -> None:
         """Take the address of an array back."""
-        found = self.arrays.pop(int(array.__array_interface__["data"][0]), None)
-        self.slots = {slot: buffer for slot, buffer in self.slots.items() if buffer is not found}
-        self.changes += 1
+        start = int(array.__array_interface__["data"][0])
+        with self.lock:
+            for place in [p for p in (*self.arrays, *self.kept) if p[0] == start]:
+                self._forget(place)
+
+    def _forget(self, place: Place) -> None:
+        self.kept.pop(place, None)
+        self.owners.pop(place, None)
+        found = self.arrays.pop(place, None)
+        if found is not None:
+            self._free(found)
+
+    def hold(self) -> list[Array]:
+        """The memory of all mapped arrays, which must stay while a launch runs. Those that are gone are unmapped."""
+        held = []
+        gone = False
+        for owner in list(self.owners.values()):
+            array = owner()
+            if array is None:
+                gone = True
+            else:
+                held.append(array)
+        if gone:
+            with self.lock:
+                for place in [p for p, owner in self.owners.items() if owner() is None]:
+                    self._forget(place)
+        return held
 
     def behind(self, address: int) -> Buffer | None:
         """What lies in a buffer from an address on."""
         whole = self.slots.get(address // SLOT)
         offset = address - whole.address if whole is not None else -1
-        return (
-            Buffer(whole.name, address, whole.data[offset:], whole.writable)
-            if whole is not None and 0 <= offset < whole.size
-            else None
-        )
+        if whole is None or not 0 <= offset < whole.size:
+            return None
+        return whole.part(whole.name, address, whole.size - offset)
 
     def block(self, name: str, size: int) -> Buffer:
         """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""
         found = self.blocks.get(name)
         if found is None or found.size < size:
+            if found is not None:
+                self._free(found)
             found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
         return found
+
+
+def _slots_of(buffer: Buffer) -> range:
+    """The slots that a buffer lies in."""
+    return range(buffer.address // SLOT, (buffer.address + max(buffer.size, 1) - 1) // SLOT + 1)
 
 
 def as_bytes(array: Array) -> Bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
@@ -55,7 +56,8 @@ class RunOptions(TypedDict, total=False):
 class LastLaunch(NamedTuple):
     """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal.
 
-    ``shape`` is what decides the ND-range and the order of groups.
+    ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
+    long as the caller wants.
     """
 
     shape: tuple[object, ...]
@@ -69,13 +71,20 @@ class LastLaunch(NamedTuple):
         )
 
 
+def _known_by(value: object) -> object:
+    """What another argument is compared with by :func:`_same`."""
+    return weakref.ref(value) if type(value) is np.ndarray else value
+
+
 def _same(value: object, other: object) -> bool:
+    if type(other) is weakref.ReferenceType:
+        return other() is value
     if value is other:
         return True
     if type(value) is not type(other):
         return False
-    if isinstance(value, (np.ndarray, np.generic)):
-        return isinstance(value, np.generic) and isinstance(other, np.generic) and value.tobytes() == other.tobytes()
+    if isinstance(value, np.generic):
+        return isinstance(other, np.generic) and value.tobytes() == other.tobytes()
     return bool(value == other and (value or repr(value) == repr(other)))  # 0.0 is not -0.0
 
 
@@ -95,7 +104,7 @@ def _can_repeat(dispatch: Dispatch) -> bool:
 
 
 class Program:
-    """An image ready to run; memory and the addresses of buffers last as long as it does.
+    """An image ready to run. Arrays keep their addresses as long as they live.
 
     Launches of one program wait for each other; those of several programs may run side by side.
 
@@ -150,6 +159,7 @@ class Program:
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
+        self.memory.hold()  # What is gone leaves its place to what comes.
         arguments = bind(signature, launch, self.memory)
         payload = with_values(template, arguments)
         coverage = not_executed(self.image) if profile else None
@@ -199,10 +209,11 @@ class Program:
             _check_limits(threads, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds
+        held = self.memory.hold()  # Whatever becomes of the caller's arrays meanwhile.
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
-            ran = self._run_on(engine, dispatch, threads, max_seconds)
+            ran = self._run_on(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
@@ -218,13 +229,19 @@ class Program:
 
         return PrintfRecords.of(buffer, self.memory)
 
-    def _run_on(self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None) -> str:
-        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran."""
+    def _run_on(
+        self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
+    ) -> str:
+        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran.
+
+        Args:
+            held: the memory of mapped arrays, which must stay.
+        """
         if engine == "llvm":
             native = self.native or self._load_native()
             if native is not None:
                 try:
-                    native.run(dispatch, threads, max_seconds)
+                    native.run(dispatch, threads, max_seconds, held)
                     return engine
                 except Unsupported:
                     pass
@@ -304,7 +321,7 @@ class Program:
         order = parse_schedule(str(schedule)) if schedule else None
         result = self.run(launch, engine, threads, max_seconds, profile, order)
         if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
-            self.last_launches[kernel] = LastLaunch(whole, tuple(args), result.dispatch)
+            self.last_launches[kernel] = LastLaunch(whole, tuple(map(_known_by, args)), result.dispatch)
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
@@ -322,7 +339,8 @@ class Program:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.
 
         The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where
-        a kernel takes a pointer. Arrays that are passed to a launch keep the address that they have.
+        a kernel takes a pointer. The array is kept until :meth:`release`. One that is passed to a launch keeps the
+        address that it has, or gets one for as long as it lives; it cannot be resized meanwhile.
 
         Raises:
             LaunchError: S003, it is no array that kernels can use in place.
@@ -330,10 +348,10 @@ class Program:
         problem, hint = array_problem(array)
         if problem:
             raise LaunchError(Diagnostic("S003", f"what gets an address {problem}", Span("<usm>", 0), hint))
-        return self.memory.map(array, "usm").address
+        return self.memory.map(array, "usm", keep=True).address
 
     def release(self, array: Array) -> None:
-        """Forget an array, which otherwise stays mapped as long as the program lives; no matter if it is not mapped.
+        """Forget an array, which otherwise stays mapped as long as it lives; no matter if it is not mapped.
 
         Kernels that follow its address then get an error.
 
@@ -343,6 +361,8 @@ class Program:
         if not isinstance(array, np.ndarray):
             raise UsageError(f"a numpy array is released, found {type(array).__name__}")
         self.last_launches.clear()
+        if self.native is not None:
+            self.native.prepared = None
         self.memory.unmap(array)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from visa.image import LinkedImage
 from vsim import threads
-from vsim.arrays import Bytes, Words
+from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.kernels import KernelCache
@@ -53,11 +53,18 @@ class Engine:
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
 
-    def run(self, dispatch: Dispatch, thread_count: int | None = None, max_seconds: float | None = None) -> None:
+    def run(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None = None,
+        max_seconds: float | None = None,
+        held: Sequence[Array] = (),
+    ) -> None:
         """Run a launch to its end.
 
         Args:
             thread_count: workers; by default one for each CPU that the process may use.
+            held: memory that must stay as long as native code runs.
 
         Raises:
             Unsupported: only the reference engine can run this kernel.
@@ -125,6 +132,10 @@ class Engine:
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:
+            if len(self.plans) >= MAXIMUM_PLANS:  # with the memory that only they use
+                self.plans.clear()
+                self.workers.clear()
+                self.local_ids.clear()
             shape = geometry(dispatch)
             kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch))
             wanted = work(dispatch, shape, thread_count)
@@ -132,8 +143,6 @@ class Engine:
             found = launch_plan(
                 dispatch, shape, kernel, workers, wanted.slice, lambda group: self._local_ids(dispatch, group)
             )
-            if len(self.plans) >= MAXIMUM_PLANS:
-                self.plans.clear()
             self.plans[key] = found
         return found
 
