@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
+import os
+import sys
+import threading
 import weakref
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ import visa
 from visa import LaunchError, collector
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.llvm_engine.runtime import workers
 from vsim.memory import RESTING_SLOTS
 from vsim.program import Program
 
@@ -110,3 +116,87 @@ def test_private_memory_is_replaced_by_larger(image: LinkedImage) -> None:
     for size in (64, 1 << 10, 1 << 20, 1 << 12):
         memory.block("private memory", size)
         assert len(memory.slots) == before + 1
+
+
+def _walk(program: Program, items: int = 64) -> int:
+    node, out = np.zeros(1, NODE), np.zeros(items, "i4")
+    node["value"] = 5
+    program.launch("walk", items, 1, [node, out], threads=2, max_seconds=20)
+    return int(out.sum())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_workers_are_made_anew_after_a_fork(image: LinkedImage) -> None:
+    program = Program(image)
+    assert _walk(program) == 320
+    with program.running:  # as another thread might hold it
+        child = multiprocessing.get_context("fork").Process(target=lambda: os._exit(_walk(program) - 300))
+        child.start()
+    child.join(20)
+    if child.exitcode is None:
+        child.kill()
+    assert child.exitcode == 20
+    assert _walk(program) == 320
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at given steps (bytecodes) of the functions of a file."""
+
+    def __init__(self, file: str, *steps: int) -> None:
+        self.file, self.steps, self.count = file, set(steps), 0
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupter | None:
+        if frame.f_code.co_filename != self.file:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            self.count += 1
+            if self.count in self.steps:
+                raise KeyboardInterrupt
+        return self
+
+    def run(self, pool: workers.Pool, run: workers.Run) -> bool:
+        """Run it with the interrupts; whether one came."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            pool.run(run, None)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+
+class Work:
+    """Two jobs that go on until they are stopped, or for a moment."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+        self.running = 0
+        self.run = workers.Run([self.job, self.job], self.stopped.set)
+
+    def job(self) -> None:
+        self.running += 1
+        self.stopped.wait(0.002)
+        self.running -= 1
+
+
+@pytest.mark.parametrize("second", [None, 1, 7, 40])
+def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.MonkeyPatch, second: int | None) -> None:
+    monkeypatch.setattr(workers, "STACK_BYTES", 1 << 20)
+    pool = workers.Pool()
+    came, step = True, 0
+    while came:
+        step += 1
+        work = Work()
+        steps = [step] if second is None else [step, step + second]
+        came = Interrupter(workers.__file__, *steps).run(pool, work.run)
+        assert second is not None or (not work.run.active and work.running == 0)
+        work.run.settle()  # which the next launch does if interrupts came even there
+        assert work.running == 0 and (came or work.run.left == 0)
+        work = Work()
+        assert pool.run(work.run, None) and not work.run.left
+    assert step > 50
+    assert len(pool.queues) == 2

@@ -121,18 +121,20 @@ class AddressSpace:
         self.kept: dict[Place, Array] = {}
         self.lock = threading.RLock()
 
-    def allocate(
-        self, name: str, data: Bytes, writable: bool = True, address: int | None = None, owner: Owner | None = None
-    ) -> Buffer:
+    def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
         """Give bytes an address, by default in a slot that is free."""
         with self.lock:
             if address is None:
-                address = self._free_slots(1 + (SLOT_OFFSET + data.size) // SLOT) * SLOT + SLOT_OFFSET
-            buffer = Buffer(name, address, data, writable, owner)
-            for slot in _slots_of(buffer):
-                self.slots[slot] = buffer
-            self.changes += 1
+                address = self._free_slots(_slot_count(data.size)) * SLOT + SLOT_OFFSET
+            buffer = Buffer(name, address, data, writable)
+            self._show(buffer)
             return buffer
+
+    def _show(self, buffer: Buffer) -> None:
+        """Enter a buffer into the slots that it lies in."""
+        self.changes += 1  # First: an interrupt may come at any time.
+        for slot in _slots_of(buffer):
+            self.slots[slot] = buffer
 
     def _free_slots(self, count: int) -> int:
         """The first of so many free slots that follow each other."""
@@ -143,10 +145,10 @@ class AddressSpace:
 
     def _free(self, buffer: Buffer) -> None:
         """Take the address of a buffer back."""
-        for slot in _slots_of(buffer):
-            del self.slots[slot]
-            self.resting.append(slot)
         self.changes += 1
+        for slot in _slots_of(buffer):
+            if self.slots.pop(slot, None) is not None:
+                self.resting.append(slot)
 
     def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
         """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one.
@@ -169,8 +171,14 @@ class AddressSpace:
                 if whole.host <= start and start + size <= whole.host + whole.size:
                     return whole.part(name, whole.address + start - whole.host, size)
             owner = weakref.ref(_owner(array))
-            found = self.arrays[place] = self.allocate(name, as_bytes(array), owner=owner)
-            self.owners[place] = owner
+            try:
+                self.owners[place] = owner
+                address = self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
+                found = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
+                self._show(found)
+            except BaseException:  # An interrupt: a slot whose owner is not known would outlive its array.
+                self._forget(place)
+                raise
             return found
 
     def unmap(self, array: Array) -> None:
@@ -181,11 +189,12 @@ class AddressSpace:
                 self._forget(place)
 
     def _forget(self, place: Place) -> None:
-        self.kept.pop(place, None)
-        self.owners.pop(place, None)
-        found = self.arrays.pop(place, None)
+        found = self.arrays.get(place)
         if found is not None:
             self._free(found)
+        self.arrays.pop(place, None)
+        self.owners.pop(place, None)
+        self.kept.pop(place, None)
 
     def hold(self) -> list[Array]:
         """The memory of all mapped arrays, which must stay while a launch runs. Those that are gone are unmapped."""
@@ -219,6 +228,11 @@ class AddressSpace:
                 self._free(found)
             found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
         return found
+
+
+def _slot_count(size: int) -> int:
+    """Slots that a buffer of a size takes."""
+    return 1 + (SLOT_OFFSET + size) // SLOT
 
 
 def _slots_of(buffer: Buffer) -> range:

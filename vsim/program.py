@@ -121,7 +121,8 @@ class Program:
         self.converters: dict[str, ArgumentConverter] = {}
         self.native: Engine | None = None
         self.last_launches: dict[str, LastLaunch] = {}
-        self.running = threading.Lock()
+        self.running = threading.RLock()
+        _PROGRAMS.add(self)
         for section in image.data:
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
@@ -364,6 +365,20 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+_PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+def _unlock_programs() -> None:
+    """In a forked process, which has none of the threads that may have held their locks."""
+    for program in list(_PROGRAMS):
+        program.running = threading.RLock()
+        program.memory.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_programs)
 
 
 def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:

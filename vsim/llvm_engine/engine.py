@@ -23,7 +23,7 @@ from vsim.llvm_engine.runtime.tables import (
     local_id_table,
     worker_memory,
 )
-from vsim.llvm_engine.runtime.workers import POOL
+from vsim.llvm_engine.runtime.workers import POOL, Run
 from vsim.ndrange import Group
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
+        self.unfinished: Run | None = None
+        """A run that workers may still be at if it was interrupted more than once."""
 
     def run(
         self,
@@ -70,6 +72,9 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
             SimulationError: the program did something without a defined result, or took too long.
         """
+        if self.unfinished is not None:
+            self.unfinished.settle()
+            self.unfinished = None
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
             prepared = self._prepare(dispatch, thread_count)
@@ -77,7 +82,12 @@ class Engine:
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
         executed = _watched(dispatch, context)
-        in_time = _run_here(plan, max_seconds) if plan.slice else POOL.run(plan.jobs, plan.stop, max_seconds)
+        if plan.slice:
+            in_time = _run_here(plan, max_seconds)
+        else:
+            self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
+            in_time = POOL.run(self.unfinished, max_seconds)
+            self.unfinished = None
         if executed:
             executed.write_to(dispatch, plan.kernel.functions)
         if context[cx.FAULT // 8]:

@@ -46,13 +46,15 @@ class SlotTable:
 
     def update(self, memory: AddressSpace) -> None:
         """Follow the changes of the address space."""
-        if self.changes == memory.changes:
+        changes = memory.changes
+        if self.changes == changes:
             return
-        count = max(memory.slots, default=0) + 2
+        slots = list(memory.slots.items())
+        count = max((slot for slot, _ in slots), default=0) + 2
         self.words = np.zeros(3 * max(count, self.words.size // 3), np.uint64)
-        for slot, buffer in memory.slots.items():
+        for slot, buffer in slots:
             self.words[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
-        self.changes = memory.changes
+        self.changes = changes
 
 
 def fill_surfaces(table: Words, dispatch: Dispatch) -> None:

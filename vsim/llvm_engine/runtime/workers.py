@@ -1,4 +1,8 @@
-"""Worker threads that run native code: made once, spread over the CPUs, woken for each launch."""
+"""Worker threads that run native code: made once, spread over the CPUs, woken for each launch.
+
+An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So what
+decides whether code still runs is counted by the workers, and whoever leaves a run early ends it first.
+"""
 
 from __future__ import annotations
 
@@ -7,83 +11,153 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
+from time import monotonic
+
+from visa.diagnostics import Diagnostic, LaunchError, Span
 
 STACK_BYTES = 256 << 20
-# What to run, and where to say that it ended (with its error).
-Job = tuple[Callable[[], object], "SimpleQueue[BaseException | None]"]
+SETTLE_SECONDS = 0.01
+"""How long one waits for a message that may have been lost before one looks again."""
+
+
+class Run:
+    """Jobs that run side by side.
+
+    Args:
+        stop: tells running jobs to end soon.
+        keep: what must live as long as one of them runs.
+    """
+
+    def __init__(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], keep: object = None) -> None:
+        self.jobs, self.stop, self.keep = jobs, stop, keep
+        self.lock = threading.Lock()
+        self.closed = False
+        """No further job begins."""
+        self.active = 0
+        self.left = len(jobs)
+        self.errors: list[BaseException] = []
+        self.ended: SimpleQueue[None] = SimpleQueue()
+        """Gets something when no job is left, or none is active in a closed run."""
+        self.process = os.getpid()
+
+    def work(self, number: int) -> None:
+        """Run one of the jobs, in a worker."""
+        with self.lock:
+            if self.closed:
+                return
+            self.active += 1
+        error: BaseException | None = None
+        try:
+            self.jobs[number]()
+        except BaseException as caught:
+            error = caught
+        with self.lock:
+            if error is not None:
+                self.errors.append(error)
+            self.active -= 1
+            self.left -= 1
+            last = not self.left or (self.closed and not self.active)
+        if last:
+            self.ended.put(None)
+
+    def wait(self, max_seconds: float | None) -> bool:
+        """Wait until all jobs have ended; False if they were stopped because time was up."""
+        end = None if max_seconds is None else monotonic() + max_seconds
+        in_time = True
+        while self.left:
+            try:
+                left = None if end is None else min(max(0.0, end - monotonic()), threading.TIMEOUT_MAX)
+                self.ended.get(timeout=left)
+            except Empty:
+                in_time, end = False, None
+                self.stop()
+        return in_time
+
+    def settle(self) -> None:
+        """End it: when this returns no job runs, and none will. Interrupts are raised again afterwards."""
+        if os.getpid() != self.process:
+            return  # A fork leaves the threads behind.
+        interrupt: BaseException | None = None
+        while not self.closed or self.active:
+            try:
+                with self.lock:
+                    self.closed = True
+                self.stop()
+                with contextlib.suppress(Empty):
+                    self.ended.get(timeout=SETTLE_SECONDS)
+            except BaseException as caught:
+                interrupt = caught
+        if interrupt is not None:
+            raise interrupt
+
+
+Task = tuple[Run, int]
 
 
 class Pool:
     """Threads with large stacks, for recursion in kernels."""
 
     def __init__(self) -> None:
-        self.threads: list[threading.Thread] = []
         self.growing = threading.Lock()
-        self.queues: list[SimpleQueue[Job]] = []
+        self.queues: list[SimpleQueue[Task]] = []
+        """Of each worker, which has begun."""
         try:
             self.cpus = sorted(os.sched_getaffinity(0))
         except AttributeError:
             self.cpus = list(range(os.cpu_count() or 1))
 
-    def _worker(self, number: int, queue: SimpleQueue[Job]) -> None:
+    def forget_workers(self) -> None:
+        """In a forked process, which has none of the threads: new ones are made when they are wanted."""
+        self.growing = threading.Lock()
+        self.queues = []
+
+    def _worker(self, number: int, queue: SimpleQueue[Task]) -> None:
         if hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {self.cpus[number % len(self.cpus)]})
         while True:
-            work, done = queue.get()
-            try:
-                work()
-                done.put(None)
-            except BaseException as error:
-                done.put(error)
+            run, job = queue.get()
+            run.work(job)
+            del run
 
     def _grow(self, count: int) -> None:
         previous = threading.stack_size(STACK_BYTES)
         try:
-            while len(self.threads) < count:
-                queue: SimpleQueue[Job] = SimpleQueue()
-                thread = threading.Thread(target=self._worker, args=(len(self.threads), queue), daemon=True)
+            while len(self.queues) < count:
+                queue: SimpleQueue[Task] = SimpleQueue()
+                threading.Thread(target=self._worker, args=(len(self.queues), queue), daemon=True).start()
                 self.queues.append(queue)
-                self.threads.append(thread)
-                thread.start()
+        except RuntimeError:
+            message = f"a launch wants {count} worker threads, the system lets this process have {len(self.queues)}"
+            raise LaunchError(
+                Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")
+            ) from None
         finally:
             threading.stack_size(previous)
 
-    def run(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], max_seconds: float | None) -> bool:
+    def run(self, run: Run, max_seconds: float | None) -> bool:
         """Run jobs side by side; False if they were stopped because time was up.
 
         Ctrl-C stops them and is raised again.
         """
-        done: SimpleQueue[BaseException | None] = SimpleQueue()
-        with self.growing:
-            self._grow(len(jobs))
-        for queue, job in zip(self.queues, jobs, strict=False):
-            queue.put((job, done))
-        in_time = True
-        errors = []
-        left = len(jobs)
-        remaining = max_seconds
-        while left:
-            try:
-                result = done.get(timeout=remaining)
-                left -= 1
-                if result is not None:
-                    errors.append(result)
-            except Empty:
-                in_time, remaining = False, None
-                stop()
-            except KeyboardInterrupt:
-                stop()
-                while left:
-                    done.get()
-                    left -= 1
-                raise
-        if errors:
-            raise errors[0]
+        try:
+            if len(self.queues) < len(run.jobs):
+                with self.growing:
+                    self._grow(len(run.jobs))
+            for number, queue in enumerate(self.queues[: len(run.jobs)]):
+                queue.put((run, number))
+            in_time = run.wait(max_seconds)
+        except BaseException:
+            run.settle()
+            raise
+        if run.errors:
+            raise run.errors[0]
         return in_time
 
 
 POOL = Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.forget_workers)
 
 
 def default_threads() -> int:
