@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
+import vasm
 import visa
-from visa import LaunchError, collector
+import vlink
+import vsim
+from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
 from vsim.llvm_engine.runtime import workers
@@ -200,3 +203,34 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.Mon
         assert pool.run(work.run, None) and not work.run.left
     assert step > 50
     assert len(pool.queues) == 2
+
+
+def _program(text: str) -> Program:
+    return vsim.load(vlink.link([vasm.assemble_text(text, platform="tgllp").object_bytes()]))
+
+
+@ENGINES
+def test_calls_without_end_are_stopped(engine: str) -> None:
+    """2^40 calls: each is short, none is deep, and there is no loop."""
+    calls = "".join(f"s{n}:\ncall (M1, 1) s{n + 1}\ncall (M1, 1) s{n + 1}\nret (M1, 1)\n" for n in range(40))
+    program = _program(f'.version 4.1\n.kernel "k"\ncall (M1, 1) s0\nret (M1, 1)\n{calls}s40:\nret (M1, 1)\n')
+    with pytest.raises(SimulationError, match=r"did not end within 0.1 seconds"):
+        program.launch("k", 16, 16, engine=engine, max_seconds=0.1)
+
+
+def _large(count: int) -> str:
+    """Declarations of variables of 16 KiB whose addresses are taken."""
+    variables = "".join(f".decl W{n} v_type=G type=d num_elts=4096 align=GRF\n" for n in range(count))
+    taken = "".join(f"addr_add (M1, 1) A(0)<1> &W{n} 0:uw\nmov (M1, 1) r[A(0),0]<1>:d 1:d\n" for n in range(count))
+    return f"{variables}.decl A v_type=A num_elts=1\n{taken}"
+
+
+def test_stacks_do_not_run_over() -> None:
+    # In the caller's thread, in a worker, in nested calls.
+    for count in (40, 640):
+        _program(f'.version 4.1\n.kernel "k"\n{_large(count)}ret (M1, 1)\n').launch("k", 1, 1)
+    kernel = '.version 4.1\n.kernel "k"\nfcall (M1, 1) f 0 0\nret (M1, 1)\n'
+    after = "add (M1, 16) W0(63,0)<1> W0(0,0)<1;1,0> 1:d\nmov (M1, 1) r[A(0),0]<1>:d W0(63,0)<0;1,0>\n"
+    function = f'.global_function "f"\n{_large(200)}fcall (M1, 1) f 0 0\n{after}fret (M1, 1)\n'
+    with pytest.raises(SimulationError, match=r"calls are nested \d+ deep, and their variables take more than 160 MiB"):
+        _program(kernel + function).launch("k", 1, 1)

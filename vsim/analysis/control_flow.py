@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from visa.isa.record import Flow
@@ -65,6 +66,25 @@ class ControlFlow:
     def main_end(self) -> int:
         """Where the first subroutine begins."""
         return min(self.subroutines, default=self.end)
+
+    @cached_property
+    def recursive(self) -> frozenset[int]:
+        """The subroutines that may call themselves, by way of others or not."""
+        calls: dict[int, set[int]] = {}
+        for target, after in self.return_sites.items():
+            for site in after:
+                calls.setdefault(self.subroutine_of(site - 1), set()).add(target)
+        found = set()
+        for subroutine in self.subroutines:
+            seen: set[int] = set()
+            ahead = [subroutine]
+            while ahead:
+                new = calls.get(ahead.pop(), set()) - seen
+                seen |= new
+                ahead += new
+            if subroutine in seen:
+                found.add(subroutine)
+        return frozenset(found)
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Where the labels of a branch or call stand."""

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from visa.collector import paused_collection
 from visa.program import Function
 from vsim.dispatch import Dispatch
+from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import driver, native
+from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     state.number(dispatch.kernel)
     texts: list[str] = []
     for function in state.functions:  # which grows meanwhile
+        if frame_bytes(function) > LARGEST_FRAME:
+            raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
         texts.append(lower(state, function))
     state.declarations["record_fault"] = driver.RECORD_FAULT
     if dispatch.has_barrier:

@@ -19,7 +19,7 @@ from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import CompiledKernel
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import WorkerMemory, address, aligned
-from vsim.llvm_engine.runtime.workers import default_threads
+from vsim.llvm_engine.runtime.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.ndrange import Group
 
 LIGHT_WORK = 1 << 14
@@ -93,7 +93,8 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.schedule or dispatch.needs_order:
         count = 1
-    return Work(count, -(-SLICE_WORK // per_group) if count == 1 and not repeats else 0)
+    here = count == 1 and not repeats and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
+    return Work(count, -(-SLICE_WORK // per_group) if here else 0)
 
 
 @dataclass(frozen=True)

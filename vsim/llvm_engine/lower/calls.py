@@ -6,14 +6,21 @@ from collections.abc import Callable
 
 from visa.program import Function, Instruction
 from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 
-MAXIMUM_DEPTH = 1000
+
+def stack_address(b: Builder) -> str:
+    """How far down the stack is used, as i64."""
+    b.declare("llvm.frameaddress.p0", "ptr", "i32")
+    frame = b.assign("call ptr @llvm.frameaddress.p0(i32 0)")
+    return b.assign(f"ptrtoint ptr {frame} to i64")
 
 
 class Calls:
@@ -85,7 +92,11 @@ class Calls:
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
         b.emit(f"store i64 {deeper}, ptr {pointer}, align 8")
-        too_deep = b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}")
+        too_many = b.assign(f"icmp ugt i64 {deeper}, {MAXIMUM_DEPTH}")
+        start = b.assign(f"load i64, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
+        used = b.assign(f"sub i64 {start}, {stack_address(b)}")
+        too_much = b.assign(f"icmp sgt i64 {used}, {NESTED_BYTES}")
+        too_deep = b.assign(f"or i1 {too_many}, {too_much}")
         self.exits.leave_if(too_deep, cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
         return depth
 

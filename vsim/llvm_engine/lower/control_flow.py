@@ -82,7 +82,7 @@ class ControlFlowLowering:
         b.emit(f"switch i32 {site}, label %exit [ {arms} ]")
 
     def _poll(self) -> None:
-        """At a loop's end: leave if the run is to stop."""
+        """At the end of a loop, or before a subroutine: leave if the run is to stop."""
         b = self.state.b
         stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
         b.leave_if(b.assign(f"icmp ne i64 {stop}, 0"), "exit", "again")
@@ -243,6 +243,8 @@ class ControlFlowLowering:
         """These lanes run a subroutine of the same function and come back."""
         state, pc = self.state, self.state.at.pc
         target = state.flow.labels[label]
+        if target in state.flow.recursive:
+            raise Unsupported("a subroutine that calls itself: there is one place for the lanes that it holds")
 
         def step() -> None:
             b = state.b
@@ -258,6 +260,7 @@ class ControlFlowLowering:
                 self.masks.set_running(taken)
                 some = b.any(taken)
             self.leave_block()
+            self._poll()
             b.branch(some, self.entrance(target), f"return{target}")
 
         return step

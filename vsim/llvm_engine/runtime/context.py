@@ -70,5 +70,6 @@ SURFACE_ENTRY, SURFACE_SIZES = 32, 16
 """Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on."""
 SURFACE_LIMIT = 256
 
-# Registers that all functions of a thread share, behind its number and how deep calls are nested.
-SHARED_THREAD, SHARED_DEPTH, SHARED_REGISTERS = 0, 8, 64
+# Registers that all functions of a thread share, behind its number, how deep calls are nested, and where on the stack
+# its kernel is.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_REGISTERS = 0, 8, 16, 64

@@ -12,6 +12,7 @@ from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
+from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer
 
 _ALL_BITS = (1 << 64) - 1
@@ -53,7 +54,10 @@ def _what(dispatch: Dispatch, record: FaultRecord) -> str:
     if record.kind == cx.CALL:
         return f"there is no function at address {record.address:#x}"
     if record.kind == cx.DEPTH:
-        return f"calls are nested more than {record.address - 1} deep"
+        nested = record.address - 1
+        if nested < MAXIMUM_DEPTH:
+            return f"calls are nested {nested} deep, and their variables take more than {NESTED_BYTES >> 20} MiB,"
+        return f"calls are nested more than {nested} deep"
     if record.kind == cx.REGISTER:
         return f"register address {record.address} lies outside the registers whose addresses are taken"
     if record.kind == cx.IMAGE:

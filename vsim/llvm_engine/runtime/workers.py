@@ -14,8 +14,17 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.program import Function
 
 STACK_BYTES = 256 << 20
+MAXIMUM_DEPTH = 1000
+"""How deep calls of functions may be nested."""
+NESTED_BYTES = 160 << 20
+"""Bytes of stack that nested calls may take before the next one is refused."""
+LARGEST_FRAME = 16 << 20
+"""Bytes of variables of one function. Two frames of twice as much fit behind nested calls."""
+CALLERS_FRAME = 1 << 20
+"""Bytes of variables for which the stack of the caller's thread has room."""
 SETTLE_SECONDS = 0.01
 """How long one waits for a message that may have been lost before one looks again."""
 
@@ -89,6 +98,11 @@ class Run:
                 interrupt = caught
         if interrupt is not None:
             raise interrupt
+
+
+def frame_bytes(function: Function) -> int:
+    """Bytes of the variables of a function, which its frame has at most besides what the compiler adds."""
+    return sum(v.size for v in function.variables if v.alias is None)
 
 
 Task = tuple[Run, int]
