@@ -21,6 +21,7 @@ import vsim
 from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.llvm_engine import kernels, pipeline
 from vsim.llvm_engine.runtime import workers
 from vsim.memory import RESTING_SLOTS
 from vsim.program import Program
@@ -234,3 +235,30 @@ def test_stacks_do_not_run_over() -> None:
     function = f'.global_function "f"\n{_large(200)}fcall (M1, 1) f 0 0\n{after}fret (M1, 1)\n'
     with pytest.raises(SimulationError, match=r"calls are nested \d+ deep, and their variables take more than 160 MiB"):
         _program(kernel + function).launch("k", 1, 1)
+
+
+def test_compiling_has_the_limit_too(image: LinkedImage, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    compile_objects = pipeline.compile_objects
+
+    def slowly(translation: pipeline.Translation) -> list[bytes]:
+        released.wait(20)
+        return compile_objects(translation)
+
+    monkeypatch.setattr(pipeline, "compile_objects", slowly)
+    monkeypatch.setattr(kernels, "LEAST_SECONDS", 0.0)
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    program = Program(image)
+    args = [np.zeros(1, NODE), np.zeros(1, "i4")]
+    with pytest.raises(SimulationError, match=r"kernel 'walk' was not compiled within 0.05 seconds"):
+        program.launch("walk", 1, 1, args, max_seconds=0.05)
+    released.set()
+    program.launch("walk", 1, 1, args, max_seconds=20)
+
+
+def test_private_memory_counts(image: LinkedImage) -> None:
+    memory = Program(image).memory
+    memory.limit = 1 << 20
+    memory.block("private memory", 1000)
+    with pytest.raises(LaunchError, match="the limit is 1,048,576"):
+        memory.block("private memory", 1 << 20)

@@ -18,6 +18,15 @@ def _seconds(value: str | float) -> float:
         raise typer.BadParameter(f"'{value}' is not a number of seconds") from None
 
 
+def _bytes(value: str | int) -> int:
+    digits, unit = (text := str(value))[:-1], text[-1:].upper()
+    scale = "KMGT".find(unit) + 1 if unit else 0
+    number = digits if scale else text
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise typer.BadParameter(f"'{value}' is not a number of bytes, such as 500M or 8G")
+    return int(number) << 10 * scale
+
+
 @application(
     (
         ("vsim image.bin", "the launches in the image"),
@@ -61,7 +70,24 @@ def app(
         ),
     ] = None,
     max_seconds: Annotated[
-        float | None, option("--max-seconds", "SECONDS", "Give up after this time.", EXECUTION, parser=_seconds)
+        float,
+        option(
+            "--max-seconds",
+            "SECONDS",
+            "Give up a launch, or its compilation, after this time.",
+            EXECUTION,
+            parser=_seconds,
+        ),
+    ] = 600,
+    max_memory: Annotated[
+        int | None,
+        option(
+            "--max-memory",
+            "BYTES",
+            "Memory of a launch: 500M, 8G; that of the machine if missing.",
+            EXECUTION,
+            parser=_bytes,
+        ),
     ] = None,
     out_dir: Annotated[str | None, option("--out-dir", "DIR", "Where outputs go.", REPORT)] = None,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
@@ -86,7 +112,7 @@ def app(
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(data, image, out_dir, workers, options)
+    session = open_session(data, image, out_dir, workers, options, max_memory)
     if global_size or arguments:
         described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
         session.run_one(described, "the command line")

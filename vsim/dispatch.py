@@ -22,6 +22,7 @@ from vsim.registers import FloatModes
 from vsim.schedule import Schedule
 from vsim.signature import KernelSignature
 
+LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, npt.NDArray[np.bool_]]
 """By number of a function, which of its instructions executed."""
 
@@ -189,7 +190,7 @@ class Dispatch:
     def timeout(self, seconds: float) -> SimulationError:
         """The error of a launch that took longer than it may."""
         return SimulationError(
-            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds")
+            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds", None, LIMIT_HINT)
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 
 from visa.image import read_image
@@ -9,14 +11,27 @@ from vsim.program import Program, RunOptions
 from vsim.session import Session
 
 
-def open_session(data: bytes, image: str, out_dir: str | None, workers: str | None, options: RunOptions) -> Session:
+def machine_memory() -> int:
+    """Bytes of memory of this machine; 16 GiB where it does not tell."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 16 << 30
+
+
+def open_session(
+    data: bytes, image: str, out_dir: str | None, workers: str | None, options: RunOptions, max_memory: int | None
+) -> Session:
     """A session for an image, on the cluster at the address ``workers`` if there is one.
+
+    Args:
+        max_memory: bytes that a launch may take; None for the memory of the machine.
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
         LaunchError: there is no such cluster.
     """
     program = Program(read_image(data, image))
+    program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, out_dir, output=sys.stdout, **options)
     from vsim.cluster import Cluster

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visa.diagnostics import Diagnostic, LaunchError
 from visa.image import SLOT, SLOT_OFFSET
 from vsim.arrays import Array, Bytes
 
@@ -120,6 +121,8 @@ class AddressSpace:
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
         self.lock = threading.RLock()
+        self.limit: int | None = None
+        """Bytes that launches may take; None for as many as there are."""
 
     def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
         """Give bytes an address, by default in a slot that is free."""
@@ -212,6 +215,19 @@ class AddressSpace:
                     self._forget(place)
         return held
 
+    def check(self, more: int) -> None:
+        """Check that so many bytes may be taken besides those of all buffers.
+
+        Raises:
+            LaunchError: S041, it is more than the limit.
+        """
+        if self.limit is None:
+            return
+        total = more + sum(b.size for b in set(self.slots.values()))
+        if total > self.limit:
+            message = f"the launch takes {total:,} bytes of memory, the limit is {self.limit:,}"
+            raise LaunchError(Diagnostic("S041", message, None, "--max-memory sets the limit"))
+
     def behind(self, address: int) -> Buffer | None:
         """What lies in a buffer from an address on."""
         whole = self.slots.get(address // SLOT)
@@ -224,6 +240,7 @@ class AddressSpace:
         """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""
         found = self.blocks.get(name)
         if found is None or found.size < size:
+            self.check(size)
             if found is not None:
                 self._free(found)
             found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))

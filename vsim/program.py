@@ -210,6 +210,8 @@ class Program:
             _check_limits(threads, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds
+        if self.memory.limit is not None:
+            self.memory.check(_besides_buffers(dispatch))
         held = self.memory.hold()  # Whatever becomes of the caller's arrays meanwhile.
         started = perf_counter()
         printf = dispatch.arguments.printf
@@ -365,6 +367,13 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+def _besides_buffers(dispatch: Dispatch) -> int:
+    """Bytes of memory that a launch takes besides its buffers: images, local and scratch memory of a work-group."""
+    images = {**dispatch.images, **{n: s for n, s in dispatch.surfaces.items() if not isinstance(s, Buffer)}}
+    pictures = sum(i.array.nbytes for i in images.values())
+    return pictures + dispatch.slm_size + dispatch.scratch_size * dispatch.threads_of(dispatch.group(0))
 
 
 _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()

@@ -77,7 +77,7 @@ class Engine:
             self.unfinished = None
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
-            prepared = self._prepare(dispatch, thread_count)
+            prepared = self._prepare(dispatch, thread_count, max_seconds)
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
@@ -109,7 +109,7 @@ class Engine:
             and prepared.changes == dispatch.memory.changes
         )
 
-    def _prepare(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch:
+    def _prepare(self, dispatch: Dispatch, thread_count: int | None, max_seconds: float | None) -> PreparedLaunch:
         """Put the arguments of a launch in place.
 
         Raises:
@@ -117,7 +117,7 @@ class Engine:
         """
         if dispatch.schedule and dispatch.schedule.kind == "round-robin":
             raise Unsupported("one instruction of every thread in turn")
-        plan = self._plan(dispatch, thread_count)
+        plan = self._plan(dispatch, thread_count, max_seconds)
         private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
         for group, payload in plan.payloads:
@@ -131,7 +131,7 @@ class Engine:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)
 
-    def _plan(self, dispatch: Dispatch, thread_count: int | None) -> LaunchPlan:
+    def _plan(self, dispatch: Dispatch, thread_count: int | None, max_seconds: float | None) -> LaunchPlan:
         """Everything of a launch that its arguments do not change.
 
         Raises:
@@ -147,7 +147,7 @@ class Engine:
                 self.workers.clear()
                 self.local_ids.clear()
             shape = geometry(dispatch)
-            kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch))
+            kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds)
             wanted = work(dispatch, shape, thread_count)
             workers = self._workers(dispatch, shape, wanted.count)
             found = launch_plan(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable
+import threading
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import pairwise
+from queue import Empty, SimpleQueue
 from time import perf_counter
 
 from visa.cisa import write_module
+from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
 from visa.program import Function
-from vsim.dispatch import Dispatch
+from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for
+
+LEAST_SECONDS = 10.0
+"""What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,16 @@ class KernelCache:
         self.module = b""
         """The bytes of the image's module, which are part of every key."""
 
-    def kernel(self, dispatch: Dispatch, full: bool, row: int) -> CompiledKernel:
+    def kernel(self, dispatch: Dispatch, full: bool, row: int, max_seconds: float | None = None) -> CompiledKernel:
         """The code for a launch.
 
         Args:
             full, row: see :func:`vsim.llvm_engine.pipeline.translate`.
+            max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
 
         Raises:
             Unsupported: the kernel needs something that only the reference engine does.
+            SimulationError: S040, compiling it took too long.
         """
         ordered, covered = dispatch.schedule is not None, dispatch.coverage is not None
         variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
@@ -51,7 +59,7 @@ class KernelCache:
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, variant)
+                found = self._load_or_compile(dispatch, full, row, variant, max_seconds)
             except Unsupported as problem:
                 found = problem
             self.seconds += perf_counter() - started
@@ -60,7 +68,9 @@ class KernelCache:
             raise found
         return found
 
-    def _load_or_compile(self, dispatch: Dispatch, full: bool, row: int, variant: Hashable) -> CompiledKernel:
+    def _load_or_compile(
+        self, dispatch: Dispatch, full: bool, row: int, variant: Hashable, max_seconds: float | None
+    ) -> CompiledKernel:
         image = self.image
         if not self.module:
             self.module = write_module(image.module)
@@ -71,12 +81,42 @@ class KernelCache:
         if stored is not None:
             numbers, objects = _unpacked(stored)
             return CompiledKernel(native.Native(objects), [functions[n] for n in numbers])
-        from vsim.llvm_engine import pipeline
 
-        translation = pipeline.translate(dispatch, full, row)
-        objects = pipeline.compile_objects(translation)
-        cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
-        return CompiledKernel(native.Native(objects), translation.functions)
+        def work() -> CompiledKernel:
+            from vsim.llvm_engine import pipeline
+
+            translation = pipeline.translate(dispatch, full, row)
+            objects = pipeline.compile_objects(translation)
+            cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
+            return CompiledKernel(native.Native(objects), translation.functions)
+
+        return work() if max_seconds is None else _within(max(max_seconds, LEAST_SECONDS), dispatch.kernel.name, work)
+
+
+def _within(seconds: float, kernel: str, work: Callable[[], CompiledKernel]) -> CompiledKernel:
+    """Compile in a thread that is left behind when time is up, as LLVM cannot be stopped: what it makes goes to the
+    cache.
+
+    Raises:
+        SimulationError: S040, time was up.
+    """
+    done: SimpleQueue[CompiledKernel | BaseException] = SimpleQueue()
+
+    def compile_it() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:
+            done.put(error)
+
+    threading.Thread(target=compile_it, daemon=True).start()
+    try:
+        found = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+    except Empty:
+        message = f"kernel '{kernel}' was not compiled within {seconds:g} seconds"
+        raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT)) from None
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
