@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -121,3 +122,36 @@ def test_the_command(address, tmp_path):
     for where, message in (("dask://127.0.0.1:1", "there is no Dask scheduler"), ("tcp://x", "is not a cluster")):
         done = subprocess.run([*command, "--workers", where], capture_output=True, text=True)
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
+
+
+ENDLESS = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'
+
+
+@pytest.mark.parametrize(
+    ("victim", "message"), [("worker", "none is left"), ("scheduler", "the scheduler of the cluster cannot be reached")]
+)
+def test_what_was_lost_with_a_machine_is_said(tmp_path, victim, message):
+    from vsim.cluster import Cluster
+
+    file = tmp_path / "scheduler.json"
+    with contextlib.ExitStack() as running:
+
+        def start(what, *options):
+            command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(file)]
+            process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, cwd=tmp_path)
+            running.callback(process.wait)
+            running.callback(process.kill)
+            return process
+
+        processes = {"scheduler": start("scheduler", "--port", "0", "--no-dashboard")}
+        processes["worker"] = start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=30)
+            address = client.scheduler.address.replace("tcp://", "dask://")
+        image = build_text(ENDLESS)
+        cluster = running.enter_context(
+            contextlib.closing(Cluster(Program(image), image.to_bytes(), address, max_seconds=60))
+        )
+        threading.Timer(0.5, processes[victim].kill).start()
+        with pytest.raises(LaunchError, match=f"kernel 'k': 2 of 2 parts were lost, as .*{message}.*S053"):
+            cluster.run(Launch("k", (64,), (8,)))

@@ -7,8 +7,10 @@ no change.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +19,7 @@ from typing import Protocol, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.diagnostics import Diagnostic, LaunchError, Span, VisaError
 from visa.image import LinkedImage, read_image
 from visa.program import Function
 from vsim.analysis.reachability import reachable
@@ -33,6 +35,13 @@ PARTS_FOR_THREAD = 2
 """Parts of a launch for each thread of the cluster, so that uneven parts even out."""
 _PROGRAMS: dict[bytes, Program] = {}
 """A worker's programs by digest of their image."""
+
+LOOK_SECONDS = 2.0
+"""How often one looks whether there are workers."""
+PATIENCE_SECONDS = 10.0
+"""How long there may be none: those that are started again take some seconds."""
+Ranges = Sequence[tuple[int, int] | None]
+"""Groups from one number to before another; None for all."""
 
 Change = tuple[npt.NDArray[np.int64], Bytes]
 """Offsets of changed bytes, ascending, and their new values."""
@@ -52,8 +61,10 @@ class Part:
 class PartFuture(Protocol):
     """A part that runs somewhere."""
 
-    def result(self) -> Part:
-        """Wait for it."""
+    status: str
+
+    def result(self, timeout: float) -> Part:
+        """Wait for it; TimeoutError if it takes longer."""
 
 
 def _memories(program: Program, launch: Launch) -> list[Bytes]:
@@ -175,9 +186,16 @@ class Cluster:
 
     def close(self) -> None:
         """Leave the cluster; its workers go on."""
-        self.client.close()
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        if self.client.status != "running":
+            log.setLevel(logging.CRITICAL)  # The client looks for its scheduler still, and would say that it stops.
+        try:
+            self.client.close()
+        finally:
+            log.setLevel(level)
 
-    def _submit(self, launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> list[PartFuture]:
+    def _submit(self, launch: Launch, ranges: Ranges) -> list[PartFuture]:
         memories = _memories(self.program, launch)
         arrays = sum(1 for a in launch.args if isinstance(a, (BufferArgument, ImageArgument)))
         own = [m.copy() for m in memories[arrays:]]
@@ -189,11 +207,71 @@ class Cluster:
             for r in ranges
         ]
 
+    def _parts(self, kernels: str, work: Sequence[tuple[Launch, Ranges]]) -> list[Part]:
+        """Run ranges of groups of launches, and wait for all of them.
+
+        Raises:
+            LaunchError: S053, parts were lost with workers or the scheduler.
+        """
+        futures: list[PartFuture] = []
+        wanted = sum(len(ranges) for _, ranges in work)
+        parts: list[Part] = []
+        try:
+            for launch, ranges in work:
+                futures += self._submit(launch, ranges)
+            # In order, so that of several errors the first is the one that a single machine would report.
+            for future in futures:
+                parts.append(self._wait(future))
+            return parts
+        except VisaError:
+            raise
+        except Exception as error:  # Dask's own have no common base, and those of its connections are many.
+            done = sum(future.status == "finished" for future in futures)
+            message = f"kernel '{kernels}': {wanted - done} of {wanted} parts were lost, {self._left()}"
+            hint = f"nothing was written; Dask says {type(error).__name__}"
+            raise LaunchError(Diagnostic("S053", message, Span(self.program.image.file, 0), hint)) from None
+        finally:
+            self._cancel(futures)
+
+    def _wait(self, future: PartFuture) -> Part:
+        """Wait for a part as long as there are workers."""
+        missing_since: float | None = None
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                if future.status != "pending":
+                    continue
+                if self.client.nthreads():
+                    missing_since = None
+                    continue
+                missing_since = missing_since or time.monotonic()
+                if time.monotonic() - missing_since > PATIENCE_SECONDS:
+                    raise ConnectionError("no worker is left") from None
+
+    def _left(self) -> str:
+        """What is left of the cluster."""
+        try:
+            count = len(self.client.nthreads()) if self.client.status == "running" else None
+        except Exception:
+            count = None
+        if count is None:
+            return "as the scheduler of the cluster cannot be reached any more"
+        return f"as workers of the cluster ended: {count or 'none'} {'is' if count < 2 else 'are'} left"
+
+    def _cancel(self, futures: Sequence[PartFuture]) -> None:
+        """Take back the parts that nobody waits for any more."""
+        left = [future for future in futures if future.status == "pending"]
+        if left:
+            with contextlib.suppress(Exception):  # The scheduler may be gone.
+                self.client.cancel(left)
+
     def run(self, launch: Launch) -> LaunchResult:
         """Run one launch, its groups spread over the workers.
 
         Raises:
             LaunchError: it does not fit the kernel, or its groups are not independent.
+            LaunchError: S053, parts were lost with workers or the scheduler.
             SimulationError: a part did something without a defined result.
         """
         started = time.perf_counter()
@@ -202,8 +280,7 @@ class Cluster:
         groups = dispatch.group_count
         count = min(groups, self.threads * PARTS_FOR_THREAD)
         ends = [groups * k // count for k in range(count + 1)]
-        # In order, so that of several errors the first is the one that a single machine would report.
-        parts = [f.result() for f in self._submit(launch, list(itertools.pairwise(ends)))]
+        parts = self._parts(dispatch.kernel.name, [(launch, list(itertools.pairwise(ends)))])
         merge(self.program, launch, parts)
         seconds = time.perf_counter() - started
         printed, compiled = "".join(p.printf for p in parts), max(p.compile_seconds for p in parts)
@@ -211,11 +288,9 @@ class Cluster:
 
     def run_all(self, launches: Sequence[Launch]) -> list[LaunchResult]:
         """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
-        dispatches, futures = [], []
-        for launch in launches:
-            dispatches.append(self.program.bind(launch))
-            futures += self._submit(launch, [None])
-        parts = [f.result() for f in futures]
+        dispatches = [self.program.bind(launch) for launch in launches]
+        names = ", ".join(dict.fromkeys(d.kernel.name for d in dispatches))
+        parts = self._parts(names, [(launch, [None]) for launch in launches])
         for launch, part in zip(launches, parts, strict=True):
             merge(self.program, launch, [part])
         return [
