@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
-from visa.files import make_directory, read_text, write_bytes
+from visa.files import check_outputs, make_directory, read_text, write_bytes
 
 Emit = Literal["obj", "isa"]
 
@@ -44,16 +44,21 @@ def assemble_files(files: Sequence[str], options: AssemblyOptions) -> list[Diagn
         raise UsageError("-o and --out-dir exclude each other")
     if options.output and len(files) > 1:
         raise UsageError("-o names one output, but there are several inputs; use --out-dir")
+    # An object among the inputs would be its own output; that it is no text is the better message.
+    texts = [file for file in files if options.output or _target(file, options) != file]
+    check_outputs((path for file in files for path in _outputs(file, options)), texts)
     return [d for file in files for d in _assemble_file(file, options)]
 
 
 def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
     """Write the outputs of one input, if it has no errors; gives what there is to say about it."""
-    bare = options.emit == "isa" or bool(options.output and options.output.endswith(".isa"))
     found: list[Diagnostic] = []
     try:
-        target = options.output or _target(file, options.out_dir, bare)
+        target = _target(file, options)
+        if options.out_dir:
+            make_directory(options.out_dir)
         text = read_text(file)
+        check_outputs([target], [file])
         if is_ctm_text(file, text):
             from ctm.assembler import assemble
 
@@ -68,7 +73,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         found = _judge(assembly.warnings, options.fatal)
         if any(d.severity == "error" for d in found):
             return found
-        write_bytes(target, assembly.isa if bare else assembly.object_bytes(options.debug))
+        write_bytes(target, assembly.isa if _is_bare(options) else assembly.object_bytes(options.debug))
         if options.listing:
             from vasm.listing import listing_text
 
@@ -89,16 +94,36 @@ def is_ctm_text(file: str, text: str) -> bool:
 
 
 def _write_make_rule(options: AssemblyOptions, target: str, file: str) -> None:
-    if options.make_rule or options.make_rule_file:
-        write_bytes(options.make_rule_file or os.path.splitext(target)[0] + ".d", f"{target}: {file}\n".encode())
+    path = _make_rule(options, target)
+    if path:
+        write_bytes(path, f"{target}: {file}\n".encode())
 
 
-def _target(file: str, out_dir: str | None, bare: bool) -> str:
-    stem = "a" if file == "-" else os.path.splitext(os.path.basename(file) if out_dir else file)[0]
-    name = stem + (".isa" if bare else ".o")
-    if out_dir:
-        make_directory(out_dir)
-        return os.path.join(out_dir, name)
+def _make_rule(options: AssemblyOptions, target: str) -> str | None:
+    """Where the rule for make goes; None if none is wanted."""
+    beside = os.path.splitext(target)[0] + ".d" if options.make_rule else None
+    return options.make_rule_file or beside
+
+
+def _outputs(file: str, options: AssemblyOptions) -> list[str | None]:
+    """What one input is made into."""
+    target = _target(file, options)
+    return [target, options.listing, _make_rule(options, target)]
+
+
+def _is_bare(options: AssemblyOptions) -> bool:
+    """Whether the output is the bytes of the module alone."""
+    return options.emit == "isa" or bool(options.output and options.output.endswith(".isa"))
+
+
+def _target(file: str, options: AssemblyOptions) -> str:
+    """The output of one input."""
+    if options.output:
+        return options.output
+    stem = "a" if file == "-" else os.path.splitext(os.path.basename(file) if options.out_dir else file)[0]
+    name = stem + (".isa" if _is_bare(options) else ".o")
+    if options.out_dir:
+        return os.path.join(options.out_dir, name)
     return "-" if file == "-" else name
 
 

@@ -6,7 +6,7 @@ import typer
 
 from vasm.disassembler import disassemble_file
 from visa.command import ErrorFormat, Version, application
-from visa.files import report, write_bytes
+from visa.files import check_outputs, report, write_bytes
 
 
 @application(
@@ -24,6 +24,7 @@ def app(
     version: Version = False,
 ) -> int:
     """Disassemble to text that assembles to the same bytes."""
+    check_outputs([output], [file])
     text, damage = disassemble_file(file, keep_going)
     write_bytes(output, text)
     if damage:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import stat
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO, TextIO
 
 from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaWarning, render
 
-__all__ = ["MAXIMUM_INPUT", "UsageError", "read_bytes", "read_text", "report", "show_warnings", "write_bytes"]
+__all__ = [
+    "MAXIMUM_INPUT",
+    "UsageError",
+    "check_outputs",
+    "make_directory",
+    "read_bytes",
+    "read_text",
+    "report",
+    "show_warnings",
+    "write_bytes",
+    "write_file",
+]
 
 MAXIMUM_INPUT = 1 << 30
 
 
-def _failure(path: str, error: OSError) -> FileError:
-    return FileError(Diagnostic("F001", f"{error.strerror or error}", Span(path, 0)))
+def _failure(path: str, error: OSError | ValueError) -> FileError:
+    return FileError(Diagnostic("F001", f"{getattr(error, 'strerror', None) or error}", Span(path, 0)))
 
 
 def read_bytes(path: str) -> bytes:
@@ -57,43 +71,118 @@ def read_text(path: str) -> str:
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Write beside the target, then rename; nothing is left behind on failure.
-
-    ``-`` is standard output, and never a terminal for binary data.
+    """Write a file as :func:`write_file` does; ``-`` is standard output, and never a terminal for binary data.
 
     Raises:
         FileError: it cannot be written.
         UsageError: it would go to a terminal.
     """
-    if path == "-":
-        if sys.stdout.isatty() and b"\0" in data:
-            raise UsageError("binary output is not written to a terminal; use -o FILE or a pipe")
-        rest = memoryview(data)
-        while rest:  # Unbuffered (PYTHONUNBUFFERED), a write may take a part of the data only.
-            rest = rest[sys.stdout.buffer.write(rest) :]
-        sys.stdout.buffer.flush()
+    if path != "-":
+        write_file(path, lambda stream: stream.write(data))
         return
-    import tempfile
+    if sys.stdout.isatty() and b"\0" in data:
+        raise UsageError("binary output is not written to a terminal; use -o FILE or a pipe")
+    rest = memoryview(data)
+    while rest:  # Unbuffered (PYTHONUNBUFFERED), a write may take a part of the data only.
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
 
-    directory = os.path.dirname(os.path.abspath(path))
+
+def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
+    """Write an output: a file beside the target, which is renamed when it is complete.
+
+    Others see the old contents or the new ones, whatever happens meanwhile. A link stays a link, what it leads to is
+    replaced, and keeps its mode; another hard link of it keeps the old contents. A file without permission to write is
+    refused. Devices and FIFOs are written in place; a FIFO needs a reader.
+
+    Args:
+        write: is called with the stream; what it raises goes on to the caller, and leaves the target as it was.
+
+    Raises:
+        FileError: it cannot be written.
+    """
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as f:
-                f.write(data)
-            return
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as f:
-                f.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
+        target = os.path.realpath(path)
+        mode = _mode(path)
+        in_place = path.startswith(("/dev/fd/", "/dev/std", "/proc/"))  # No names of the files that they lead to.
+        if mode is None:
+            _replace(target, write, None)
+        elif stat.S_ISREG(mode) and not in_place:
+            if not (mode & 0o222 and os.access(target, os.W_OK)):
+                raise PermissionError(errno.EACCES, "the file that is there is read-only")
+            _replace(target, write, stat.S_IMODE(mode))
+        else:
+            with os.fdopen(_open_in_place(path), "wb") as stream:
+                write(stream)
+    except (OSError, ValueError) as error:
         raise _failure(path, error) from None
+
+
+def _mode(path: str) -> int | None:
+    """Kind and permissions of what is there; None if nothing is."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: str, write: Callable[[BinaryIO], object], mode: int | None) -> None:
+    """Write a file beside the target and rename it; ``mode`` is that of the target, if there is one."""
+    temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    handle = os.open(temporary, flags, 0o666 if mode is None else mode)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            write(stream)
+        if mode is not None:
+            os.chmod(temporary, mode)  # The mask took some of it away.
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _open_in_place(path: str) -> int:
+    """A device or FIFO, open to be written. A FIFO without a reader is an error where it would wait for one."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads from this FIFO") from None
+        raise
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(handle, True)
+    return handle
+
+
+def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
+    """Refuse outputs that are inputs, or that are each other; None and ``-`` are no files.
+
+    Raises:
+        UsageError: an output would overwrite an input or another output.
+    """
+    known = {_identity(path): (path, True) for path in inputs if path != "-"}
+    for path in outputs:
+        if path is None or path == "-":
+            continue
+        identity = _identity(path)
+        if identity in known:
+            other, is_input = known[identity]
+            if not is_input:
+                raise UsageError(f"two outputs go to '{path}'")
+            same = "" if other == path else f", as '{other}'"
+            raise UsageError(f"the output '{path}' is an input, too{same}")
+        if not path.startswith("/dev/"):  # /dev/null
+            known[identity] = path, False
+
+
+def _identity(path: str) -> object:
+    """What is the same for all names of a file."""
+    with contextlib.suppress(OSError, ValueError):
+        status = os.stat(path)
+        return status.st_dev, status.st_ino
+    return os.path.realpath(path)
 
 
 def make_directory(path: str) -> None:
@@ -104,7 +193,7 @@ def make_directory(path: str) -> None:
     """
     try:
         os.makedirs(path, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _failure(path, error) from None
 
 

@@ -57,6 +57,8 @@ def app(
 
     with paused_collection():
         paths = driver.input_files(files or (), libraries or (), library_dirs or ())
+        described = driver.described_by(ze_info, launch)
+        driver.check_files(output, map_file, make_rule, [*paths, *described], files, data)
         inputs = [(path, read_bytes(path)) for path in paths]
         if inputs and all(is_ctm(contents) for _, contents in inputs):
             driver.link_ctm(inputs, output)
@@ -71,5 +73,5 @@ def app(
         for line in driver.shown(linked, why_live, print_symbols):
             print(line)
         if make_rule:
-            driver.write_make_rule(output, [*paths, *(ze_info or ()), *([launch] if launch else ())])
+            driver.write_make_rule(output, [*paths, *described])
     return 0

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from visa.diagnostics import Diagnostic, LinkError, Span, UsageError
-from visa.files import read_bytes, read_text, write_bytes
+from visa.files import check_outputs, read_bytes, read_text, write_bytes
 from vlink.linker import Linked, Linker, LinkOptions
 
 Inputs = Sequence[tuple[str, bytes]]
@@ -88,7 +88,34 @@ def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
 
 def write_make_rule(output: str, sources: Iterable[str]) -> None:
     """A rule for make beside the output."""
-    write_bytes(os.path.splitext(output)[0] + ".d", f"{output}: {' '.join(sources)}\n".encode())
+    write_bytes(_make_rule(output), f"{output}: {' '.join(sources)}\n".encode())
+
+
+def _make_rule(output: str) -> str:
+    return os.path.splitext(output)[0] + ".d"
+
+
+def described_by(ze_info: Iterable[str] | None, launch: str | None) -> list[str]:
+    """The files that say something about what is linked."""
+    return [*(ze_info or ()), *([launch] if launch else ())]
+
+
+def check_files(
+    output: str,
+    map_file: str | None,
+    make_rule: bool,
+    inputs: Iterable[str],
+    words: Iterable[str] | None,
+    definitions: Iterable[str] | None,
+) -> None:
+    """Refuse outputs that are inputs or each other; ``words`` may be ``@FILE``, ``definitions`` are ``NAME=FILE``.
+
+    Raises:
+        UsageError: the output, the map or the rule for make would overwrite one of them.
+    """
+    responses = [word[1:] for word in words or () if word.startswith("@")]
+    contents = [item.partition("=")[2] for item in definitions or ()]
+    check_outputs([output, map_file, _make_rule(output) if make_rule else None], [*inputs, *responses, *contents])
 
 
 def data_symbols(definitions: Iterable[str]) -> dict[str, bytes]:

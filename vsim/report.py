@@ -7,9 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
-import numpy as np
-
-from visa.diagnostics import Diagnostic, FileError, Span
+from visa.files import make_directory, write_file
+from vsim.array_files import write_array
 from vsim.arrays import Array
 from vsim.launch import Checked, compare
 
@@ -44,16 +43,10 @@ def save_array(path: str, array: Array) -> None:
     """Write an array, with its shape and type if the name ends in ``.npy``; folders are made.
 
     Raises:
-        FileError: F001, it cannot be written.
+        FileError: F001, it cannot be written; what was there is as it was.
     """
-    try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        if path.endswith(".npy"):
-            np.save(path, array)
-        else:
-            array.tofile(path)
-    except OSError as error:
-        raise FileError(Diagnostic("F001", error.strerror or str(error), Span(path, 0))) from None
+    make_directory(os.path.dirname(os.path.abspath(path)))
+    write_file(path, lambda stream: write_array(stream, array, path.endswith(".npy")))
 
 
 def has_failed(rows: Sequence[LaunchRow]) -> bool:

@@ -1,0 +1,219 @@
+"""Outputs are complete or not there: links, modes, full disks, killed processes; array files that are damaged."""
+
+import errno
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vasm.assembler import assemble_text
+from visa.diagnostics import FileError, UsageError
+from visa.files import check_outputs, write_bytes, write_file
+from vlink import link
+from vsim.report import save_array
+
+SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
+
+
+def names(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_a_link_stays_a_link_and_modes_stay(tmp_path):
+    real = tmp_path / "there" / "real.o"
+    real.parent.mkdir()
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    link_name = tmp_path / "link.o"
+    link_name.symlink_to("there/real.o")
+    write_bytes(str(link_name), b"new")
+    assert link_name.is_symlink() and real.read_bytes() == b"new" and stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert names(real.parent) == ["real.o"]
+
+
+def test_a_link_to_nothing_is_filled(tmp_path):
+    (tmp_path / "link.o").symlink_to("real.o")
+    write_bytes(str(tmp_path / "link.o"), b"new")
+    assert (tmp_path / "real.o").read_bytes() == b"new" and (tmp_path / "link.o").is_symlink()
+
+
+def test_a_new_file_has_the_mode_of_the_mask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_bytes(str(tmp_path / "x"), b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
+
+
+def refused(path, match):
+    with pytest.raises(FileError, match=match) as error:
+        write_bytes(str(path), b"new")
+    assert error.value.diagnostics[0].code == "F001"
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    read_only = tmp_path / "x"
+    read_only.write_bytes(b"old")
+    read_only.chmod(0o444)
+    refused(read_only, "read-only")
+    (tmp_path / "loop").symlink_to("loop")
+    refused(tmp_path / "loop", "symbolic links")
+    refused(tmp_path, "directory")
+    refused(tmp_path / "no" / "x", "No such file")
+    refused("/dev/full", "No space left")
+    os.mkfifo(tmp_path / "fifo")
+    refused(tmp_path / "fifo", "nobody reads")
+    refused(f"{tmp_path}/a\0b", "null byte")
+    assert read_only.read_bytes() == b"old" and names(tmp_path) == ["fifo", "loop", "x"]
+
+
+def test_a_fifo_with_a_reader_gets_everything(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    data = bytes(range(256)) * 4096
+    writer = threading.Thread(target=write_bytes, args=(str(path), data))
+    with os.fdopen(os.open(path, os.O_RDWR), "rb", buffering=0) as reader:
+        writer.start()
+        found = b""
+        while len(found) < len(data):
+            found += reader.read(1 << 16)
+        writer.join()
+    assert found == data and stat.S_ISFIFO(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.raw"])
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(FileError, match="too large"):
+            save_array(str(path), np.ones(4096, "f4"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b"old" and names(tmp_path) == [name]
+    with pytest.raises(FileError, match=os.strerror(errno.ENOSPC)):
+        save_array("/dev/full", np.ones(3, "f4"))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(24, dtype="f4").reshape(2, 3, 4).T,
+        np.float64(3).reshape(()),
+        np.zeros((3, 0), "i2"),
+        np.zeros(3, [("a", "f4"), ("b", "u1", 3)]),
+    ],
+    ids=["transposed", "scalar", "empty", "structures"],
+)
+def test_arrays_are_written_as_numpy_writes_them(tmp_path, array):
+    save_array(str(tmp_path / "a" / "x.npy"), array)
+    np.save(tmp_path / "y.npy", array)
+    assert (tmp_path / "a" / "x.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()
+    save_array(str(tmp_path / "x.raw"), array)
+    assert (tmp_path / "x.raw").read_bytes() == array.tobytes()
+
+
+WRITER = """
+import sys
+import numpy as np
+from visa import files
+from vsim.array_files import write_array
+
+def write(stream):
+    for part in range(8):
+        sys.stdin.readline()
+        write_array(stream, np.full(1 << 16, part, "u1"), False)
+        stream.flush()
+        print(part, flush=True)
+    sys.stdin.readline()
+
+files.write_file(sys.argv[1], write)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("steps", range(10))
+def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path, steps):
+    path = tmp_path / "x.raw"
+    path.write_bytes(b"old")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for _ in range(steps):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    data = path.read_bytes()
+    assert data == b"old" if steps < 9 else len(data) == 8 << 16
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    def write(stream):
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(str(tmp_path / "x"), write)
+    assert names(tmp_path) == []
+
+
+def test_outputs_are_no_inputs(tmp_path):
+    source = tmp_path / "a"
+    source.write_text("")
+    (tmp_path / "b").symlink_to("a")
+    os.link(source, tmp_path / "c")
+    for path in (source, tmp_path / "b", tmp_path / "c", f"{tmp_path}/./a"):
+        with pytest.raises(UsageError, match="is an input"):
+            check_outputs([str(path)], [str(source)])
+    with pytest.raises(UsageError, match="two outputs"):
+        check_outputs([str(tmp_path / "new"), f"{tmp_path}/./new"], [])
+    check_outputs(["-", "-", None, "/dev/null", "/dev/null", str(tmp_path / "new")], ["-", str(source)])
+
+
+def command(tool, *words, folder, **more):
+    return subprocess.run([sys.executable, "-m", tool, *map(str, words)], cwd=folder, capture_output=True, **more)
+
+
+def test_no_command_overwrites_its_input(tmp_path):
+    text = tmp_path / "x.visaasm"
+    text.write_text(SMALL)
+    (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    for tool, *words in (
+        ("vasm", text, "-o", text),
+        ("vasm", text, "--listing", text),
+        ("vasm", text, "-o", "y", "--listing", "y"),
+        ("vdis", "x.o", "-o", "x.o"),
+        ("vlink", "x.o", "-o", "x.o"),
+        ("vlink", "x.o", "--map", "./x.o"),
+        ("vlink", "x.o", "--data", f"d={text}", "-o", text),
+    ):
+        done = command(tool, *words, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (2, b"") and b"output" in done.stderr, done.stderr
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_every_command_says_that_the_disk_is_full(tmp_path):
+    (tmp_path / "x.visaasm").write_text(SMALL)
+    (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
+    (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
+    for tool, *words in (
+        ("vasm", "x.visaasm", "-o", "/dev/full"),
+        ("vdis", "x.o", "-o", "/dev/full"),
+        ("vlink", "x.o", "-o", "/dev/full"),
+        ("vlink", "x.o", "-o", "y.bin", "--map", "/dev/full"),
+    ):
+        done = command(tool, *words, folder=tmp_path)
+        assert done.returncode == 1 and b"No space left on device [F001]" in done.stderr, done.stderr
+    assert "y.o" not in names(tmp_path) and Path("/dev/full").is_char_device()
