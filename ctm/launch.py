@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,9 @@ from ctm import table
 from ctm.program import FloatConstant, IntConstant
 from vsim.arrays import Array
 from vsim.launch import Checked, LaunchEntries
+
+MAXIMUM_GRID = 1 << 16
+"""What width and height of a grid stay below."""
 
 
 @dataclass
@@ -60,8 +64,8 @@ class GridLaunchFile(LaunchEntries):
         return launch
 
     def _size(self, value: object, key: str, where: str) -> int:
-        if not isinstance(value, int):
-            raise self.fail(f"'{key}' is a number of processors, found {value!r}", where)
+        if not isinstance(value, int) or not abs(value) < MAXIMUM_GRID:
+            raise self.fail(f"'{key}' is a number of processors below {MAXIMUM_GRID}, found {value!r:.80}", where)
         return value
 
     def _part(self, entry: Mapping[str, object], key: str, where: str) -> Mapping[str, object]:
@@ -72,8 +76,8 @@ class GridLaunchFile(LaunchEntries):
 
     def _number(self, text: str, limit: int, what: str, where: str) -> int:
         """The number that a register has in the file."""
-        if not text.isdecimal() or int(text) >= limit:
-            raise self.fail(f"{what} is a number from 0 to {limit - 1}, found '{text}'", where)
+        if not text.isdecimal() or len(text) > 9 or int(text) >= limit:
+            raise self.fail(f"{what} is a number from 0 to {limit - 1}, found '{text:.80}'", where)
         return int(text)
 
     def _constant(self, launch: GridLaunch, name: str, value: object, where: str) -> None:
@@ -96,15 +100,17 @@ class GridLaunchFile(LaunchEntries):
 
     def _values(self, value: object, count: int, where: str) -> list[float]:
         """So many numbers."""
-        numbers = [n for n in value if isinstance(n, (int, float))] if isinstance(value, list) else []
+        limit = sys.float_info.max
+        given = value if isinstance(value, list) else []
+        numbers = [float(n) for n in given if isinstance(n, (int, float)) and -limit <= n <= limit]
         if not isinstance(value, list) or len(numbers) != count or len(value) != count:
-            raise self.fail(f"the constant is a list of {count} numbers, found {value!r}", where)
+            raise self.fail(f"the constant is a list of {count} numbers, found {value!r:.80}", where)
         return numbers
 
     def _output(self, item: object, where: str) -> Checked:
         """What a launch file says of an output: a file name, or an object with that and the expected result."""
         if isinstance(item, str):
-            return Checked(out=item)
+            return Checked(out=self.output(item, where))
         if not isinstance(item, dict):
             raise self.fail(f"an output is a file name or a JSON object, found {item!r}", where)
         found = Checked(**self.checks(item, where))

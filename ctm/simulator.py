@@ -17,6 +17,7 @@ from ctm.program import FloatConstant, IntConstant, ShaderModule, read_module
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import UsageError, read_bytes, read_text
 from vsim.arrays import Array
+from vsim.launch_paths import LaunchPaths
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 
 POSITION = 0
@@ -186,7 +187,8 @@ class GridSession:
             SimulationError: the program did something undefined, or did not end.
         """
         directory = os.path.dirname(os.path.abspath(path))
-        file = GridLaunchFile.parse(read_text(path), directory, path)
+        paths = LaunchPaths(directory, self.out_dir or directory, (), (path, self.image))
+        file = GridLaunchFile.parse(read_text(path), paths, path)
         for index in range(len(file)):
             self._run(file.launch(index), index, directory)
 

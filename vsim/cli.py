@@ -90,6 +90,9 @@ def app(
         ),
     ] = None,
     out_dir: Annotated[str | None, option("--out-dir", "DIR", "Where outputs go.", REPORT)] = None,
+    allow_paths: Annotated[
+        bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
+    ] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
     trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
@@ -112,7 +115,7 @@ def app(
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(data, image, out_dir, workers, options, max_memory)
+    session = open_session(data, image, out_dir, workers, allow_paths, options, max_memory)
     if global_size or arguments:
         described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
         session.run_one(described, "the command line")

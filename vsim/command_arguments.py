@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError
+from vsim.array_files import ArrayFileError, read_array
 from vsim.launch import (
     SCALAR_TYPES,
     Argument,
@@ -87,10 +88,9 @@ def _zeros(count: int, dtype: str, text: str) -> Argument:
 
 def _array_file(path: str) -> Argument:
     try:
-        array = np.ascontiguousarray(np.load(path)) if path.endswith(".npy") else np.fromfile(path, np.uint8)
-    except (OSError, ValueError) as error:
+        return BufferArgument(np.ascontiguousarray(read_array(path)))
+    except ArrayFileError as error:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
-    return BufferArgument(array)
 
 
 def _number(text: str) -> Argument:

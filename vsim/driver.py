@@ -19,7 +19,13 @@ def machine_memory() -> int:
 
 
 def open_session(
-    data: bytes, image: str, out_dir: str | None, workers: str | None, options: RunOptions, max_memory: int | None
+    data: bytes,
+    image: str,
+    out_dir: str | None,
+    workers: str | None,
+    allow_paths: bool,
+    options: RunOptions,
+    max_memory: int | None,
 ) -> Session:
     """A session for an image, on the cluster at the address ``workers`` if there is one.
 
@@ -33,9 +39,10 @@ def open_session(
     program = Program(read_image(data, image))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
-        return Session(program, out_dir, output=sys.stdout, **options)
+        return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, **options)
     from vsim.cluster import Cluster
 
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
-    return Session(program, out_dir, Cluster(program, data, workers, **parts), output=sys.stdout, **options)
+    cluster = Cluster(program, data, workers, **parts)
+    return Session(program, out_dir, cluster, output=sys.stdout, allow_paths=allow_paths, **options)

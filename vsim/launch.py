@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Self, TypedDict
@@ -13,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
+from vsim.array_files import ArrayFileError, read_array
 from vsim.arrays import Array
+from vsim.launch_paths import LaunchPaths, PathError
 
 SCALAR_TYPES = {
     "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8",
@@ -25,6 +28,8 @@ SCALAR_TYPES = {
 
 MAXIMUM_SIZE = 1 << 32
 """What sizes and offsets of an ND-range stay below: kernels get them as dwords."""
+MAXIMUM_LOCAL = 1 << 28
+"""What sizes of local memory stay below: the bits above are tags of pointers."""
 
 
 def array_problem(value: object) -> tuple[str, str]:
@@ -160,13 +165,16 @@ def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
     given = value if isinstance(value, (list, tuple)) else (value,)
     numbers = [n for n in given if isinstance(n, (int, float))]
     if len(numbers) < len(given):
-        raise _fail(f"{value!r} is not a number or a list of numbers", name)
+        raise _fail(f"{value!r:.80} is not a number or a list of numbers", name)
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            return np.array(numbers, dtype).tobytes()
+        try:
+            with np.errstate(over="ignore"):
+                return np.array(numbers, dtype).tobytes()
+        except OverflowError:  # A whole number of Python beyond all floats.
+            raise _fail(f"{value!r:.80} does not fit {type_name}", name) from None
     bits = 8 * dtype.itemsize
     if any(n != n // 1 or not -(1 << (bits - 1)) <= n < 1 << bits for n in numbers):
-        raise _fail(f"{numbers[0] if len(numbers) == 1 else value!r} does not fit {type_name}", name)
+        raise _fail(f"{numbers[0] if len(numbers) == 1 else value!r:.80} does not fit {type_name}", name)
     return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 
@@ -183,30 +191,32 @@ class LaunchEntries:
 
     Attributes:
         code: of errors about the file.
+        read: paths of the arrays of the launch that is being read.
     """
 
     code = "S001"
 
-    def __init__(self, tree: object, directory: str, name: str) -> None:
+    def __init__(self, tree: object, paths: LaunchPaths, name: str) -> None:
         """``tree`` is what JSON gives; ``name`` is what messages call the file.
 
         Raises:
             LaunchError: it has another shape.
         """
-        self.directory, self.name = directory, name
+        self.paths, self.name = paths, name
+        self.read: list[str] = []
         launches = tree.get("launches") if isinstance(tree, dict) else None
         if not isinstance(launches, list):
             raise self.fail("a launch file is a JSON object with a list 'launches'", name)
         self.entries: list[object] = launches
 
     @classmethod
-    def parse(cls, text: str, directory: str, name: str) -> Self:
-        """A launch file as text; its paths are relative to ``directory``.
+    def parse(cls, text: str, paths: LaunchPaths, name: str) -> Self:
+        """A launch file as text.
 
         Raises:
             LaunchError: it is not JSON or has another shape.
         """
-        return cls(_json(text, name, cls.code), directory, name)
+        return cls(_json(text, name, cls.code), paths, name)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -215,37 +225,54 @@ class LaunchEntries:
         """An error about a part of the file."""
         return _fail(message, where, code=self.code)
 
-    def array(self, path: object, where: str) -> Array:
+    def array(self, name: object, where: str) -> Array:
         """The contents of an array file (``.npy``, else bytes)."""
-        if not isinstance(path, str):
-            raise self.fail(f"a file name was expected, found {path!r}", where)
-        full = os.path.join(self.directory, path)
         try:
-            return np.load(full, allow_pickle=False) if path.endswith(".npy") else np.fromfile(full, dtype=np.uint8)
-        except (OSError, ValueError, EOFError) as error:
-            raise self.fail(f"'{path}' cannot be read: {error}", where) from None
+            self.read.append(self.paths.input(name))
+            return read_array(self.read[-1])
+        except PathError as error:
+            raise _fail(str(error), where, error.hint, error.code or self.code) from None
+        except ArrayFileError as error:
+            raise self.fail(f"'{name}' cannot be read: {error}", where) from None
+
+    def output(self, name: object, where: str) -> str:
+        """The name of an output; empty for none. What is there must be a file that may be replaced."""
+        try:
+            if name not in (None, ""):
+                self.paths.output(name)
+        except PathError as error:
+            raise _fail(str(error), where, error.hint, error.code or self.code) from None
+        return str(name or "")
 
     def checks(self, item: Mapping[str, object], where: str) -> _Checks:
         """What an array is compared with, and where it goes: the fields of :class:`Checked`."""
-        expect = self.array(item["expect"], where) if item.get("expect") else None
+        wanted = item.get("expect")
+        expect = None if wanted in (None, "") else self.array(wanted, f"{where}, expect")
         rtol, atol = self._tolerance(item, "rtol", where), self._tolerance(item, "atol", where)
         return {
-            "expect": expect, "rtol": rtol, "atol": atol, "out": str(item.get("out", "")),
-            "shared": str(item.get("shared", "")),
+            "expect": expect, "rtol": rtol, "atol": atol, "out": self.output(item.get("out"), f"{where}, out"),
+            "shared": self.text(item, "shared", "", where),
         }  # fmt: skip
+
+    def text(self, item: Mapping[str, object], key: str, default: str, where: str) -> str:
+        """A value that is a text."""
+        value = item.get(key, default)
+        if not isinstance(value, str):
+            raise self.fail(f"a text was expected, found {value!r:.80}", f"{where}, {key}")
+        return value
 
     def _tolerance(self, item: Mapping[str, object], key: str, where: str) -> float:
         value = item.get(key, 0.0)
-        if not isinstance(value, (int, float)):
-            raise self.fail(f"'{key}' is a number, found {value!r}", where)
-        return value
+        if not isinstance(value, (int, float)) or not 0 <= value <= sys.float_info.max:
+            raise self.fail(f"a number from 0 on was expected, found {value!r:.80}", f"{where}, {key}")
+        return float(value)
 
 
 class LaunchFile(LaunchEntries):
     """Reads a launch file; shared buffers are kept from launch to launch."""
 
-    def __init__(self, tree: object, directory: str, name: str) -> None:
-        super().__init__(tree, directory, name)
+    def __init__(self, tree: object, paths: LaunchPaths, name: str) -> None:
+        super().__init__(tree, paths, name)
         self.shared: dict[str, Array] = {}
 
     def launch(self, index: int) -> Launch:
@@ -255,12 +282,13 @@ class LaunchFile(LaunchEntries):
             LaunchError: S001, something in it is not what a launch has there, or an array cannot be read.
         """
         entry = self.entries[index]
+        self.read.clear()
         where = f"{self.name}, launch {index}"
         items = entry.get("args", []) if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(items, list):
             raise _fail("a launch is a JSON object whose 'args' is a list", where)
         launch = Launch(
-            str(entry.get("kernel", "")),
+            self.text(entry, "kernel", "", where),
             _sizes(entry, "global_size", where) or (1,),
             _sizes(entry, "local_size", where),
             _sizes(entry, "global_offset", where) or (0, 0, 0),
@@ -268,40 +296,57 @@ class LaunchFile(LaunchEntries):
         for number, item in enumerate(items):
             place = f"{where}, argument {number}"
             if not isinstance(item, dict):
-                raise _fail(f"an argument is a JSON object, found {item!r}", place)
+                raise _fail(f"an argument is a JSON object, found {item!r:.80}", place)
             argument = self._argument(item, place)
             launch.args.append(argument)
             if isinstance(item.get("name"), str):
                 launch.names[item["name"]] = argument
+        for number, argument in enumerate(launch.args):
+            if isinstance(argument, Checked) and argument.out:
+                self._check_overwriting(argument.out, f"{where}, argument {number}, out")
         return launch
+
+    def _check_overwriting(self, name: str, where: str) -> None:
+        """Refuse an output that is an array of its launch; an array of a later launch may be one."""
+        path = self.paths.output(name)
+        if os.path.exists(path) and any(os.path.samefile(path, other) for other in self.read):
+            raise self.fail(f"'{name}' would overwrite an array that the launch reads", where)
 
     def _argument(self, item: Mapping[str, object], where: str) -> Argument:
         if "buffer" in item:
             return BufferArgument(self._contents(item, "buffer", where), **self.checks(item, where))
         if "image" in item:
             array, checks = self._contents(item, "image", where), self.checks(item, where)
-            return ImageArgument(array, str(item.get("format", "rgba_f32")), item.get("layered") is True, **checks)
+            form = self.text(item, "format", "rgba_f32", where)
+            return ImageArgument(array, form, item.get("layered") is True, **checks)
         if "scalar" in item:
-            return ScalarArgument(scalar_bytes(item["scalar"], str(item.get("type", "i32")), where))
+            return ScalarArgument(scalar_bytes(item["scalar"], self.text(item, "type", "i32", where), where))
         if "local" in item:
             size = item["local"]
-            if not isinstance(size, int) or size <= 0:
-                raise _fail(f"'local' is a number of bytes, found {size!r}", where)
+            if not isinstance(size, int) or not 0 < size < MAXIMUM_LOCAL:
+                raise _fail(f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", where)
             return LocalArgument(size)
         if "sampler" in item:
-            return _sampler(item["sampler"])
+            return self._sampler(item["sampler"], f"{where}, sampler")
         found = ", ".join(item) or "nothing"
         raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {found}", where)
 
     def _contents(self, item: Mapping[str, object], key: str, where: str) -> Array:
         """The array of a buffer or image: its own, or one that several launches share."""
-        shared = str(item.get("shared", ""))
+        shared = self.text(item, "shared", "", where)
         array = self.shared.get(shared) if shared else None
         if array is None:
-            array = np.ascontiguousarray(self.array(item[key], where))
+            array = np.ascontiguousarray(self.array(item[key], f"{where}, {key}"))
             if shared:
                 self.shared[shared] = array
         return array
+
+    def _sampler(self, state: object, where: str) -> SamplerArgument:
+        """A sampler; what it does not say is as in :class:`SamplerArgument`."""
+        if not isinstance(state, dict):
+            raise self.fail(f"a JSON object was expected, found {state!r:.80}", where)
+        words = (self.text(state, f.name, str(f.default), where) for f in fields(SamplerArgument)[1:])
+        return SamplerArgument(bool(state.get("normalized")), *words)
 
 
 def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:
@@ -313,37 +358,37 @@ def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...]
     if (
         not isinstance(numbers, list)
         or not 1 <= len(numbers) <= 3
-        or not all(isinstance(n, int) and n >= 0 for n in numbers)
+        or not all(isinstance(n, int) and 0 <= n < MAXIMUM_SIZE for n in numbers)
     ):
-        raise _fail(f"{key} is a list of one to three numbers, found {numbers!r}", where)
+        wanted = f"{key} is a list of one to three numbers below {MAXIMUM_SIZE}"
+        raise _fail(f"{wanted}, found {numbers!r:.80}", where)
     return tuple(numbers)
 
 
-def _sampler(state: object) -> SamplerArgument:
-    """A sampler; what it does not say is as in :class:`SamplerArgument`."""
-    given = state if isinstance(state, dict) else {}
-    words = (str(given.get(f.name, f.default)) for f in fields(SamplerArgument)[1:])
-    return SamplerArgument(bool(given.get("normalized")), *words)
+def parse_launch(text: str, directory: str, name: str, out_dir: str = "", sources: Sequence[str] = ()) -> LaunchFile:
+    """A launch file as text; names of arrays are relative to ``directory``, those of outputs to ``out_dir``.
 
-
-def parse_launch(text: str, directory: str, name: str) -> LaunchFile:
-    """A launch file as text; its paths are relative to ``directory``.
+    ``sources`` are files that no output may overwrite.
 
     Raises:
         LaunchError: it is not JSON or has another shape.
     """
-    return LaunchFile.parse(text, directory, name)
+    return LaunchFile.parse(text, LaunchPaths(directory, out_dir, (), tuple(sources)), name)
 
 
-def image_launch(text: str, directory: str, name: str) -> LaunchFile:
-    """The launch file in an image, which lies in ``directory``; the linker noted the way from there to its files.
+def image_launch(text: str, image: str, out_dir: str | None = None, allow_paths: bool = False) -> LaunchFile:
+    """The launch file in an image; the linker noted the way from there to the arrays.
+
+    They and the outputs lie in the image's directory, the working one or ``out_dir``, unless paths are allowed.
 
     Raises:
         LaunchError: it is not JSON or has another shape.
     """
-    tree = _json(text, name, LaunchFile.code)
-    way = str(tree.get("directory", "")) if isinstance(tree, dict) else ""
-    return LaunchFile(tree, os.path.join(directory, way), name)
+    tree = _json(text, image, LaunchFile.code)
+    way = tree.get("directory", "") if isinstance(tree, dict) else ""
+    if not isinstance(way, str) or "\0" in way:
+        raise _fail(f"'directory' is the way to the files, found {way!r:.80}", image)
+    return LaunchFile(tree, LaunchPaths.embedded(image, way, out_dir, allow_paths), image)
 
 
 def _json(text: str, name: str, code: str) -> object:
@@ -356,6 +401,8 @@ def _json(text: str, name: str, code: str) -> object:
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     """An empty string if every element is within ``atol + rtol * |expected|``, else where and by how much it is not."""
     got, expected = got.reshape(-1), expected.reshape(-1)
+    if "V" in (got.dtype.kind, expected.dtype.kind) and got.dtype != expected.dtype:
+        got, expected = got.view(np.uint8), expected.view(np.uint8)
     if got.size != expected.size:
         return f"{got.size} elements, expected {expected.size}"
     if got.dtype != expected.dtype and got.dtype.itemsize == expected.dtype.itemsize:

@@ -23,6 +23,7 @@ class Session:
     Args:
         out_dir: where outputs go; None for the current directory.
         cluster: where launches run; None for this process.
+        allow_paths: whether the launch in an image may use files anywhere.
         output: where what kernels print and the report go.
         options: those of :meth:`Program.run`.
     """
@@ -34,18 +35,20 @@ class Session:
         cluster: Cluster | None = None,
         *,
         output: TextIO,
+        allow_paths: bool = False,
         **options: Unpack[RunOptions],
     ) -> None:
         self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
-        self.output = output
+        self.output, self.allow_paths = output, allow_paths
         self.rows: list[LaunchRow] = []
 
     def run_file(self, image: str, path: str | None, kernel: str) -> None:
         """The launches of a launch file, of the image, or of a kernel without arguments."""
         if path is not None:
-            file = parse_launch(read_text(path), os.path.dirname(os.path.abspath(path)), path)
+            directory = os.path.dirname(os.path.abspath(path))
+            file = parse_launch(read_text(path), directory, path, self.out_dir or "", (image, path))
         elif self.program.image.launch:
-            file = image_launch(self.program.image.launch, os.path.dirname(os.path.abspath(image)), image)
+            file = image_launch(self.program.image.launch, image, self.out_dir, self.allow_paths)
         elif len(self.program.kernels) == 1 or kernel:
             self.run_one(Launch(kernel, (1,)), "the only kernel")
             return

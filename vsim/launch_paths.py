@@ -1,0 +1,90 @@
+"""Where the files of a launch lie, and which of them it may touch."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+
+class PathError(Exception):
+    """A launch may not use a file; ``code`` and ``hint`` are for the diagnostic, no code means the usual one."""
+
+    def __init__(self, message: str, hint: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.hint, self.code = hint, code
+
+
+class LaunchPaths(NamedTuple):
+    """The directories of a launch file.
+
+    Attributes:
+        inputs: what names of arrays are relative to.
+        outputs: what names of outputs are relative to; empty for the working directory.
+        within: directories that hold all files; none if they may lie anywhere.
+        sources: the image and the launch file, which no output may overwrite.
+    """
+
+    inputs: str
+    outputs: str = ""
+    within: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @classmethod
+    def embedded(cls, image: str, way: str, out_dir: str | None, allow_paths: bool) -> LaunchPaths:
+        """Those of the launch in an image: who made it is not who runs it, so that it stays where the run takes place.
+
+        Args:
+            image: the image's path.
+            way: from the image's directory to that of the launch file, as the linker noted it.
+            out_dir: where outputs go; None for the working directory.
+            allow_paths: whether the files may lie anywhere.
+        """
+        directory = os.path.dirname(os.path.abspath(image))
+        within = () if allow_paths else tuple(map(os.path.realpath, (directory, ".", out_dir or ".")))
+        return cls(os.path.join(directory, way), out_dir or "", within, (image,))
+
+    def input(self, name: object) -> str:
+        """The path of an array.
+
+        Raises:
+            PathError: it is no file name, or lies outside.
+        """
+        return self._path(self.inputs, name)
+
+    def output(self, name: object) -> str:
+        """The path of an output.
+
+        Raises:
+            PathError: it is no file name, lies outside, or is something else than a file, or the image or launch file.
+        """
+        path = self._path(self.outputs, name)
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return path  # Nothing is there, or writing says what is wrong.
+        if stat.S_ISDIR(status.st_mode):
+            raise PathError(f"'{name}' is a directory")
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode)):
+            raise PathError(f"'{name}' is there and is not a file")
+        for source in self.sources:
+            if os.path.exists(source) and os.path.samestat(os.stat(source), status):
+                raise PathError(f"'{name}' would overwrite '{source}', which is being run")
+        return path
+
+    def _path(self, directory: str, name: object) -> str:
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise PathError(f"a file name was expected, found {name!r:.80}")
+        path = os.path.join(directory, name)
+        if self.within:
+            try:
+                real = os.path.realpath(path)
+            except (OSError, ValueError) as error:
+                raise PathError(f"'{name}' is no path: {error}") from None
+            if not any(os.path.commonpath([real, root]) == root for root in self.within):
+                raise PathError(
+                    f"'{name}' of the image's launch leads out of the directories of this run",
+                    "it may use the image's directory, the working one and --out-dir; --allow-paths allows all",
+                    "S013",
+                )
+        return path
