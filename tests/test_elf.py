@@ -2,7 +2,9 @@
 
 import io
 import shutil
+import struct
 import subprocess
+import tracemalloc
 
 import pytest
 from conftest import DATA, SHARED, build
@@ -83,3 +85,35 @@ def test_gnu_tools_read_without_warnings(name, data, tmp_path):
         assert "arning" not in done.stderr + done.stdout and (done.returncode == 0 or command[0] != "readelf"), (
             done.stderr
         )
+
+
+def patched(size, section_type=SHT_NOBITS, count=1):
+    """A file of sections of a size that they claim."""
+    data = bytearray(Elf(ET_REL, 205, sections=[Section(".x", SHT_PROGBITS, b"abcd") for _ in range(count)]).write())
+    table = struct.unpack_from("<Q", data, 40)[0]
+    for i in range(count):
+        struct.pack_into("<I", data, table + 64 * (1 + i) + 4, section_type)
+        struct.pack_into("<QQ", data, table + 64 * (1 + i) + 24, 0, size)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        patched(1 << 32), patched(1 << 63), patched((1 << 28) + 1), patched(1 << 27, count=3),
+        patched(1000, SHT_PROGBITS), patched(1 << 63, SHT_PROGBITS), patched(1000, SHT_PROGBITS, 3000),
+    ],
+    ids=["4 GiB", "2^63", "a byte more", "together", "cut", "2^63 of contents", "one over the other"],
+)  # fmt: skip
+def test_sections_that_claim_too_much_are_refused_before_they_are_made(data):
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"claim|outside"):
+            read_elf(data, "x")
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_sections_without_contents_are_zeros():
+    assert read_elf(patched(100), "x").sections[0].data == bytes(100)

@@ -66,7 +66,7 @@ def read_container(data: bytes, name: str) -> Container:
     for section in elf.sections:
         if section.name == NOTE:
             words = section.data[12 + len(NOTE_OWNER) :].split(b"\0")[0].decode(errors="replace").split()
-            if len(words) == 2 and words[1].isdigit():
+            if len(words) == 2 and words[1] in ("32", "64"):
                 container.platform, container.grf_size = words[0], int(words[1])
         elif section.name in (VISA, LINES, ZE_INFO, LAUNCH) or section.name.startswith((DATA_PREFIX, ".visa.")):
             container.sections[section.name] = section.data

@@ -17,7 +17,8 @@ SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, 
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
 SHN_UNDEF, SHN_LORESERVE, SHN_ABS = 0, 0xFF00, 0xFFF1
-MAXIMUM_NOBITS = 1 << 32
+MAXIMUM_NOBITS = 1 << 28
+"""Bytes that the sections without contents of a file may have together."""
 
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
 PT_LOAD, PT_NOTE = 1, 4
@@ -230,6 +231,7 @@ class _Reader:
         if table + count * entry_size > len(self.data) or (count and entry_size < _SECTION[bits].size):
             raise ValueError("the section headers lie outside the file")
         rows = [_SECTION[bits].unpack_from(self.data, table + i * entry_size) for i in range(count)]
+        self.check_sizes(rows)
         found = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
         if rows and strings >= count:
             raise ValueError("there is no table of section names")
@@ -248,13 +250,19 @@ class _Reader:
         found.sections = [s for s in found.sections if s.type != SHT_NULL]
         return found
 
+    def check_sizes(self, rows: list[tuple[int, ...]]) -> None:
+        """Refuse sections that have more bytes together than the file, before any are copied."""
+        empty = sum(row[5] for row in rows if row[1] == SHT_NOBITS)
+        if empty > MAXIMUM_NOBITS:
+            raise ValueError(f"sections without contents claim {empty} bytes, more than {MAXIMUM_NOBITS}")
+        if sum(row[5] for row in rows if row[1] not in (SHT_NULL, SHT_NOBITS)) > len(self.data):
+            raise ValueError("its sections lie outside the file or over each other")
+
     def contents(self, row: tuple[int, ...]) -> bytes:
         _, section_type, _, _, offset, size, *_ = row
         if section_type == SHT_NULL:
             return b""
         if section_type == SHT_NOBITS:
-            if size > MAXIMUM_NOBITS:
-                raise ValueError(f"a section without contents claims {size} bytes")
             return bytes(size)
         if offset + size > len(self.data):
             raise ValueError(f"a section of {size} bytes at {offset:#x} lies outside the file")

@@ -16,6 +16,7 @@ from visa.program import Function, Module
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
+DATA_END = 0x8000_0000_0000
 SLOT_OFFSET = 0x10000
 """Data sections and buffers begin this far into their 4 GiB slot.
 
@@ -194,6 +195,7 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
             if section.startswith(DATA_PREFIX):
                 address, writable = struct.unpack_from("<QB", contents)
                 image.data.append(DataSection(section.removeprefix(DATA_PREFIX), address, contents[9:], bool(writable)))
+        _check_data(image.data)
     except (ValueError, struct.error) as error:
         raise FormatError(Diagnostic("C031", f"the image is damaged: {error}", Span(name, 0))) from None
     for function in image.module.all_functions:
@@ -202,6 +204,21 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
             for i, line in zip(function.instructions, numbers, strict=False):
                 i.line = line
     return image
+
+
+def _check_data(sections: list[DataSection]) -> None:
+    """Each data section lies in slots of its own among those for data: the simulator's table has a row for each slot.
+
+    Raises:
+        ValueError: one lies elsewhere, or two lie in one slot.
+    """
+    end = DATA_BASE
+    for s in sorted(sections, key=lambda s: s.address):
+        if not DATA_BASE <= s.address <= DATA_END - len(s.contents):
+            raise ValueError(f"data section {s.name!r:.80} lies at {s.address:#x}, outside the addresses of data")
+        if s.address < end:
+            raise ValueError(f"data section {s.name!r:.80} lies at {s.address:#x}, in the slot of another one")
+        end = (s.address + max(len(s.contents), 1) + SLOT - 1) // SLOT * SLOT
 
 
 __all__ = ["DATA_BASE", "STT_FUNC", "STT_OBJECT", "DataSection", "LinkedImage", "parse_ze_info", "read_image"]
