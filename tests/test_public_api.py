@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import pickle
 import re
 import subprocess
@@ -377,8 +378,11 @@ def test_ze_info_that_makes_no_sense(image, key, value):
     tree = yaml.safe_load((PYTHON_SAMPLES / "ze_info.yaml").read_text())
     scale = next(k for k in tree["kernels"] if k["name"] == "scale")
     (scale["execution_env"] if key in ("simd_size", "slm_size", "required_work_group_size") else scale)[key] = value
-    changed = vlink.link([image_object()], yaml.dump(tree).encode())
-    with pytest.raises(visa.FormatError, match=r"ze_info of kernel 'scale': '\w+' is .* expected \[C021\]"):
+    message = r"ze_info of kernel 'scale': '\w+' is .* expected \[C021\]"
+    with pytest.raises(visa.FormatError, match=rf"^<ze_info>:\d+:1: error: {message}"):
+        vlink.link([image_object()], yaml.dump(tree).encode())
+    changed = vlink.link([image_object()], json.dumps(tree).encode())
+    with pytest.raises(visa.FormatError, match=message):
         vsim.load(changed).signature("scale")
 
 

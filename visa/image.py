@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass, field
-from typing import Any
 
+from visa import yaml_tree, ze_info
 from visa.cisa import read_module, write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
@@ -23,8 +22,7 @@ SLOT_OFFSET = 0x10000
 So no pointer has a zero low half, and small underruns are caught.
 """
 
-ZeInfo = dict[str, Any]
-"""The tree of a ``.ze_info`` section. Its values are what YAML gives; who reads one checks what it is."""
+ZeInfo = yaml_tree.Tree
 
 
 @dataclass
@@ -128,39 +126,17 @@ class LinkedImage:
 
 
 def parse_ze_info(text: str, name: str) -> ZeInfo:
-    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too.
+    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too. Values are checked if it has lines.
 
     Raises:
-        FormatError: it is not YAML, or not a mapping with ``kernels``.
+        FormatError: it is not YAML, or not a mapping with ``kernels``, or says of them what makes no sense.
     """
-    tree = _json(text) if text.startswith("{") else None
-    tree = _yaml(text, name) if tree is None else tree
+    tree, lines = yaml_tree.parse(text, name)
     if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
         raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
+    if lines.mappings:
+        ze_info.check(tree, lines, name)
     return tree
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _yaml(text: str, name: str) -> object:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return yaml.load(text, loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        span = Span(name, mark.line + 1 if mark else 0, mark.column + 1 if mark else 1)
-        raise FormatError(
-            Diagnostic("C020", f"ze_info is not YAML: {getattr(error, 'problem', None) or error}", span)
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise FormatError(Diagnostic("C020", f"ze_info is not YAML: {error}", Span(name, 0))) from None
 
 
 def read_image(data: bytes, name: str = "<image>") -> LinkedImage:

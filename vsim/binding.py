@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from visa.diagnostics import did_you_mean
 from visa.program import Input
+from visa.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.payload import encoded, round_up
 from vsim.signature import KernelSignature
-from vsim.ze_info import KernelInfo, PayloadField
 
 PRINTF_BYTES = 4 << 20
 PRINTF_HEAD = 4
@@ -46,7 +46,7 @@ class _FieldBinder:
     def __init__(self, reader: ArgumentReader, info: KernelInfo) -> None:
         self.reader, self.signature, self.info = reader, reader.signature, info
         self.values: list[tuple[int, bytes]] = []
-        self.samplers: dict[int, SamplerState] = dict(info.samplers)
+        self.samplers = {number: SamplerState(*sampler) for number, sampler in info.samplers.items()}
         self.printf: Buffer | None = None
 
     def bind(self) -> Arguments:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.ze_info import PayloadField
 from vsim.arrays import Array
 from vsim.images import ImageFormat
 from vsim.launch import (
@@ -24,7 +25,6 @@ from vsim.launch import (
     scalar_bytes,
 )
 from vsim.signature import KernelSignature
-from vsim.ze_info import PayloadField
 
 _CODES = {
     "i1": "<b", "u1": "<B", "i2": "<h", "u2": "<H", "i4": "<i", "u4": "<I", "i8": "<q", "u8": "<Q",

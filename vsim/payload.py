@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from visa.image import LinkedImage
 from visa.program import Function
-from vsim.ze_info import KernelInfo, PayloadField
+from visa.ze_info import KernelInfo, PayloadField
 
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""

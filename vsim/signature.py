@@ -19,11 +19,12 @@ from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you
 from visa.image import LinkedImage
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, Function, Input
+from visa.yaml_tree import Tree
+from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
 from vsim.atomics import depends_on_order
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
 from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
-from vsim.ze_info import KernelInfo, PayloadField, Tree, declared_arguments, kernel_info
 
 
 @dataclass(frozen=True, eq=False)

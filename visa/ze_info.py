@@ -1,24 +1,38 @@
 """What the compiler says of a kernel in ``.ze_info``, as typed records.
 
 ``.ze_info`` is the YAML (in images: JSON) that Intel's compiler puts beside a kernel for the driver: its execution
-environment, which values it wants at which offsets of its payload, and which argument is which surface. In the
-simulator this is the only module that looks into the tree.
+environment, which values it wants at which offsets of its payload, and which argument is which surface. The linker
+checks what it reads against the records, the simulator works with them: nothing else looks into the tree.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from visa.image import ZeInfo
-from vsim.memory import SamplerState
-
-Tree = ZeInfo
-"""A mapping of ze_info as YAML or JSON give it: what a key holds is known only when it is read, which is once, here."""
+from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.yaml_tree import Lines, Tree
 
 MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
 """What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""
+MAXIMUM_GROUP = 1 << 32
 SIMD_SIZES = (1, 2, 4, 8, 16, 32)
 _ADDRESSING = ("repeat", "mirror", "clamp_edge", "clamp_border")
+
+
+class ZeInfoError(ValueError):
+    """Something in ze_info makes no sense; ``tree`` and ``key`` say where."""
+
+    def __init__(self, message: str, tree: Tree, key: str) -> None:
+        super().__init__(message)
+        self.tree, self.key = tree, key
+
+
+class InlineSampler(NamedTuple):
+    """A sampler that is part of the program, in the simulator's words."""
+
+    normalized: bool
+    addressing: str
+    filter: str
 
 
 class PayloadField(NamedTuple):
@@ -98,7 +112,7 @@ class KernelInfo(NamedTuple):
     per_thread_size: int
     payload: tuple[PayloadField, ...]
     surfaces: tuple[tuple[int, int], ...]
-    samplers: dict[int, SamplerState]
+    samplers: dict[int, InlineSampler]
 
 
 def kernel_info(tree: Tree, name: str, simd_size: int) -> KernelInfo | None:
@@ -108,15 +122,39 @@ def kernel_info(tree: Tree, name: str, simd_size: int) -> KernelInfo | None:
         simd_size: lanes of the kernel where ze_info does not say how many.
 
     Raises:
-        ValueError: a value is not what ze_info has there.
+        ZeInfoError: a value is not what ze_info has there.
     """
     info = _named(tree.get("kernels"), name)
-    if info is None:
-        return None
+    return None if info is None else _kernel(info, simd_size)
+
+
+def check(tree: Tree, lines: Lines, name: str) -> None:
+    """Read all that ze_info says of kernels; ``lines`` are those of the text that it comes from, ``name`` is its name.
+
+    Raises:
+        FormatError: C021, with the line, a value is not what ze_info has there.
+    """
+    subject = ""
+    try:
+        for key in ("kernels", "kernels_misc_info"):
+            for info in _mappings(tree, key):
+                subject = f" of kernel '{info.get('name')!s:.80}'"
+                if key == "kernels":
+                    _kernel(info, SIMD_SIZES[-1])
+                else:
+                    _arguments(info)
+            subject = ""
+    except ZeInfoError as error:
+        line = lines.of(error.tree, error.key)
+        raise FormatError(Diagnostic("C021", f"ze_info{subject}: {error}", Span(name, line))) from None
+
+
+def _kernel(info: Tree, simd_size: int) -> KernelInfo:
     environment = _mapping(info, "execution_env")
     simd = _number(environment, "simd_size") or simd_size
     if simd not in SIMD_SIZES:
-        raise ValueError(f"'simd_size' is {simd}, one of {', '.join(map(str, SIMD_SIZES))} was expected")
+        message = f"'simd_size' is {simd}, one of {', '.join(map(str, SIMD_SIZES))} was expected"
+        raise ZeInfoError(message, environment, "simd_size")
     scratch, private = _per_thread_memory(info, simd)
     return KernelInfo(
         required_size=_required_size(environment),
@@ -144,9 +182,12 @@ def declared_arguments(tree: Tree, name: str) -> tuple[dict[int, str], dict[int,
     """Names and types of the arguments of a kernel by index, as its source declares them; a type is ``float4;16``.
 
     Raises:
-        ValueError: a value is not what ze_info has there.
+        ZeInfoError: a value is not what ze_info has there.
     """
-    info = _named(tree.get("kernels_misc_info"), name) or {}
+    return _arguments(_named(tree.get("kernels_misc_info"), name) or {})
+
+
+def _arguments(info: Tree) -> tuple[dict[int, str], dict[int, str]]:
     described = {
         _number(a, "index", limit=MAXIMUM_INDEX): a for a in _mappings(info, "args_info") if a.get("index") is not None
     }
@@ -158,15 +199,16 @@ def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: in
     """A number below a limit; the default where there is none.
 
     Raises:
-        ValueError: it is something else.
+        ZeInfoError: it is something else.
     """
     value = tree.get(key)
     if value is None:
         return default
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         value = int(value)
     if not isinstance(value, int) or not least <= value < limit:
-        raise ValueError(f"'{key}' is {value!r}, a number from {least} to {limit - 1} was expected")
+        message = f"'{key}' is {value!r:.80}, a number from {least} to {limit - 1} was expected"
+        raise ZeInfoError(message, tree, key)
     return value
 
 
@@ -174,7 +216,7 @@ def _mapping(tree: Tree, key: str) -> Tree:
     """A mapping, empty where there is none."""
     value = tree.get(key) or {}
     if not isinstance(value, dict):
-        raise ValueError(f"'{key}' is {value!r}, a mapping was expected")
+        raise ZeInfoError(f"'{key}' is {value!r:.80}, a mapping was expected", tree, key)
     return value
 
 
@@ -182,7 +224,7 @@ def _mappings(tree: Tree, key: str) -> list[Tree]:
     """A list of mappings, empty where there is none."""
     value = tree.get(key) or []
     if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
-        raise ValueError(f"'{key}' is {value!r:.60}, a list of mappings was expected")
+        raise ZeInfoError(f"'{key}' is {value!r:.60}, a list of mappings was expected", tree, key)
     return value
 
 
@@ -191,8 +233,13 @@ def _required_size(environment: Tree) -> tuple[int, ...] | None:
     required = environment.get("required_work_group_size")
     if not required:
         return None
-    if not isinstance(required, list) or len(required) > 3 or not all(isinstance(n, int) for n in required):
-        raise ValueError(f"'required_work_group_size' is {required!r}, three numbers were expected")
+    if (
+        not isinstance(required, list)
+        or len(required) > 3
+        or not all(isinstance(n, int) and 0 <= n < MAXIMUM_GROUP for n in required)
+    ):
+        message = f"'required_work_group_size' is {required!r:.80}, three numbers were expected"
+        raise ZeInfoError(message, environment, "required_work_group_size")
     return tuple(required)
 
 
@@ -214,10 +261,10 @@ def _per_thread_memory(info: Tree, simd: int) -> tuple[int, int]:
     return scratch, private
 
 
-def _sampler_state(tree: Tree) -> SamplerState:
+def _sampler_state(tree: Tree) -> InlineSampler:
     """A sampler that is part of the program."""
     addressing = str(tree.get("addrmode"))
-    return SamplerState(
+    return InlineSampler(
         bool(tree.get("normalized")),
         addressing if addressing in _ADDRESSING else "none",
         str(tree.get("filtermode", "nearest")),
