@@ -10,9 +10,8 @@ from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from ctm.syntax import Extent, SourceLine
 from ctm.table import OPERATIONS, SHORTHANDS, TEX_OPS
 from ctm.transformer import LineTransformer
-from visa import cache
 from visa.diagnostics import did_you_mean
-from visa.text.tables import grammar_text
+from visa.text.tables import load
 
 LineParser = Callable[[str], SourceLine]
 CACHED_LINES = 1 << 15
@@ -41,15 +40,7 @@ class LineSyntaxError(Exception):
 @functools.cache
 def line_grammar() -> Lark:
     """The parser of a line; its tables are kept in the user's cache directory until the grammar or Lark changes."""
-    folder = cache.private_directory("grammar", create=True)
-    return Lark(
-        grammar_text("ctm"),
-        parser="lalr",
-        lexer="contextual",
-        maybe_placeholders=True,
-        transformer=LineTransformer(),
-        cache=str(folder / "ctm-lines") if folder else False,
-    )
+    return load("ctm", lexer="contextual", transformer=LineTransformer())
 
 
 def parse_line(text: str) -> SourceLine:

@@ -145,7 +145,7 @@ def test_errors_do_not_depend_on_caches():
 
 def test_tables_of_the_grammar_are_kept_and_made_anew_when_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
-    kept = tmp_path / "grammar" / "ctm-lines"
+    kept = tmp_path / "grammar" / "ctm.tables"
     read = [line_grammar.__wrapped__().parse("end")]
     whole = kept.read_bytes()
     for contents in (whole, whole[:1000], b"not tables"):

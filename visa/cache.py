@@ -1,4 +1,9 @@
-"""The user's cache directory, for what can be made again: grammar tables, compiled kernels."""
+"""The user's cache directory, for what can be made again: grammar tables, compiled kernels.
+
+What is kept here is executed later, so that nobody else may have written it: each entry begins with a code over its
+name and contents under a key that only the user can read. Directories and key belong to the user and are closed to
+others, or nothing is kept. An entry that is damaged, of another key or no plain file is none.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,15 @@ import contextlib
 import os
 import stat
 from pathlib import Path
+
+try:  # hashlib, which has the same function, loads OpenSSL: 3 ms of each start.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+KEY = "key"
+_CODE, _KEY = 32, 32
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def directory() -> Path | None:
@@ -18,44 +32,90 @@ def directory() -> Path | None:
 
 def private_directory(name: str, create: bool = False) -> Path | None:
     """A folder of the cache directory into which nobody else can write; None where that cannot be had."""
+    try:
+        base = directory()
+        if base is None:
+            return None
+        path = base / name
+        if create and not path.is_dir():
+            base.parent.mkdir(parents=True, exist_ok=True)
+            base.mkdir(mode=0o700, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
+        return path if _is_private(base.stat()) and _is_private(path.lstat()) else None
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: the user has no home.
+        return None
+
+
+def _is_private(status: os.stat_result, kind: int = stat.S_IFDIR) -> bool:
+    """Whether something is of a kind, is the user's, and is closed to writers, a file to readers, too."""
+    if stat.S_IFMT(status.st_mode) != kind:
+        return False
+    # Windows has no such modes; there a user's folder is private by its place.
+    closed = 0o022 if kind == stat.S_IFDIR else 0o077
+    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & closed)
+
+
+def _contents(path: Path) -> bytes | None:
+    """The contents of a private file; None if it is anything else. Links are not followed, FIFOs not waited for."""
+    try:
+        with os.fdopen(os.open(path, _OPEN), "rb") as stream:
+            return stream.read() if _is_private(os.fstat(stream.fileno()), stat.S_IFREG) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _put(path: Path, data: bytes, replace: bool = True) -> None:
+    """Write a private file; others see all of it or nothing.
+
+    Raises:
+        OSError: it cannot be written, or is there and may not be replaced.
+    """
+    temporary = path.parent / f".{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as stream:
+        try:
+            stream.write(data)
+            stream.flush()
+            (os.replace if replace else os.link)(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _key(create: bool = False) -> bytes | None:
+    """The user's key, made when it is needed first; None where there is none that nobody else has."""
     base = directory()
     if base is None:
         return None
-    path = base / name
-    try:
-        if create:
-            base.mkdir(parents=True, exist_ok=True)
-            path.mkdir(mode=0o700, exist_ok=True)
-        status = path.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISDIR(status.st_mode):
-        return None
-    # Windows has no such modes; there a user's folder is private by its place.
-    private = os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-    return path if private else None
+    if create and not os.path.lexists(base / KEY):
+        with contextlib.suppress(OSError):
+            _put(base / KEY, os.urandom(_KEY), replace=False)  # The first of several processes makes it.
+    found = _contents(base / KEY)
+    return found if found is not None and len(found) == _KEY else None
+
+
+def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:
+    """What proves that the owner of the key has kept the data under this name."""
+    code = blake2b(f"{folder}/{name}\0".encode(), digest_size=_CODE, key=key)
+    code.update(data)
+    return code.digest()
 
 
 def read(folder: str, name: str) -> bytes | None:
-    """The contents of a file in a private folder; None if there is none, or if others could have written it."""
+    """The contents of an entry; None if there is none, if it is damaged, or if others could have written it."""
     path = private_directory(folder)
-    if path is None:
+    data = None if path is None else _contents(path / name)
+    key = None if data is None else _key()
+    if data is None or key is None or _code(key, folder, name, data[_CODE:]) != data[:_CODE]:
         return None
-    try:
-        return (path / name).read_bytes()
-    except OSError:
-        return None
+    return data[_CODE:]
 
 
 def write(folder: str, name: str, data: bytes) -> None:
-    """Keep a file in a private folder; others see all of it or nothing. A cache that cannot be written is no error."""
+    """Keep an entry; others see all of it or nothing. A cache that cannot be written is no error."""
     path = private_directory(folder, create=True)
-    if path is None:
+    key = None if path is None else _key(create=True)
+    if path is None or key is None:
         return
-    import tempfile
-
     with contextlib.suppress(OSError):
-        handle, temporary = tempfile.mkstemp(dir=path, suffix=".tmp")
-        with os.fdopen(handle, "wb") as f:
-            f.write(data)
-        os.replace(temporary, path / name)
+        _put(path / name, _code(key, folder, name, data) + data)

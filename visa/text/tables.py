@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from visa import cache
 
 if TYPE_CHECKING:
-    from lark import Lark
+    from lark import Lark, Token, Transformer
     from lark.lexer import TerminalDef
 
 FOLDER = Path(__file__).parent.parent / "grammar"
@@ -20,6 +19,7 @@ UNREADABLE = "_UNREADABLE"
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
 
+Made = TypeVar("Made")
 Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
 """A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
 
@@ -29,25 +29,40 @@ def grammar_text(name: str) -> str:
     return (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
 
 
-def load(name: str, starts: tuple[str, ...]) -> Lark:
-    """The LALR parser of a grammar of the package, from kept tables if there are any for it and for this Lark."""
+def load(
+    name: str,
+    starts: tuple[str, ...] = ("start",),
+    lexer: str = "basic",
+    transformer: Transformer[Token, Made] | None = None,
+) -> Lark:
+    """The LALR parser of a grammar of the package, from kept tables if there are any for it and for this Lark.
+
+    ``transformer`` makes the parser's results; without one they are trees, with the places of their parts.
+    """
     import hashlib
 
     import lark
 
     text = grammar_text(name)
-    digest = hashlib.sha256("\0".join((lark.__version__, text, *starts)).encode()).digest()
+    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, *starts)).encode()).digest()
     kept = cache.read("grammar", f"{name}.tables") or b""
     if kept.startswith(digest):
         try:
-            return lark.Lark.load(io.BytesIO(kept[len(digest) :]))
-        except Exception:  # A damaged file can fail in any way; it is written anew.
+            # Lark.load, but for the transformer.
+            return lark.Lark.__new__(lark.Lark)._load(io.BytesIO(kept[len(digest) :]), transformer=transformer)
+        except Exception:  # Tables of another Python can fail in any way; they are written anew.
             pass
     parser = lark.Lark(
-        text, parser="lalr", lexer="basic", start=list(starts), maybe_placeholders=True, propagate_positions=True
+        text,
+        parser="lalr",
+        lexer=lexer,
+        start=list(starts),
+        maybe_placeholders=True,
+        propagate_positions=transformer is None,
+        transformer=transformer,
     )
     tables = io.BytesIO()
-    parser.save(tables)
+    parser.save(tables, exclude_options=("transformer",))
     cache.write("grammar", f"{name}.tables", digest + tables.getvalue())
     return parser
 
@@ -109,9 +124,9 @@ class Kept(NamedTuple):
 def read_kept(name: str) -> Kept | None:
     """What earlier processes have kept of a grammar; None if there is nothing, or of another version of it."""
     data = cache.read("grammar", f"{name}.derivations")
-    if data is None or zlib.crc32(data[8:]) != int.from_bytes(data[:8], "little"):
+    if data is None:
         return None
-    kept = json.loads(data[8:])
+    kept = json.loads(data)
     if kept["grammar"] != grammar_text(name):
         return None
     return Kept(Scanner(*kept["scanner"]), kept["derivations"])
@@ -124,4 +139,4 @@ def write_kept(name: str, kept: Kept) -> None:
         derivations.popitem()
     content = {"grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
     data = json.dumps(content, separators=(",", ":")).encode()
-    cache.write("grammar", f"{name}.derivations", zlib.crc32(data).to_bytes(8, "little") + data)
+    cache.write("grammar", f"{name}.derivations", data)

@@ -1,6 +1,4 @@
-"""Compiled code on disk: files named by a digest of everything that the code depends on, checked when read, bounded in
-number of bytes.
-"""
+"""Compiled code in the user's cache: named by a digest of all that it depends on, and bounded in number of bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +7,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from visa.cache import directory
+from visa import cache
 
 LIMIT_BYTES = 256 << 20
-_MAGIC = b"visakit-object-1\n"
+FOLDER = "objects"
 
 
 def _sources() -> bytes:
@@ -45,39 +43,22 @@ def key(*parts: object) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """An object by its key, or None if it is absent or damaged."""
-    base = directory()
-    if base is None:
-        return None
-    path = base / f"{name}.o"
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    head, function = data[: len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
-    if head != _MAGIC + hashlib.sha256(function).digest():
+    """An object by its key, or None if it is absent, damaged or not the user's."""
+    function = cache.read(FOLDER, f"{name}.o")
+    if function is not None:
+        folder = cache.private_directory(FOLDER)
         with contextlib.suppress(OSError):
-            path.unlink()
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
+            os.utime(f"{folder}/{name}.o")
     return function
 
 
 def save(name: str, function: bytes) -> None:
     """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
-    base = directory()
-    if base is None:
-        return
-    import tempfile
-
-    with contextlib.suppress(OSError):
-        base.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=base, suffix=".tmp")
-        with os.fdopen(handle, "wb") as f:
-            f.write(_MAGIC + hashlib.sha256(function).digest() + function)
-        os.replace(temporary, base / f"{name}.o")
-        _trim(base)
+    cache.write(FOLDER, f"{name}.o", function)
+    folder = cache.private_directory(FOLDER)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            _trim(folder)
 
 
 def _trim(base: Path) -> None:
