@@ -1,5 +1,6 @@
 """Outputs are complete or not there: links, modes, full disks, killed processes; array files that are damaged."""
 
+import codecs
 import errno
 import os
 import resource
@@ -15,7 +16,7 @@ import pytest
 
 from vasm.assembler import assemble_text
 from visa.diagnostics import FileError, UsageError
-from visa.files import check_outputs, write_bytes, write_file
+from visa.files import check_outputs, read_text, write_bytes, write_file
 from vlink import link
 from vsim.report import save_array
 
@@ -217,3 +218,65 @@ def test_every_command_says_that_the_disk_is_full(tmp_path):
         done = command(tool, *words, folder=tmp_path)
         assert done.returncode == 1 and b"No space left on device [F001]" in done.stderr, done.stderr
     assert "y.o" not in names(tmp_path) and Path("/dev/full").is_char_device()
+
+
+STREAMS = {
+    "closed": ">&-",
+    "errors closed": "2>&-",
+    "both closed": ">&- 2>&-",
+    "all closed": "<&- >&- 2>&-",
+    "full": ">/dev/full",
+    "errors full": "2>/dev/full",
+    "both full": ">/dev/full 2>/dev/full",
+    "nobody reads": "2>&1 | true",
+}
+LINES = {
+    "vdis x.o": True,
+    "vasm x.visaasm -o -": True,
+    "vlink x.o -o y.bin --map - --print-symbols": True,
+    "vsim x.bin": True,
+    "vsim x.bin --json": True,
+    "vasm --version": True,
+    "vsim --help": True,
+    "vasm --explain V010": True,
+    "vdis no.o": False,
+    "vasm wrong.visaasm": False,
+    "vsim --engine": False,
+}
+"""Command lines, and whether they succeed."""
+
+
+@pytest.mark.parametrize("streams", STREAMS)
+def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
+    (tmp_path / "x.visaasm").write_text(SMALL)
+    (tmp_path / "wrong.visaasm").write_text(SMALL + "nothing\n")
+    (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
+    (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
+    python = f"{sys.executable} -m "
+    lines = [f"({python}{line} {STREAMS[streams]}); echo $? >> codes" for line in LINES]
+    done = subprocess.run(
+        ["sh", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, errors="replace", timeout=120
+    )
+    assert "Traceback" not in done.stderr and "Fatal" not in done.stderr and "Exception" not in done.stderr, done.stderr
+    codes = [int(code) for code in (tmp_path / "codes").read_text().split()]
+    if streams == "nobody reads":
+        return
+    lost = streams in ("closed", "both closed", "all closed", "full", "both full")
+    assert [not code for code in codes] == [good and not lost for good in LINES.values()], done.stderr
+    assert set(codes) <= {0, 1, 2}
+    if streams == "full":
+        assert done.stderr.count("No space left on device") == sum(LINES.values())
+    if streams == "closed":
+        assert done.stderr.count("Bad file descriptor") == sum(LINES.values())
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE], ids=["8", "16le", "16be"])
+def test_byte_order_marks(tmp_path, mark):
+    encoding = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}[mark]
+    path = tmp_path / "x.visaasm"
+    path.write_bytes(mark + SMALL.encode(encoding))
+    if mark == codecs.BOM_UTF8:
+        assert read_text(str(path)) == SMALL
+    else:
+        with pytest.raises(FileError, match=r"this is UTF-16 text \[F004\]"):
+            read_text(str(path))

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 import visa
 from visa.diagnostics import UsageError, VisaError, did_you_mean
-from visa.files import report, show_warnings
+from visa.files import open_streams, report, say, show_warnings
 from visa.platforms import PLATFORMS
 from visa.usage import check_platform
 
@@ -42,12 +42,28 @@ def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., 
 
 def run(app: typer.Typer, tool: str) -> NoReturn:
     """Run a command with the arguments of the process, and leave it."""
+    open_streams()
     show_warnings(tool)
     _leave(exit_code(app, tool, sys.argv[1:]))
 
 
 def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
+    code = 0
+    try:
+        code = _run(app, tool, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or 1  # The reader has seen enough.
+    except OSError as error:
+        if not code:  # Else something was said already.
+            say(f"{tool}: {error.filename or 'standard output'}: {error.strerror or error}")
+        code = code or 1
+    return code
+
+
+def _run(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
+    """The same, without what goes wrong with standard output."""
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
         command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
@@ -57,23 +73,20 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
         with command.make_context(tool, _separate_values(words, options)) as context:
             style = context.params["error_format"]
             code: int = command.invoke(context)
-        sys.stdout.flush()
     except typer.Exit as done:
         code = done.exit_code
     except typer.TyperException as error:
         names = [name for option in options for name in option.opts]
-        print(f"{tool}: {_usage_message(error, tool, words, names)}", file=sys.stderr)
+        say(f"{tool}: {_usage_message(error, tool, words, names)}")
         code = 2
     except UsageError as error:
-        print(f"{tool}: {error}", file=sys.stderr)
+        say(f"{tool}: {error}")
         code = 2
     except VisaError as error:
         report(error.diagnostics, style, tool)
         code = 1
-    except BrokenPipeError:
-        code = 1
     except KeyboardInterrupt:
-        print(f"{tool}: interrupted", file=sys.stderr)
+        say(f"{tool}: interrupted")
         code = 130
     return code
 

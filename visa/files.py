@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import io
 import os
 import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, NoReturn, TextIO
 
 from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaWarning, render
 
@@ -18,9 +20,11 @@ __all__ = [
     "UsageError",
     "check_outputs",
     "make_directory",
+    "open_streams",
     "read_bytes",
     "read_text",
     "report",
+    "say",
     "show_warnings",
     "write_bytes",
     "write_file",
@@ -41,6 +45,7 @@ def read_bytes(path: str) -> bytes:
     """
     try:
         if path == "-":
+            path = "<stdin>"
             return sys.stdin.buffer.read()
         size = os.path.getsize(path) if os.path.isfile(path) else 0
         if size <= MAXIMUM_INPUT:
@@ -52,17 +57,19 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_text(path: str) -> str:
-    """A UTF-8 text file.
+    """A UTF-8 text file, without the byte order mark that some editors put in front.
 
     Raises:
         FileError: it cannot be read or is not text.
     """
     data = read_bytes(path)
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise FileError(Diagnostic("F004", "this is UTF-16 text", Span(path, 1), "save it as UTF-8"))
     if b"\0" in data[:4096]:
         hint = "this is an object; disassemble it with vdis" if data[:4] in (b"CISA", b"\x7fELF") else ""
         raise FileError(Diagnostic("F003", "this is a binary file, not vISA text", Span(path, 0), hint))
     try:
-        return data.decode("utf-8")
+        return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FileError(
@@ -83,9 +90,14 @@ def write_bytes(path: str, data: bytes) -> None:
     if sys.stdout.isatty() and b"\0" in data:
         raise UsageError("binary output is not written to a terminal; use -o FILE or a pipe")
     rest = memoryview(data)
-    while rest:  # Unbuffered (PYTHONUNBUFFERED), a write may take a part of the data only.
-        rest = rest[sys.stdout.buffer.write(rest) :]
-    sys.stdout.buffer.flush()
+    try:
+        while rest:  # Unbuffered (PYTHONUNBUFFERED), a write may take a part of the data only.
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # The reader has seen enough.
+    except OSError as error:
+        raise _failure("<stdout>", error) from None
 
 
 def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
@@ -201,7 +213,47 @@ def report(items: Sequence[Diagnostic], style: str, tool: str) -> None:
     """Write diagnostics to standard error, in colour only on a terminal."""
     if items or style in ("json", "sarif"):
         color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        print(render(items, style, color, tool), file=sys.stderr)
+        say(render(items, style, color, tool))
+
+
+def say(text: str) -> None:
+    """A line on standard error, for who can see it: that nobody can is no reason for another error."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+class _Closed(io.RawIOBase):
+    """What stands for a standard output that the caller has closed: writing fails as it does in C."""
+
+    def writable(self) -> bool:
+        """It is there to be written to."""
+        return True
+
+    def write(self, data: object) -> NoReturn:
+        """Fail.
+
+        Raises:
+            OSError: always.
+        """
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def open_streams() -> None:
+    """Standard streams that were closed become ones that are there: no file that is opened later takes their numbers.
+
+    What cannot be encoded is shown escaped.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()), "utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def show_warnings(tool: str) -> None:
