@@ -24,4 +24,4 @@ def disassemble_file(path: str, keep_going: bool = False) -> tuple[bytes, list[D
 
     damage: list[Diagnostic] = []
     module = read_module(module_bytes(data, name), name, keep_going=damage if keep_going else None)
-    return print_module(module).encode("utf-8", "surrogateescape"), damage
+    return print_module(module, strict=not keep_going).encode("utf-8", "surrogateescape"), damage

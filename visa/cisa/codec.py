@@ -7,7 +7,8 @@ import struct
 from collections.abc import Callable
 
 from visa import types
-from visa.isa import InstructionDesc, InstructionSet
+from visa.cisa.forms import SCALAR_SOURCE, checks_of, illegal_operand, is_execution, slot_of
+from visa.isa import InstructionDesc, InstructionSet, instruction_set
 from visa.isa.record import Field, target_outputs, width_of
 from visa.operands import (
     Address,
@@ -22,7 +23,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )
-from visa.program import Fields, Instruction
+from visa.program import FIRST_VARIABLE, Fields, Function, Instruction
 
 _STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
 _STRIDE_OF = {v: k for k, v in _STRIDES.items()}
@@ -31,7 +32,7 @@ _WIDE_CODES = frozenset(t.code for t in _WIDE)
 _VECTOR_SIZES = {0: 9, 1: 5, 2: 3, 3: 9, 5: 6, 6: 5}
 """Bytes of a vector operand by class; a wide immediate has four more."""
 _MODES = {"": 0, "any": 1 << 13, "all": 2 << 13}
-_INVERSE = 1 << 15
+_INVERSE, _MAXIMUM_PREDICATE = 1 << 15, (1 << 12) - 1
 
 
 class DecodeError(Exception):
@@ -52,7 +53,7 @@ def encode_vector(op: VectorOperand) -> bytes:
     """Tag and contents of a vector operand."""
     tag = op.modifier << 3
     if type(op) is General:
-        return struct.pack("<BIBBH", tag, op.var, op.row & 255, op.col & 255, region_code(op.region))
+        return struct.pack("<BIBBH", tag, op.var, op.row, op.col, region_code(op.region))
     if type(op) is Immediate:
         return struct.pack("<BBQ" if op.type in _WIDE else "<BBI", tag | 5, op.type.code, op.bits)
     if type(op) is Address:
@@ -67,6 +68,8 @@ def encode_vector(op: VectorOperand) -> bytes:
 
 def encode_predicate(pred: PredicateControl | None) -> int:
     """The two bytes of the predicate in front of an instruction; 0 without one."""
+    if pred is not None and not 0 < pred.var <= _MAXIMUM_PREDICATE:
+        raise OverflowError(f"predicate {pred.var} has no number in front of an instruction")
     return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
 
 
@@ -76,8 +79,8 @@ def encode_exec(execution: Execution) -> int:
 
 
 @functools.cache
-def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None:
-    """Names of the operands, each with whether it is a message operand; None for instructions that have other fields.
+def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, int], ...] | None:
+    """Names of the operands, each with its slot, -1 of a message operand; None for instructions that have other fields.
 
     The plain instructions, of execution size, predicate and operands, are most of a kernel and are coded the short way.
     """
@@ -86,7 +89,7 @@ def plain_operands(desc: InstructionDesc) -> tuple[tuple[str, bool], ...] | None
     )
     if not plain or any(f.kind not in ("d", "s", "r", "w") for f in desc.fields[2:]):
         return None
-    return tuple((f.name, f.kind in ("r", "w")) for f in desc.fields[2:])
+    return tuple((f.name, -1 if f.kind in ("r", "w") else slot_of(desc, f.name, f.kind)) for f in desc.fields[2:])
 
 
 class Encoder:
@@ -176,7 +179,10 @@ class Encoder:
         def emit(args: Fields) -> bytes:
             value = shift = 0
             for part, bits in parts:
-                value |= (args.get(part, 0) & ((1 << bits) - 1)) << shift
+                number = args.get(part, 0)
+                if not 0 <= number < 1 << bits:
+                    raise OverflowError(f"{part} is {number}, it has {bits} bits")
+                value |= number << shift
                 shift += bits
             return value.to_bytes(size, "little")
 
@@ -194,17 +200,27 @@ _GENERAL, _ADDRESS = struct.Struct("<IBBH"), struct.Struct("<HBB")
 _INDIRECT, _STATE = struct.Struct("<HBhBH"), struct.Struct("<BHB")
 """The contents of vector operands behind the tag, by class."""
 
-_EXECUTIONS = tuple(Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
+_EXECUTIONS = tuple(
+    e if e.size <= 32 and is_execution(e) else None
+    for e in (Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
+)
+
+Operands = tuple[dict[bytes, VectorOperand], ...]
+"""Operands by their bytes, for each slot in which they may stand."""
+
+
+def new_operands() -> Operands:
+    """No operands yet."""
+    return tuple({} for _ in range(SCALAR_SOURCE + 1))
 
 
 class Decoder:
-    """Decodes instructions out of a byte string; ``operands`` are those that other functions of the module had."""
+    """Decodes the instructions of a function; ``operands`` are those that other functions of the module had."""
 
-    def __init__(
-        self, table: InstructionSet, data: bytes, position: int, end: int, operands: dict[bytes, VectorOperand]
-    ) -> None:
-        self._table, self._data, self.position, self._end = table, data, position, end
-        self._vectors = operands
+    def __init__(self, function: Function, data: bytes, position: int, end: int, operands: Operands) -> None:
+        self._table: InstructionSet = instruction_set(function.version)
+        self._data, self.position, self._end = data, position, end
+        self._vectors, self._variables = operands, function.variables
 
     def _take(self, layout: struct.Struct) -> tuple[int, ...]:
         position = self.position
@@ -218,7 +234,12 @@ class Decoder:
         return self._take(layout)[0]
 
     def _raw(self) -> Raw:
-        return Raw(*self._take(_RAW))
+        var, offset = self._take(_RAW)
+        if offset and 0 <= var - FIRST_VARIABLE < len(self._variables):
+            size = self._variables[var - FIRST_VARIABLE].size
+            if offset >= size:
+                raise DecodeError(self.position - 6, f"byte offset {offset} lies outside a variable of {size} bytes")
+        return Raw(var, offset)
 
     def next(self) -> Instruction:
         """The instruction at the current position, which moves behind it."""
@@ -233,13 +254,15 @@ class Decoder:
         if len(forms) == 1 and (plain := plain_operands(desc)) is not None:
             args["exec"] = self._execution()
             args["pred"] = self._predicate(self._number(_WORD))
-            for name, message in plain:
-                args[name] = self._raw() if message else self._vector()
+            for name, slot in plain:
+                args[name] = self._raw() if slot < 0 else self._vector(slot)
+            if desc.spelling:
+                self._check(desc, args, start)
             return Instruction(desc, args)
         if len(forms) > 1:
             chosen = None
             while chosen is None:
-                self._field(desc.fields[done], args)
+                self._field(desc, desc.fields[done], args)
                 done += 1
                 if all(name in args for name in desc.fixed):
                     key = {name: args[name] for name in desc.fixed}
@@ -248,31 +271,41 @@ class Decoder:
                         raise DecodeError(start, f"opcode {opcode:#04x} has no sub-operation {key}")
             desc = chosen
         for f in desc.fields[done:]:
-            self._field(f, args)
+            self._field(desc, f, args)
+        self._check(desc, args, start)
+        return Instruction(desc, args)
+
+    def _check(self, desc: InstructionDesc, args: Fields, start: int) -> None:
         for name, codes in desc.enumerated:
             if args[name] not in codes:
                 raise DecodeError(start, f"{desc.mnemonic} has no {name} {args[name]}")
-        return Instruction(desc, args)
+        for check in checks_of(desc):
+            if problem := check(args):
+                raise DecodeError(start, f"{desc.mnemonic} does not exist like this: {problem}")
 
-    def _field(self, f: Field, args: Fields) -> None:
-        """Read one field into the values that the text knows; constants and copies are skipped."""
-        kind = f.kind
+    def _field(self, desc: InstructionDesc, f: Field, args: Fields) -> None:
+        """Read one field into the values that the text knows; constants and copies are compared."""
+        kind, start = f.kind, self.position
         if f.constant is not None or f.copy_of:
-            self._value(kind, f.name, args)
+            wanted = f.constant if f.constant is not None else args[f.copy_of]
+            if self._value(desc, kind, f.copy_of, args) != wanted:
+                raise DecodeError(start, f"{desc.mnemonic} has another value here than {wanted}")
         elif f.parts:
             value = self._number(_INTEGERS[kind])
             for part, bits in f.parts:
                 args[part] = value & ((1 << bits) - 1)
                 value >>= bits
+            if value:
+                raise DecodeError(start, f"{desc.mnemonic} has bits here that mean nothing")
         elif kind == "n":
             args["#" + f.name] = self._number(_BYTE)
         elif not f.condition or args[f.condition[0]] & f.condition[1]:
-            args[f.name] = self._value(kind, f.name, args)
+            args[f.name] = self._value(desc, kind, f.name, args)
 
-    def _value(self, kind: str, name: str, args: Fields) -> object:
+    def _value(self, desc: InstructionDesc, kind: str, name: str, args: Fields) -> object:
         """The value of a field of a kind; the length of a list follows from fields before it."""
         if kind in ("d", "s"):
-            return self._vector()
+            return self._vector(slot_of(desc, name, kind))
         if kind in ("r", "w"):
             return self._raw()
         if kind == "ec":
@@ -289,13 +322,16 @@ class Decoder:
 
     def _execution(self) -> Execution:
         byte = self._number(_BYTE)
-        if byte & 15 > 5:
-            raise DecodeError(self.position - 1, f"{byte & 15} is not a code of an execution size")
-        return _EXECUTIONS[byte]
+        found = _EXECUTIONS[byte]
+        if found is None:
+            raise DecodeError(self.position - 1, f"{byte:#04x} is not an execution size with a mask that fits")
+        return found
 
     def _predicate(self, code: int) -> PredicateControl | None:
-        if not code & 0xFFF:
+        if not code:
             return None
+        if not code & 0xFFF or code & 0x1000:
+            raise DecodeError(self.position - 2, f"{code:#06x} is not a predicate")
         mode = {0: "", 1: "any", 2: "all"}.get(code >> 13 & 3)
         if mode is None:
             raise DecodeError(self.position - 2, "predicate control 3 is reserved")
@@ -303,6 +339,8 @@ class Decoder:
 
     def _region(self, code: int) -> Region:
         try:
+            if code >> 12:
+                raise KeyError
             return _STRIDE_OF[code & 15], _STRIDE_OF[code >> 4 & 15], _STRIDE_OF[code >> 8 & 15]
         except KeyError:
             raise DecodeError(self.position - 2, f"{code:#06x} is not a region") from None
@@ -312,9 +350,9 @@ class Decoder:
             raise DecodeError(self.position - 1, f"{code} is not a code of a data type")
         return types.BY_CODE[code]
 
-    def _vector(self) -> VectorOperand:
-        """A vector operand; equal bytes give the same object."""
-        start = self.position
+    def _vector(self, slot: int) -> VectorOperand:
+        """A vector operand; equal bytes give the same object, as long as they stand in the same slot."""
+        start, vectors = self.position, self._vectors[slot]
         if start >= self._end:
             raise DecodeError(start, "the instruction stream ends inside an instruction")
         tag = self._data[start]
@@ -322,12 +360,14 @@ class Decoder:
         if tag & 7 == 5 and start + 1 < self._end and self._data[start + 1] in _WIDE_CODES:
             size += 4
         if start + size <= self._end:
-            known = self._vectors.get(self._data[start : start + size])
+            known = vectors.get(self._data[start : start + size])
             if known is not None:
                 self.position = start + size
                 return known
         found = self._new_vector()
-        self._vectors[self._data[start : self.position]] = found
+        if problem := illegal_operand(found, slot):
+            raise DecodeError(start, problem)
+        vectors[self._data[start : self.position]] = found
         return found
 
     def _new_vector(self) -> VectorOperand:

@@ -7,11 +7,10 @@ import struct
 from collections.abc import Iterator
 
 from visa import types
-from visa.cisa.codec import DecodeError, Decoder
+from visa.cisa.codec import DecodeError, Decoder, Operands, new_operands
+from visa.cisa.declarations import illegal_attributes, illegal_declarations
 from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.isa import instruction_set
-from visa.operands import VectorOperand
 from visa.program import Attribute, Declared, Function, Input, LabelName, Module, Variable, predefined_strings
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
@@ -85,13 +84,13 @@ def read_module(
     r = _Reader(data, name)
     module = Module(_version(r))
     ranges = [*_kernel_table(r, module), *_function_table(r, module)]
-    operands: dict[bytes, VectorOperand] = {}
+    operands = new_operands()
     for function, offset, size in ranges:
         r.what = f"body of {function.name}"
         if offset + size > len(data) or (offset < r.position and size):
             raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
         if not size:
-            continue
+            raise r.fail(f"{function.name} has no body")
         try:
             inputs = _FunctionReader(r, offset, size, operands).read(function, lazy)
             if keep_bytes:
@@ -188,7 +187,7 @@ def _relocations(r: _Reader, function: Function) -> None:
 class _FunctionReader:
     """Reads one kernel or function from its own bytes, so that damage cannot lead into the next one."""
 
-    def __init__(self, r: _Reader, offset: int, size: int, operands: dict[bytes, VectorOperand]) -> None:
+    def __init__(self, r: _Reader, offset: int, size: int, operands: Operands) -> None:
         self.operands = operands
         self.r = _Reader(r.data, r.name, offset, offset + size)
         self.start = offset
@@ -208,6 +207,9 @@ class _FunctionReader:
         if function.is_kernel:
             for _ in range(r.count("<I", 9, f"inputs {part}")):
                 function.inputs.append(Input(*r.take("<BIhH")))
+        r.what = f"declarations {part}"
+        if problem := illegal_declarations(function):
+            raise r.fail(problem)
         for item in _dangling(function):
             what = f"variable '{item.name}' is an alias" if isinstance(item, Variable) else "an input is the value"
             raise r.fail(f"{what} of something that does not exist")
@@ -216,6 +218,8 @@ class _FunctionReader:
         if not function.is_kernel:
             function.input_size, function.return_size = r.take("<BB")
         function.attributes = self.attributes(function, r.number("<H"))
+        if problem := illegal_attributes(function):
+            raise r.fail(problem)
         position = self.start + entry
         if position < r.position or position + size > r.end:
             raise r.fail(f"{size} bytes of code at offset {position:#x} do not fit in the body")
@@ -246,12 +250,14 @@ class _FunctionReader:
         for _ in range(r.count("<I", 16 if new else 15, f"variables {part}")):
             at = r.position + 4
             if new:
-                string, code, align, elements, index, byte, _, attributes = r.take("<IBBHIHBB")
+                string, code, align, elements, index, byte, rest, attributes = r.take("<IBBHIHBB")
             else:
-                string, code, elements, index, byte, _, attributes = r.take("<IBHIHBB")
+                string, code, elements, index, byte, rest, attributes = r.take("<IBHIHBB")
                 code, align = code & 15, code >> 4
             if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
                 raise r.fail(f"type {code} with alignment {align} does not exist", at)
+            if rest:
+                raise r.fail(f"a variable has {rest} where 0 stands", at)
             name, found = self.string(function, string), self.attributes(function, attributes)
             alias = (index, byte) if index or byte else None
             function.variables.append(Variable(string, name, types.BY_CODE[code], elements, align, alias, found))
@@ -264,14 +270,15 @@ class _FunctionReader:
         for _ in range(r.count("<H", 6, f"labels {part}")):
             string, kind, attributes = r.take("<IBB")
             function.labels.append(LabelName(string, self.string(function, string), kind))
-            self.attributes(function, attributes)
+            if attributes:
+                raise r.fail("a label has attributes")
         for items, what in ((function.samplers, "samplers"), (function.surfaces, "surfaces")):
             self.declared(function, items, "<B", f"{what} {part}")
         if r.number("<B"):
             raise r.fail("VME variables have no public layout")
 
     def code(self, position: int, end: int, function: Function) -> None:
-        decoder = Decoder(instruction_set(function.version), self.r.data, position, end, self.operands)
+        decoder = Decoder(function, self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
         try:
             while decoder.position < end:

@@ -11,9 +11,9 @@ from visa.program import (
     FIRST_SURFACE,
     FIRST_VARIABLE,
     NAMED_SAMPLER,
-    PREDEFINED_VARIABLES,
     Function,
     Instruction,
+    predefined_names,
 )
 
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
@@ -66,7 +66,9 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
 def exists(function: Function, what: int, index: int) -> bool:
     """Whether the function declares it, or it is predefined."""
     if what == VARIABLE:
-        return index < len(PREDEFINED_VARIABLES) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(function.variables)
+        return index < len(predefined_names(function.version)) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(
+            function.variables
+        )
     if what == ADDRESS:
         return index < len(function.addresses)
     if what == PREDICATE:

@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from visa.cisa.codec import Encoder
 from visa.collector import paused_collection
-from visa.program import Attribute, Declared, Function, Module
+from visa.diagnostics import UsageError
+from visa.program import Attribute, Declared, Function, Module, Variable
 
 _MAGIC = b"CISA"
 
 
 def write_module(module: Module) -> bytes:
-    """The bytes of a module; nothing in them depends on time or place."""
+    """The bytes of a module; nothing in them depends on time or place.
+
+    Raises:
+        UsageError: it holds what the format has no room for, or what is no tree of a module.
+    """
     with paused_collection():
-        return _write(module)
+        try:
+            return _write(module)
+        except (struct.error, OverflowError, ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+            raise UsageError(f"this module cannot be written: {_reason(module, error)}") from error
+
+
+def _reason(module: Module, error: Exception) -> str:
+    """Which count or which function does not fit into the format."""
+    for what, number, limit in _counts(module):
+        if number > limit:
+            return f"{what}: {number}, at most {limit} fit into the format"
+    for function in module.all_functions:
+        try:
+            _EncodedFunction(function, Encoder())
+        except Exception as inner:
+            return f"'{function.name}': {inner or type(inner).__name__}"
+    return str(error)
+
+
+def _counts(module: Module) -> Iterator[tuple[str, int, int]]:
+    """What is counted in one or two bytes, how often it is there, and how often it can be."""
+    yield "kernels", len(module.kernels), 0xFFFF
+    yield "functions", len(module.functions), 0xFFFF
+    for f in module.all_functions:
+        yield f"bytes of the name '{f.name[:20]}...'", len(f.name.encode("utf-8", "surrogatepass")), 0xFFFF
+        yield f"addresses of '{f.name}'", len(f.addresses), 0xFFFF
+        yield f"predicates of '{f.name}'", len(f.predicates), 0xFFFF
+        yield f"labels of '{f.name}'", len(f.labels), 0xFFFF
+        yield f"samplers of '{f.name}'", len(f.samplers), 0xFF
+        yield f"surfaces of '{f.name}'", len(f.surfaces), 0xFF
+        yield f"attributes of '{f.name}'", len(f.attributes), 0xFFFF
+        yield f"relocations of '{f.name}'", max(len(f.variable_relocations), len(f.function_relocations)), 0xFFFF
+        declared: list[Variable | Declared] = [*f.variables, *f.addresses, *f.predicates, *f.samplers, *f.surfaces]
+        for v in declared:
+            yield f"elements of '{v.name}'", v.elements, 0xFFFF
+            yield f"attributes of '{v.name}'", len(v.attributes), 0xFF
+        for a in f.attributes:
+            yield f"bytes of attribute {a.name}", len(a.value or b""), 0xFF
 
 
 def _write(module: Module) -> bytes:
@@ -61,7 +104,7 @@ def _attributes(items: list[Attribute]) -> bytes:
 
 def _declared(items: list[Declared]) -> bytes:
     return b"".join(
-        struct.pack("<IHB", d.string, d.elements & 0xFFFF, len(d.attributes)) + _attributes(d.attributes) for d in items
+        struct.pack("<IHB", d.string, d.elements, len(d.attributes)) + _attributes(d.attributes) for d in items
     )
 
 
@@ -82,7 +125,7 @@ class _EncodedFunction:
             record = (
                 struct.pack("<I", v.string)
                 + props
-                + struct.pack("<HIHBB", v.elements & 0xFFFF, index, byte, 0, len(v.attributes))
+                + struct.pack("<HIHBB", v.elements, index, byte, 0, len(v.attributes))
             )
             out.append(record + _attributes(v.attributes))
         out.append(struct.pack("<H", len(function.addresses)) + _declared(function.addresses))

@@ -275,7 +275,7 @@ class Binder:
 
 
 def unescape(literal: str) -> str:
-    """The contents of a string literal."""
+    """The contents of a string literal; an escape with a number is a byte of UTF-8, or one that is none."""
     contents = literal[1:-1]
     if "\\" not in contents:
         return contents
@@ -284,20 +284,34 @@ def unescape(literal: str) -> str:
     def one(m: re.Match[str]) -> str:
         c = m[1]
         if c[0] == "x" and len(c) > 1:
-            return chr(int(c[1:], 16))
+            return _byte(int(c[1:], 16))
         if c[0] in "01234567":
-            return chr(int(c, 8) & 255)
+            return _byte(int(c, 8) & 255)
         if c in simple:
             return simple[c]
         if c in "'\"?\\":
             return c
         raise Problem("V023", f"'\\{c}' is not an escape sequence")
 
-    return re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, contents)
+    found = re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", one, contents)
+    return found.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def _byte(value: int) -> str:
+    return chr(value) if value < 128 else chr(0xDC00 + value)
 
 
 def text_of(node: syntax.Node) -> str | None:
-    """The text of a name or string; None for other nodes."""
+    """The text of a name or string; None for other nodes.
+
+    Raises:
+        Problem: the string holds what no name can hold.
+    """
     if isinstance(node, syntax.NameNode):
         return node.name
-    return unescape(node.literal) if isinstance(node, syntax.StringNode) else None
+    if not isinstance(node, syntax.StringNode):
+        return None
+    text = unescape(node.literal)
+    if "\0" in text:
+        raise Problem("V023", "a name cannot hold a NUL", "in the binary form, NUL ends a name")
+    return text

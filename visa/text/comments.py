@@ -6,7 +6,8 @@ import re
 
 from visa.diagnostics import AssemblyError, Diagnostic, Span
 
-_BLOCK_COMMENT = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|//[^\n]*', re.DOTALL)
+_BLOCK_COMMENT = re.compile(r'/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"|//[^\n]*', re.DOTALL)
+_VISIBLE = re.compile(r"[^\n]")
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//)')
 
 
@@ -20,17 +21,17 @@ def strip_block_comments(text: str, file: str) -> str:
         return text
 
     def blank(m: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", m[0]) if m[0].startswith("/*") else m[0]
+        if not m[0].startswith("/*"):
+            return m[0]
+        if len(m[0]) < 4 or not m[0].endswith("*/"):
+            at = m.start()
+            line = text.count("\n", 0, at) + 1
+            column = at - (text.rfind("\n", 0, at) + 1)
+            place = Span(file, line, column + 1, 2, text.split("\n")[line - 1])
+            raise AssemblyError(Diagnostic("V002", "this comment does not end", place, "close it with */"))
+        return _VISIBLE.sub(" ", m[0])
 
-    text = _BLOCK_COMMENT.sub(blank, text)
-    rest = _BLOCK_COMMENT.sub(lambda m: " " * len(m[0]), text)
-    if "/*" in rest:
-        at = rest.index("/*")
-        line = text.count("\n", 0, at) + 1
-        column = at - (text.rfind("\n", 0, at) + 1)
-        place = Span(file, line, column + 1, 2, text.splitlines()[line - 1])
-        raise AssemblyError(Diagnostic("V002", "this comment does not end", place, "close it with */"))
-    return text
+    return _BLOCK_COMMENT.sub(blank, text)
 
 
 def strip_line_comment(line: str) -> str:

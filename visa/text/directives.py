@@ -6,8 +6,24 @@ import re
 from collections.abc import Callable
 
 from visa import types
+from visa.cisa.declarations import (
+    MAXIMUM_OFFSET,
+    MAXIMUM_PREDICATE,
+    SIMD_SIZES,
+    VARIABLE_FLAGS,
+    VARIABLE_NUMBERS,
+)
 from visa.diagnostics import Label, did_you_mean
-from visa.program import FIRST_PREDICATE, FIRST_SURFACE, FIRST_VARIABLE, Attribute, Declared, Input, Variable
+from visa.program import (
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    NAMED_SAMPLER,
+    Attribute,
+    Declared,
+    Input,
+    Variable,
+)
 from visa.text import syntax
 from visa.text.binder import text_of, unescape
 from visa.text.function_parser import FunctionParser
@@ -16,15 +32,12 @@ from visa.text.problem import Problem
 from visa.text.source import Source
 from visa.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
 
-_BOOLEAN_ATTRIBUTES = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut")
-_INTEGER_ATTRIBUTES = ("Scope", "SurfaceUsage")
 KERNEL_ATTRIBUTES = (
     "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget",
     "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize",
     "CrossThreadInputSize", "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
 )  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
-_MAXIMUM_PREDICATE = 32
 _IMPLICIT_INPUT = 5
 
 Settings = dict[str, Placed]
@@ -101,7 +114,8 @@ def declare(parser: FunctionParser, source: Source, statement: DirectiveStatemen
     if kind not in ("G", "A", "P", "S", "T"):
         message = f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type="
         raise Problem("V009", message, "kinds are G, A, P, S and T", settings.get("v_type", at))
-    elements = _integer(parser, statement, "num_elts", 1, _MAXIMUM_PREDICATE if kind == "P" else 0xFFFF)
+    _check_room(parser, kind, at)
+    elements = _integer(parser, statement, "num_elts", 1, MAXIMUM_PREDICATE if kind == "P" else 0xFFFF)
     function = parser.function
     string = function.add_string(name)
     attributes = _variable_attributes(parser, settings)
@@ -113,6 +127,21 @@ def declare(parser: FunctionParser, source: Source, statement: DirectiveStatemen
     parser.binder.names.define(name, Symbol("V" if kind == "G" else kind, index), parser.line)
     if parser.binder.names.depth > 1:
         parser.forget()
+
+
+MAXIMUM_DECLARED = {"A": 0xFFFF, "P": 0xFFF, "S": NAMED_SAMPLER, "T": 0x100 - FIRST_SURFACE}
+"""Variables of a function by kind: as many as the numbers in operands can tell apart."""
+MAXIMUM_VALUE, MAXIMUM_ATTRIBUTES = 255, 255
+"""Bytes of an attribute's value; attributes of a variable."""
+
+
+def _check_room(parser: FunctionParser, kind: str, at: Placed) -> None:
+    """One more variable of a kind must have a number."""
+    function = parser.function
+    items = {"A": function.addresses, "P": function.predicates, "S": function.samplers, "T": function.surfaces}
+    if kind in items and len(items[kind]) >= MAXIMUM_DECLARED[kind]:
+        message = f"'{function.name}' has more than {MAXIMUM_DECLARED[kind]} variables of kind {kind}"
+        raise Problem("V029", message, at=at)
 
 
 def _is_declared(parser: FunctionParser, source: Source, name: str, at: Placed) -> bool:
@@ -194,10 +223,12 @@ def _variable_attributes(parser: FunctionParser, settings: Settings) -> list[Att
     node = _value(at)
     if not isinstance(node, syntax.AttributesNode):
         raise Problem("V009", f"'{_word(at)}' is not a list of attributes", "write attrs={Input, Scope=3}", at)
+    if len(node.items) > MAXIMUM_ATTRIBUTES:
+        raise Problem("V029", f"a variable has at most {MAXIMUM_ATTRIBUTES} attributes", at=at)
     found = []
     for name, value in node.items:
-        if name not in _BOOLEAN_ATTRIBUTES and name not in _INTEGER_ATTRIBUTES:
-            hint = did_you_mean(name, _BOOLEAN_ATTRIBUTES + _INTEGER_ATTRIBUTES)
+        if name not in VARIABLE_FLAGS and name not in VARIABLE_NUMBERS:
+            hint = did_you_mean(name, VARIABLE_FLAGS + VARIABLE_NUMBERS)
             raise Problem("V027", f"'{name}' is not an attribute of a variable", hint, at)
         found.append(Attribute(parser.function.add_string(name), name, _attribute_value(parser, value, at)))
     return found
@@ -211,7 +242,10 @@ def _attribute_value(parser: FunctionParser, value: syntax.SettingValue, at: Pla
     if value is None:
         return None
     if isinstance(value, syntax.StringNode):
-        return unescape(value.literal).encode()
+        data = unescape(value.literal).encode("utf-8", "surrogateescape")
+        if len(data) > MAXIMUM_VALUE:
+            raise Problem("V029", f"the value has {len(data)} bytes, an attribute holds {MAXIMUM_VALUE}", at=at)
+        return data
     if isinstance(value, (syntax.AliasNode, syntax.AttributesNode)):
         raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
     number = parser.binder.integer(value, -(1 << 31), (1 << 32) - 1)
@@ -235,10 +269,12 @@ def kernel_attribute(parser: FunctionParser, source: Source, statement: Directiv
         if data not in targets:
             raise Problem("V027", f"{_word(at)} is not a target", 'it is "cm" or "3d"', at)
         data = targets[data]
-    if name == "SimdSize" and data is not None and int.from_bytes(data, "little") not in (0, 1, 8, 16, 32):
+    if name == "SimdSize" and data is not None and int.from_bytes(data, "little") not in SIMD_SIZES:
         raise Problem("V027", f"{_word(at)} is not a SIMD size", "it is 8, 16 or 32", at)
     if name == "AsmName":
         name = "OutputAsmPath"
+    if len(parser.function.attributes) >= 0xFFFE:  # and Target, which may follow
+        raise Problem("V029", f"'{parser.function.name}' has more than 65535 attributes", at=at)
     parser.function.attributes.append(Attribute(parser.function.add_string(name), name, data))
 
 
@@ -255,15 +291,19 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
         problem.at = at
         raise
     settings = settings_of(statement)
-    offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, 0x7FFF)
+    offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, MAXIMUM_OFFSET)
     if "size" in settings:
         size = _integer(parser, statement, "size", 0, 0xFFFF)
     else:
         size = parser.binder.size_of(name) or 4
+        if size > 0xFFFF:
+            raise Problem("V029", f"an input has at most 65535 bytes, '{name}' has {size}", "write size=", at)
     kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
     if statement.word.startswith(".implicit_") and "size" in settings:
-        m = re.fullmatch(r"\.implicit_UNDEFINED_(\d+)", statement.word)
-        kind |= (int(m[1]) & 31 if m else _IMPLICIT_INPUT) << 3
+        m = re.fullmatch(r"\.implicit_UNDEFINED_0*(\d+)", statement.word)
+        if m and (len(m[1]) > 2 or int(m[1]) > 31):
+            raise Problem("V029", f"{statement.word} does not exist", "kinds of implicit arguments are 0 to 31")
+        kind |= (int(m[1]) if m else _IMPLICIT_INPUT) << 3
     parser.function.inputs.append(Input(kind, symbol.index, offset, size, parser.line))
 
 

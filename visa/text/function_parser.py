@@ -16,6 +16,7 @@ from visa.text.suffixes import resolve
 from visa.text.syntax import InstructionStatement, NameNode, OpcodeNode, Placed, PredicationNode
 from visa.text.templates import LineTemplates
 
+MAXIMUM_LABELS = 0xFFFF
 _EMPTY_EXEC = Execution(1, 8)
 _UNIFORM_EXEC = Execution(1, 0)
 
@@ -43,6 +44,8 @@ class FunctionParser:
         """Index of a label, which is made at its first use or definition."""
         index = self.labels.get(name)
         if index is None:
+            if len(self.labels) >= MAXIMUM_LABELS:
+                raise Problem("V029", f"'{self.function.name}' has more than {MAXIMUM_LABELS} labels", at=at)
             index = self.labels[name] = len(self.function.labels)
             self.function.labels.append(LabelName(self.function.add_string(name), name))
         if at is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 MAXIMUM_DEPTH = 100
+MAXIMUM_LINE, MAXIMUM_TOKENS = 100_000, 4000
 MAXIMUM_KNOWN, MAXIMUM_KEY = 50_000, 2000
 
 Node = TypeVar("Node")
@@ -107,6 +108,8 @@ class Grammar(Generic[Node]):
         Raises:
             Unexpected: the text does not follow the grammar.
         """
+        if len(text) > MAXIMUM_LINE:
+            raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_LINE} characters")
         tokens = self.tokens(text)
         key = f"{start} {' '.join(tokens.kinds)}"
         build = self._builds.get(key)
@@ -119,8 +122,12 @@ class Grammar(Generic[Node]):
     def tokens(self, text: str) -> Tokens:
         """The tokens of a text; what cannot be read is a token of a kind that no rule has."""
         pattern, names, exact = self._scanner
-        kinds, texts, columns = [], [], []
+        kinds: list[str] = []
+        texts: list[str] = []
+        columns: list[int] = []
         for m in pattern.finditer(text.rstrip()):
+            if len(kinds) >= MAXIMUM_TOKENS:
+                raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
             at = m.lastindex
             assert at
             token = m[at]

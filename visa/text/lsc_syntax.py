@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from visa import types
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
-from visa.operands import SCALAR, General, Immediate, Raw, VectorOperand
+from visa.isa.enums import LSC_ORDERS
+from visa.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
 from visa.program import Fields
 from visa.text import syntax
 from visa.text.binder import Binder
 from visa.text.operand_syntax import OperandSyntax
 from visa.text.problem import Problem
-from visa.text.syntax import AddressNode, Placed, PlaceNode
+from visa.text.syntax import AddressNode, BlockNode, Placed, PlaceNode, TileNode
 
 if TYPE_CHECKING:
     from visa.text.function_parser import FunctionParser
     from visa.text.printer import FunctionPrinter
 
+_A32 = enums.LSC_ADDRESS_SIZES["a32"]
 _NOT_AN_ADDRESS = "is not the address of this message"
 
 
@@ -32,6 +34,11 @@ def _size_code(name: str) -> int:
         hint = did_you_mean(name, enums.LSC_DATA_SIZE_SPELLINGS) or "sizes are " + " ".join(enums.LSC_DATA_SIZES)
         raise Problem("V050", f"'{name}' is not a data size", hint)
     return enums.LSC_DATA_SIZE_SPELLINGS[name]
+
+
+def _extent(binder: Binder, node: BlockNode | TileNode) -> tuple[int, int]:
+    """Width and height of a block."""
+    return binder.integer(node.width, 1, 0xFFFF, "width"), binder.integer(node.height, 0, 0xFFFF, "height")
 
 
 class DataSyntax(OperandSyntax):
@@ -67,7 +74,9 @@ class DataSyntax(OperandSyntax):
         if self.names_channels:
             return f"{text}.{''.join(c for i, c in enumerate('xyzw') if args['elems'] >> i & 1)}"
         count = next((k for k, v in enums.LSC_ELEMENTS.items() if v == args["elems"]), 1)
-        return text + (f"x{count}" if count > 1 else "") + ("t" if args["order"] == 2 else "")
+        transposed = args["order"] == LSC_ORDERS["t"]
+        shown = f"x{count}" if count > 1 or (transposed and text[-1] == "h") else ""
+        return text + shown + ("t" if transposed else "")
 
 
 class BlockSyntax(OperandSyntax):
@@ -82,7 +91,8 @@ class BlockSyntax(OperandSyntax):
         args[self.name] = parser.binder.raw(node.register, at.text)
         args["data_size"] = _size_code(node.size)
         args["order"], args["vnni"] = enums.LSC_ORDERS[node.order[0]], int(node.order[1] == "t")
-        args["blocks"], args["width"], args["height"] = node.blocks, node.width, node.height
+        args["blocks"] = parser.binder.integer(node.blocks, 1, 255, "number of blocks")
+        args["width"], args["height"] = _extent(parser.binder, node)
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         blocks = f"{args['blocks']}x" if args["blocks"] != 1 else ""
@@ -101,7 +111,7 @@ class TileSyntax(OperandSyntax):
         if not isinstance(node, syntax.TileNode):
             raise Problem("V050", f"'{at.text}' is not a tile of an image", "write V:64x4 (bytes, rows)")
         args[self.name] = parser.binder.raw(node.register, at.text)
-        args["width"], args["height"] = node.width, node.height
+        args["width"], args["height"] = _extent(parser.binder, node)
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         return f"{printer.bare_raw(args[self.name])}:{args['width']}x{args['height']}"
@@ -164,6 +174,7 @@ class AddressSyntax(OperandSyntax):
         """Registers with the coordinates of elements of an image."""
         if len(places) > len(self.coordinates):
             raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} can stand here")
+        args.update(dict.fromkeys(self.coordinates, NULL))
         for name, place in zip(self.coordinates, places, strict=False):
             if not isinstance(place, PlaceNode) or place.scale is not None or place.offset != 0:
                 raise Problem("V051", "a coordinate is a register", "write V or V.offset")
@@ -206,8 +217,9 @@ class AddressSyntax(OperandSyntax):
             while raws and raws[-1] == Raw(0, 0):
                 raws.pop()
             inside = ",".join(printer.bare_raw(r) for r in raws)
-            if not raws and "bare-surface" in self.desc.spelling:
+            if not raws and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
                 return kind + surface
+            inside = inside or "%null"
         else:
             inside = self._written_memory(printer, args)
         if "addr_size" not in self.fields:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from visa.text.function_parser import FunctionParser
     from visa.text.printer import FunctionPrinter
 
+MAXIMUM_LIST, MAXIMUM_STRING = 0xFF, 0xFFFF
+"""Elements of a list; the number of a string that an instruction can name."""
 _MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
 
 
@@ -233,7 +235,10 @@ class RawListSyntax(RawSyntax):
     pure = False
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = (*args.get(self.name, ()), parser.binder.raw(at.node, at.text))
+        found = args.get(self.name, ())
+        if len(found) >= MAXIMUM_LIST:
+            raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} operands of this kind")
+        args[self.name] = (*found, parser.binder.raw(at.node, at.text))
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         return " ".join(printer.raw(r) for r in args[self.name])
@@ -279,6 +284,8 @@ class LabelListSyntax(OperandSyntax):
         names = [text_of(item) for item in at.node.items] if isinstance(at.node, GroupNode) else [None]
         if None in names:
             raise Problem("V012", f"'{at.text}' is not a list of labels", "write (L1, L2)")
+        if len(names) > MAXIMUM_LIST:
+            raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} labels, found {len(names)}")
         args[self.name] = tuple(parser.label(name, at) for name in names if name is not None)
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
@@ -328,11 +335,14 @@ class ChoiceSyntax(OperandSyntax):
 class StringSyntax(OperandSyntax):
     pure = False
     what = "a name"
+    maximum = MAXIMUM_STRING
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         text = text_of(at.node)
         if text is None:
             raise Problem("V012", f"'{at.text}' is not a name")
+        if len(parser.function.strings) > self.maximum:
+            raise Problem("V029", f"'{parser.function.name}' has more than {self.maximum} strings before this name")
         args[self.name] = parser.function.add_string(text)
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
@@ -341,6 +351,8 @@ class StringSyntax(OperandSyntax):
 
 class FileNameSyntax(StringSyntax):
     """The name of a source file, which is always written in quotes."""
+
+    maximum = 0xFFFFFFFF
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         return printer.quoted(args[self.name])

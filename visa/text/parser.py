@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 
-from visa.diagnostics import AssemblyError, Collector, Label
+from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visa.platforms import Platform, find
 from visa.program import Attribute, Function, Module, predefined_strings
 from visa.text.checks import Checks
 from visa.text.comments import strip_block_comments, strip_line_comment
 from visa.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
 from visa.text.function_parser import FunctionParser
+from visa.text.names import MAXIMUM_SCOPES
 from visa.text.problem import FollowUp, Problem
 from visa.text.reader import LineReader, head, line_reader
 from visa.text.source import Source
@@ -28,7 +29,11 @@ from visa.text.syntax import (
     Statement,
 )
 
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates but for those that stand for bytes that are no UTF-8."""
 _PLATFORM_COMMENT = re.compile(r"^//\s*Platform:\s*(\w+)", re.MULTILINE)
+MAXIMUM_COUNT = 0xFFFF
+"""Kernels of a module, functions of a module, bytes of their names."""
 _VERSIONS = ("4.0", "4.1", "4.2")
 _BEGIN = "begin with '.version 4.1'"
 
@@ -60,6 +65,7 @@ class ModuleParser:
     def run(self) -> Module:
         """The module of the text; what it lacks is in the collector."""
         try:
+            self._check_characters()
             text = strip_block_comments("\n".join(self.source.lines), self.source.file)
         except AssemblyError as error:
             for d in error.diagnostics:
@@ -80,6 +86,18 @@ class ModuleParser:
         self.checks.calls(self.module)
         self._check_module(text)
         return self.module
+
+    def _check_characters(self) -> None:
+        """A str can hold what no text can: halves of characters.
+
+        Raises:
+            AssemblyError: this one does.
+        """
+        for number, line in enumerate(self.source.lines, 1):
+            found = None if line.isascii() else _HALF.search(line)
+            if found is not None:
+                message = f"U+{ord(found[0]):04X} is half of a character"
+                raise AssemblyError(Diagnostic("V001", message, self.source.span(number, found.start())))
 
     def _check_module(self, text: str) -> None:
         if not self.version_seen:
@@ -177,7 +195,7 @@ class ModuleParser:
 
     def _version(self, statement: DirectiveStatement, number: int) -> None:
         at = statement.arguments[0] if statement.arguments else None
-        m = re.fullmatch(r"(\d+)\.(\d+)", at.text) if at else None
+        m = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", at.text) if at else None
         if at is None or m is None:
             raise Problem("V005", "the version is major.minor", "write '.version 4.1'")
         if self.current is None:
@@ -189,6 +207,7 @@ class ModuleParser:
 
     def _open_function(self, statement: DirectiveStatement, number: int) -> None:
         name = name_argument(statement)
+        self._check_room(statement, name)
         self._finish_function()
         if name in self.function_lines:
             note = Label(self.source.name_span(self.function_lines[name], name), "it was defined here")
@@ -200,6 +219,15 @@ class ModuleParser:
         function.strings = [name, *predefined_strings(self.module.version)]
         (self.module.kernels if is_kernel else self.module.functions).append(function)
         self.current = FunctionParser(function, self.platform, self.grf_size, self.reader)
+
+    def _check_room(self, statement: DirectiveStatement, name: str) -> None:
+        """One more function must have a place in the tables of the module."""
+        at = statement.arguments[0]
+        if len(name.encode("utf-8", "surrogateescape")) > MAXIMUM_COUNT:
+            raise Problem("V029", f"the name has more than {MAXIMUM_COUNT} bytes", at=at)
+        table = self.module.kernels if statement.word == ".kernel" else self.module.functions
+        if len(table) >= MAXIMUM_COUNT:
+            raise Problem("V029", f"a module has at most {MAXIMUM_COUNT} kernels and as many functions", at=at)
 
     def _finish_function(self) -> None:
         parser, self.current = self.current, None
@@ -220,6 +248,8 @@ class ModuleParser:
 def _scope(parser: FunctionParser, statement: ScopeStatement) -> None:
     names = parser.binder.names
     if statement.opens:
+        if names.depth >= MAXIMUM_SCOPES:
+            raise Problem("V029", f"more than {MAXIMUM_SCOPES} scopes are open")
         names.open()
         return
     if names.depth == 1:

@@ -6,7 +6,9 @@ import re
 import struct
 
 from visa import types
+from visa.cisa.declarations import is_label
 from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
+from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa.record import Flow
 from visa.operands import (
     MODIFIER_TEXT,
@@ -36,10 +38,15 @@ from visa.program import (
     predefined_strings,
 )
 from visa.text.instruction_syntax import operands_of
+from visa.text.names import MAXIMUM_SCOPES
 from visa.text.suffixes import suffix_text
+from visa.text.unwritable import names_string, unwritable, unwritable_module
 
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LABEL = Flow.LABEL  # looking up a member of an enumeration takes longer than all else that a plain line asks
+
+
+_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def quote(text: str) -> str:
@@ -47,7 +54,7 @@ def quote(text: str) -> str:
     out = "".join(
         c
         if c.isprintable() and c not in '"\\'
-        else {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}.get(c) or f"\\x{ord(c) & 255:02x}"
+        else _ESCAPES.get(c) or "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", "surrogateescape"))
         for c in text
     )
     return f'"{out}"'
@@ -64,6 +71,10 @@ def immediate(op: Immediate) -> str:
         if len(text) <= 12 and re.fullmatch(r"-?\d+\.\d+", text):
             return f"{text}:{t}"
     return f"{bits:#x}:{t}"
+
+
+def _refused(file: str, message: str) -> FormatError:
+    return FormatError(Diagnostic("C003", message, Span(file or "<module>", 0)))
 
 
 def _begins_subroutine(i: Instruction) -> bool:
@@ -133,11 +144,11 @@ class FunctionPrinter:
 
     def label(self, index: int) -> str:
         name = self.function.labels[index].name
-        return name if _IDENTIFIER.match(name) else quote(name)
+        return name if _IDENTIFIER.fullmatch(name) else quote(name)
 
     def string(self, index: int) -> str:
         text = self.function.strings[index]
-        return text if _IDENTIFIER.match(text) else quote(text)
+        return text if _IDENTIFIER.fullmatch(text) else quote(text)
 
     def quoted(self, index: int) -> str:
         return quote(self.function.strings[index])
@@ -188,13 +199,21 @@ class FunctionPrinter:
             return f".kernel_attr Target={quote('cm' if a.value == bytes(1) else '3d')}"
         if len(a.value) == 4 and a.name != "OutputAsmPath":
             return f".kernel_attr {a.name}={a.integer}"
-        if len(a.value) < 4 and a.name != "OutputAsmPath":
-            return f".kernel_attr {a.name}={a.integer}"
-        return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'replace'))}"
+        return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'surrogateescape'))}"
 
-    def lines(self) -> list[str]:
-        """The statements of the function."""
-        return _BodyText(self).run()
+    def lines(self, strict: bool = True) -> list[str]:
+        """The statements of the function.
+
+        Raises:
+            FormatError: with ``strict``, these do not assemble to the same function.
+        """
+        body = _BodyText(self)
+        found = body.run()
+        problem = body.problem or unwritable(self.function)
+        if strict and problem:
+            message = f"no text assembles to '{self.function.name}': {problem}"
+            raise _refused(self.function.file, message)
+        return found
 
 
 class _DeclaredNames:
@@ -224,9 +243,14 @@ class _BodyText:
         self.next = len(predefined_strings(self.function.version)) + 1
         self.scopes: list[dict[str, tuple[int, int]]] = [{}]
         self.attributes = {a.string: a for a in self.function.attributes}
+        self.targets = sum(a.name == "Target" for a in self.function.attributes)
         self.inputs = list(self.function.inputs)
         self.declared: set[tuple[int, int]] = set()
         self.labels_made: set[int] = set()
+        self.counts = dict.fromkeys((VARIABLE, ADDRESS, PREDICATE, SAMPLERS, SURFACES, LABEL), 0)
+        self.closed = False
+        self.problem = ""
+        """Why the text that was made is not that of the function."""
 
     def run(self) -> list[str]:
         function = self.function
@@ -237,30 +261,43 @@ class _BodyText:
             if (
                 self.next >= len(function.strings)
                 and len(self.scopes) == 1
+                and not self.closed
                 and not self.inputs
                 and i.desc.flow is not _LABEL
+                and not names_string(i.desc)
             ):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
-                continue
-            used = references(i)
-            self.advance(max((self.string_of(*u) for u in used), default=0))
-            for what, index in used:
-                if what not in (LABEL, STRING) and (what, index) not in self.declared:
-                    self.declare(what, index)
-            self.enter_scope(used)
-            text = self.printer.instruction(i)
-            self.out.append(text if i.desc.flow is _LABEL else f"    {text} /// ${number}")
-            if _begins_subroutine(i):
-                self.out.append(f"{function.labels[i.args['label']].name}:")
-            for what, index in used:
-                if what == STRING and index == self.next:
-                    self.next += 1
-                elif what == LABEL and index not in self.labels_made:
-                    self.labels_made.add(index)
-                    if function.labels[index].string == self.next:
-                        self.next += 1
-            self.advance()
-        self.advance(len(function.strings))
+            else:
+                self.instruction(i, number)
+        self.rest()
+        return self.out
+
+    def instruction(self, i: Instruction, number: int) -> None:
+        """Write an instruction behind what it needs declared."""
+        used = references(i)
+        self.advance(max((self.string_of(*u) for u in used), default=0))
+        for what, index in used:
+            if what not in (LABEL, STRING) and (what, index) not in self.declared:
+                self.declare(what, index)
+        self.enter_scope(used)
+        text = self.printer.instruction(i)
+        self.out.append(text if i.desc.flow is _LABEL else f"    {text} /// ${number}")
+        if _begins_subroutine(i) and is_label(name := self.function.labels[i.args["label"]].name):
+            self.out.append(f"{name}:")
+        for what, index in used:
+            if what == STRING:
+                self.take(index)
+            elif what == LABEL and index not in self.labels_made:
+                self.labels_made.add(index)
+                self.count(LABEL, index)
+                self.take(self.function.labels[index].string)
+        self.advance()
+
+    def rest(self) -> None:
+        """Write what no instruction needs."""
+        self.advance(len(self.function.strings))
+        if self.next < len(self.function.strings) or self.attributes:
+            self.problem = self.problem or "it has strings that nothing uses, or uses in that order"
         for what, index, _ in sorted(self.printer.names.at.values()):
             if (what, index) not in self.declared:
                 self.declare(what, index)
@@ -268,7 +305,19 @@ class _BodyText:
         for a in list(self.attributes.values()):
             self.out.append(self.printer.kernel_attribute(a))
         self.out += ["}"] * (len(self.scopes) - 1)
-        return self.out
+
+    def take(self, string: int) -> None:
+        """Text makes the strings of the pool in the order of their use."""
+        if string == self.next:
+            self.next += 1
+        else:
+            self.problem = self.problem or f"string {string} is not in its place"
+
+    def count(self, what: int, index: int) -> None:
+        """Text numbers declarations in their order."""
+        if index != self.counts[what]:
+            self.problem = self.problem or "its declarations are in another order than their names"
+        self.counts[what] += 1
 
     def string_of(self, what: int, index: int) -> int:
         """Index of the string that a reference needs."""
@@ -293,7 +342,7 @@ class _BodyText:
                     self.declare(what, index)
                 self.next += count
             elif self.next in self.attributes:
-                last = self.next == len(self.function.strings) - 1 and len(self.attributes) == 1
+                last = self.next == len(self.function.strings) - 1 and self.targets == 1
                 attribute = self.attributes.pop(self.next)
                 if not (last and attribute.name == "Target" and attribute.value == b"\1"):
                     self.out.append(self.printer.kernel_attribute(attribute))
@@ -313,6 +362,8 @@ class _BodyText:
                 return
             implicit = i.kind >> 3
             word = f".implicit_UNDEFINED_{implicit}" if implicit else ".input"
+            if not self.visible(what, i.index):
+                self.problem = self.problem or "an input is hidden by a name"
             name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[
                 min(i.operand_class, 2)
             ](i.index)
@@ -332,8 +383,14 @@ class _BodyText:
                 self.enter_scope([(VARIABLE, alias[0])])
         text = self.printer.declaration(what, index)
         name = text.split(" ", 2)[1]
+        first = {VARIABLE: FIRST_VARIABLE, PREDICATE: FIRST_PREDICATE, SURFACES: FIRST_SURFACE}.get(what, 0)
+        self.count(what, index - first)
+        if self.printer.names.string_of.get((what, index)) != self.next:
+            self.problem = self.problem or f"the name of '{name}' is not in its place"
         if name in self.scopes[-1]:
             self.scopes.append({})
+            if len(self.scopes) > MAXIMUM_SCOPES:
+                raise _refused(self.function.file, f"'{self.function.name}' needs more than {MAXIMUM_SCOPES} scopes")
             self.out.append("{")
         self.scopes[-1][name] = (what, index)
         self.declared.add((what, index))
@@ -341,11 +398,14 @@ class _BodyText:
 
     def enter_scope(self, used: list[tuple[int, int]]) -> None:
         """Close scopes until every name that the instruction uses means what it should."""
-        if len(self.scopes) == 1:
+        if len(self.scopes) == 1 and not self.closed:
             return
         while len(self.scopes) > 1 and not all(self.visible(*u) for u in used):
             self.scopes.pop()
+            self.closed = True
             self.out.append("}")
+        if not all(self.visible(*u) for u in used):
+            self.problem = self.problem or "a name is used outside of its scope"
 
     def visible(self, what: int, index: int) -> bool:
         for scope in reversed(self.scopes):
@@ -353,14 +413,20 @@ class _BodyText:
                 if meaning == (what, index):
                     inner = next((s for s in reversed(self.scopes) if name in s), scope)
                     return inner[name] == meaning
-        return True
+        return (what, index) not in self.declared
 
 
-def print_module(module: Module) -> str:
-    """The text of a module: one statement a line."""
+def print_module(module: Module, strict: bool = True) -> str:
+    """The text of a module: one statement a line.
+
+    Raises:
+        FormatError: with ``strict``, the text would not assemble to the same module.
+    """
+    if strict and (problem := unwritable_module(module)):
+        raise _refused("", problem)
     lines = [f".version {module.version[0]}.{module.version[1]}"]
     for function in module.all_functions:
-        lines += FunctionPrinter(function).lines()
+        lines += FunctionPrinter(function).lines(strict)
     return "\n".join(lines) + "\n"
 
 

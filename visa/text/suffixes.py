@@ -83,7 +83,7 @@ def _read_number(desc: InstructionDesc, suffix: Number, rest: list[str], fields:
     word = rest[0] if rest else ""
     digits = word[len(suffix.prefix) :] if word.startswith(suffix.prefix) else ""
     known = re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"[0-9]+", digits)
-    if not known or int(digits, suffix.base) > 255:
+    if not known or len(digits.lstrip("0")) > 3 or int(digits, suffix.base) > 255:
         raise Problem(
             "V004", f"{desc.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {desc.syntax}"
         )

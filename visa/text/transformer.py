@@ -5,6 +5,7 @@ A method gets the children of its rule: tokens as text, None for what an optiona
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,13 @@ class SyntaxTransformer:
 
     def float(self, children: Children) -> float:
         text = children[0]
-        return float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
+        try:
+            value = float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
+        except OverflowError:
+            value = math.inf
+        if math.isinf(value):
+            raise Problem("V021", f"{text if len(text) < 30 else text[:20] + '...'} does not fit into any type")
+        return value
 
     def enclosed(self, children: Children) -> syntax.Value:
         value: syntax.Value = children[0]

@@ -1,0 +1,98 @@
+"""What a function declares, held against what text can declare: names, kinds, values of attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from visa import types
+from visa.program import (
+    PREDEFINED_SURFACES,
+    PREDEFINED_VARIABLES,
+    Attribute,
+    Declared,
+    Function,
+    Variable,
+    predefined_strings,
+)
+
+MAXIMUM_PREDICATE = 32
+"""Elements of a predicate."""
+VARIABLE_FLAGS = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut")
+VARIABLE_NUMBERS = ("Scope", "SurfaceUsage")
+"""Attributes of variables without and with a number."""
+SIMD_SIZES = (0, 1, 8, 16, 32)
+MAXIMUM_OFFSET = 0x7FFF
+"""Of an input, in bytes."""
+
+_NAME = re.compile(r"%?[A-Za-z_]\w*")
+_LABEL = re.compile(r"[A-Za-z_$@?][A-Za-z0-9_\-$@?]*")
+_RESERVED = frozenset([f"V{n}" for n in range(len(PREDEFINED_VARIABLES))] + [n for n, _, _ in PREDEFINED_VARIABLES]) | {
+    *PREDEFINED_SURFACES,
+    "S31",
+}
+
+
+def is_label(name: str) -> bool:
+    """Whether a name can be written as a label: ``name:``."""
+    return _LABEL.fullmatch(name) is not None
+
+
+def illegal_declarations(function: Function) -> str:
+    """What is wrong with the declarations of a function; empty if nothing is."""
+    return next(_problems(function), "")
+
+
+def _problems(function: Function) -> Iterator[str]:
+    known = (function.name, *predefined_strings(function.version))
+    if tuple(function.strings[: len(known)]) != known:
+        yield "the strings do not begin with the function's name and the predefined ones"
+    reserved = _RESERVED if function.version >= (4, 2) else _RESERVED - {"V21", "%scratchloc"}
+    named: list[Variable | Declared] = [*function.variables, *function.addresses, *function.predicates]
+    named += [*function.samplers, *function.surfaces]
+    for item in named:
+        if not _NAME.fullmatch(item.name) or item.name in reserved:
+            yield f"'{item.name}' cannot be the name of a variable"
+        if not item.elements:
+            yield f"'{item.name}' has no elements"
+        for a in item.attributes:
+            yield from _variable_attribute(item.name, a)
+    yield from _other_problems(function)
+
+
+def _other_problems(function: Function) -> Iterator[str]:
+    """Types, predicates, labels, inputs."""
+    for v in function.variables:
+        if v.type.kind in (types.VECTOR, types.BOOL):
+            yield f"'{v.name}' has type {v.type}"
+    for p in function.predicates:
+        if p.elements > MAXIMUM_PREDICATE:
+            yield f"predicate '{p.name}' has {p.elements} elements"
+    for label in function.labels:
+        if label.kind > 1 or not (label.kind or is_label(label.name)):
+            yield f"'{label.name}' cannot be the name of a label"
+    for i in function.inputs:
+        if not 0 <= i.offset <= MAXIMUM_OFFSET:
+            yield f"an input has the offset {i.offset}"
+
+
+def _variable_attribute(name: str, a: Attribute) -> Iterator[str]:
+    if a.name not in VARIABLE_FLAGS and a.name not in VARIABLE_NUMBERS:
+        yield f"'{a.name}' is not an attribute of a variable, as '{name}' has it"
+    elif a.value is not None and len(a.value) != 4:
+        yield f"attribute {a.name} of '{name}' has {len(a.value)} bytes"
+
+
+def illegal_attributes(function: Function) -> str:
+    """What is wrong with the attributes of a function; empty if nothing is."""
+    return next(_attribute_problems(function), "")
+
+
+def _attribute_problems(function: Function) -> Iterator[str]:
+    for a in function.attributes:
+        if not _NAME.fullmatch(a.name) or a.name == "AsmName":
+            yield f"'{a.name}' cannot be the name of an attribute"
+        if a.name == "Target" and a.value not in (b"\0", b"\1"):
+            yield "attribute Target is neither 0 nor 1"
+        if a.name == "SimdSize" and a.value is not None and a.integer not in SIMD_SIZES:
+            yield f"attribute SimdSize is {a.integer}"

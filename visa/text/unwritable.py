@@ -1,0 +1,89 @@
+"""Modules that no text assembles to, although their bytes are whole: what the disassembler refuses to show as text."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+
+from visa.isa import InstructionDesc
+from visa.isa.record import Flow
+from visa.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
+from visa.text.rules import Rules
+
+_GRF = 32
+"""Bytes of a register; no rule that is an error depends on them."""
+
+
+@functools.cache
+def names_string(desc: InstructionDesc) -> bool:
+    """Whether an instruction names a symbol or a file."""
+    return any(f.kind in ("N2", "N4") for f in desc.fields)
+
+
+def unwritable_module(module: Module) -> str:
+    """What a module holds that its text cannot say; empty if nothing."""
+    if not module.all_functions:
+        return "the module has neither kernels nor functions"
+    for name, count in Counter(f.name for f in module.all_functions).items():
+        if count > 1:
+            return f"{count} kernels and functions are called '{name}'"
+    functions = {f.name: f for f in module.functions}
+    for function in module.all_functions:
+        for i in function.instructions:
+            if names_string(i.desc) and i.desc.flow is Flow.CALL_FUNCTION:
+                target = functions.get(function.strings[i.args["name"]])
+                for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
+                    declared = target.attribute(attribute) if target else None
+                    if declared is not None and declared.integer != i.args[field]:
+                        return f"'{function.name}' does not call '{function.strings[i.args['name']]}' as it is declared"
+    return ""
+
+
+def unwritable(function: Function) -> str:
+    """What a function holds that its text cannot say; empty if nothing."""
+    return next(_problems(function), "")
+
+
+def _problems(function: Function) -> Iterator[str]:
+    yield from _labels(function)
+    if function.linkage or function.name_index or function.input_size or function.return_size:
+        yield "text has no linkage, name index, or sizes of arguments"
+    for n, v in enumerate(function.variables):
+        if v.alias and v.alias[0] >= FIRST_VARIABLE:
+            if v.alias[0] >= FIRST_VARIABLE + n:
+                yield f"'{v.name}' is an alias of a variable that is declared behind it"
+                continue
+            other = function.variables[v.alias[0] - FIRST_VARIABLE]
+            if v.alias[1] + v.size > other.size:
+                yield f"'{v.name}' reaches beyond '{other.name}'"
+    if function.attribute("Target") is None:
+        yield "it has no attribute Target"
+    if len(function.samplers) > NAMED_SAMPLER:
+        yield f"it has {len(function.samplers)} samplers"
+    yield from _broken_rules(function)
+
+
+def _broken_rules(function: Function) -> Iterator[str]:
+    rules = Rules(function, _GRF)
+    for n, i in enumerate(function.instructions):
+        for v in rules.check(i):
+            if not v.code.startswith("W"):
+                yield f"instruction {n}: {v.message} [{v.code}]"
+                return
+
+
+def _labels(function: Function) -> Iterator[str]:
+    """Every label is there once, under a name of its own, and is what its mark says."""
+    if len({label.name for label in function.labels}) < len(function.labels):
+        yield "two labels have one name"
+    defined = Counter[int]()
+    for i in function.instructions:
+        if i.desc.flow is Flow.LABEL:
+            index = i.args["label"]
+            defined[index] += 1
+            if function.labels[index].kind != ("subroutine" in i.desc.spelling):
+                yield f"label '{function.labels[index].name}' is marked as something else"
+    for index, label in enumerate(function.labels):
+        if defined[index] != 1:
+            yield f"label '{label.name}' stands {defined[index]} times"
