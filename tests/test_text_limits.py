@@ -130,6 +130,8 @@ def test_two_targets():
         (lambda f: setattr(f, "linkage", 2), "linkage"),
         (lambda f: f.attributes.clear(), "strings that nothing uses"),
         (lambda f: setattr(f.variables[0], "alias", (33, 0)), "alias"),
+        (lambda f: setattr(f.variables[1], "string", f.variables[0].string), "order"),
+        (lambda f: f.instructions.clear() or setattr(f, "input_size", 1), "sizes of arguments"),
     ],
 )
 def test_what_text_cannot_say(change, message):
@@ -139,3 +141,10 @@ def test_what_text_cannot_say(change, message):
     with pytest.raises(FormatError, match=message) as caught:
         visa.disassemble(module)
     assert caught.value.diagnostics[0].code == "C003"
+
+
+def test_function_without_a_body():
+    data = bytearray(visa.assemble(START + END))
+    data[15:19] = bytes(4)  # behind magic number, version, count, length and name stand offset and size
+    with pytest.raises(FormatError, match="k has no body"):
+        visa.read_module(bytes(data))
