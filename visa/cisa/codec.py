@@ -256,7 +256,7 @@ class Decoder:
             args["pred"] = self._predicate(self._number(_WORD))
             for name, slot in plain:
                 args[name] = self._raw() if slot < 0 else self._vector(slot)
-            if desc.spelling:
+            if desc.spelling and type(args["src0"]) is Predicate:
                 self._check(desc, args, start)
             return Instruction(desc, args)
         if len(forms) > 1:
