@@ -80,9 +80,13 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
 
 
 def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
-    """Variable index, payload offset and size of the general inputs."""
+    """Variable index, payload offset and size of the general inputs.
+
+    Of an input that is larger than its variable, what fits counts: nothing is written behind the variable.
+    """
+    variables = dispatch.kernel.variables
     return [
-        (i.index, i.offset, i.size)
+        (i.index, i.offset, min(i.size, variables[i.index - FIRST_VARIABLE].size))
         for i in dispatch.kernel.inputs
         if i.operand_class == 0 and i.index >= FIRST_VARIABLE
     ]

@@ -104,11 +104,13 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     successors = {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in flow.blocks()}
     next_point = state.reconvergence.next_point
     passed = {n: following for n in state.reconvergence.points if (following := next_point(n)) is not None}
-    live = liveness([ENTRY, *flow.starts], successors, found.exposed(), found.killed(), passed)
+    killed = found.killed()
+    live = liveness([ENTRY, *flow.starts], successors, found.exposed(), killed, passed)
     dominators = Dominators(_emitted_graph(state, successors), ENTRY)
     only_writer = found.only_writer()
     unstored = found.unstored(only_writer, dominators, live.live_out)
-    unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0]) - uses[ENTRY].written
+    # Inputs may fill a register in part: what they leave must not be what was on the stack.
+    unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
     return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators)
 

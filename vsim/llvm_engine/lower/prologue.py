@@ -22,6 +22,9 @@ from vsim.llvm_engine.runtime import context as cx
 _WHOLE_REGISTERS = (16, 32, 64)
 """Sizes of inputs that hold local ids, which are words."""
 
+_LARGEST_LOADED = 1024
+"""Bytes of an input up to which its elements become values; a larger one is copied, so that compilation stays short."""
+
 
 class Prologue:
     """Emits the prologue of one kernel."""
@@ -54,6 +57,9 @@ class Prologue:
         if first <= offset < first + dispatch.local_id_rows * threads.id_row_bytes(dispatch):
             count, value = self._local_id_input(ids, offset - first, size)
             self.state.registers.write((REGISTER, root), start, count, value)
+            return
+        if size > _LARGEST_LOADED:
+            self.state.registers.copy_in((REGISTER, root), start, size, self.state.b.offset(payload, offset))
             return
         count, element = _elements_of(size)
         for k in range(count):

@@ -297,6 +297,16 @@ class Registers:
         written = self.write(key, low, count, self.b.merge(mask, value, old, note))
         written.whole, written.predicated = whole, PredicatedWrite(mask, value, old)
 
+    def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
+        """Bytes of memory, straight into storage."""
+        self._reach(key, low + size)
+        self.flush(lambda other: other == key, forget=True)
+        self.use.written.add(key)
+        self.use.covered[key] = size
+        self.b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
+        to = self._address(key, low)
+        self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
+
     def _before(
         self, key: Key, low: int, count: int, data_type: DataType, mask: Value
     ) -> tuple[Value, bool, Callable[[], None] | None]:
