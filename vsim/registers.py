@@ -10,10 +10,12 @@ from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
-from visa.program import FIRST_VARIABLE, Function, Instruction
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction
 from visa.types import DataType
 
 CR0 = 14
+FILE_BEGIN = 64
+"""Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
 ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
@@ -28,13 +30,30 @@ class Layout:
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     file_offsets: dict[int, int] = field(default_factory=dict)
-    file_size: int = 64
+    file_size: int = FILE_BEGIN
+    has_indirect: bool = False
+    """Whether an operand reaches registers by their address."""
 
     def root(self, var: int) -> tuple[int, int]:
         """The variable that holds the bytes of a variable, and the offset in it."""
         if var < FIRST_VARIABLE:
             return var, 0
         return self.roots[var]
+
+    def room(self, root: int) -> int:
+        """Bytes of a root variable that operands may touch: those of its storage, of a predefined one just its own."""
+        if root >= FIRST_VARIABLE:
+            return self.sizes[root]
+        _, data_type, count = PREDEFINED_VARIABLES[root]
+        return data_type.size * count
+
+    def holds(self, root: int, low: int, end: int) -> bool:
+        """Whether bytes from ``low`` to before ``end`` of a root variable are its own."""
+        return low >= 0 and end <= self.room(root)
+
+    def has_elements(self, address: int, first: int, end: int) -> bool:
+        """Whether an address variable has the elements from ``first`` to before ``end``."""
+        return first >= 0 and end <= self.function.addresses[address].elements
 
     def address_of(self, op: General, grf_size: int) -> int | None:
         """Where a register operand begins in the register file, as address variables hold it.
@@ -85,6 +104,7 @@ def layout_of(function: Function) -> Layout:
             size = max(found.sizes.get(var, 0), offset + variable.size)
             found.sizes[var] = -(-size // 64) * 64
     for i in function.instructions:
+        found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)
         if register is not None:
             root, _ = found.root(register.var)

@@ -10,13 +10,16 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.operands import Indirect
+from visa.program import Instruction
 from vsim.arrays import Array, Bytes, Offsets
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, broadcast
 from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.registers import FILE_BYTES, address_view
 from vsim.operands import indirect_elements
+from vsim.registers import FILE_BEGIN
 
 
 class IndirectOperands:
@@ -24,25 +27,60 @@ class IndirectOperands:
 
     def __init__(self, prepared: PreparedFunction, running: Running, faults: Faults) -> None:
         self.prepared, self.running, self.faults = prepared, running, faults
+        self.masks = BatchMasks(prepared, running)
 
     def _offsets(self, op: Indirect, count: int) -> Callable[[], Offsets]:
         """Each lane's byte offset in the file, threads x lanes."""
         running, view = self.running, self.prepared.view(address_view(op.var))
         elements, within = indirect_elements(op, count)
+        self.check_elements(op.var, min(elements), max(elements) + 1)
         first = elements[0]
         columns = slice(first, first + 1) if len(set(elements)) == 1 else np.array(elements)
-        added = np.array([within], np.int64)
-        return lambda: running.views[view][:, columns].astype(np.int64) + added
+        added = np.array([within], np.int32)
+        # Addresses wrap around, and those below 0 are outside.
+        return lambda: (running.views[view][:, columns].view(np.int32) + added).astype(np.int64)
+
+    def check_elements(self, variable: int, first: int, end: int) -> None:
+        """Elements of an address variable must exist.
+
+        Raises:
+            OutsideVariable: they do not.
+        """
+        if not self.prepared.layout.has_elements(variable, first, end):
+            declared = self.prepared.function.addresses[variable]
+            text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements}"
+            raise self.faults.beyond(text, self.prepared.instruction)
+
+    def _reading(self, count: int) -> Callable[[], Mask]:
+        """The lanes for which the instruction that is being prepared reads so many elements."""
+        args = self.prepared.instruction.args
+        execution = args.get("exec")
+        if execution is None:
+            return self.masks.thread_mask
+        mask = self.masks.mask(execution, args.get("pred"))
+        if execution.size == count:
+            return mask
+
+        def some() -> Mask:
+            lanes = mask()
+            return lanes if lanes is True else np.logical_or.reduce(lanes, axis=1, keepdims=True)
+
+        return some
 
     def reader(self, op: Indirect, count: int) -> Callable[[], Array]:
-        """Lanes at their addresses; those outside read what is nearest."""
+        """Lanes at their addresses.
+
+        Raises:
+            SimulationError: a lane that executes has an address outside, when the reader is called.
+        """
         running, offsets, file_view = self.running, self._offsets(op, count), self.prepared.view(FILE_BYTES)
+        mask, instruction = self._reading(count), self.prepared.instruction
         dtype = DTYPES[op.type]
         size = dtype.itemsize
 
         def read() -> Array:
             file = running.views[file_view]
-            at = np.clip(offsets(), 0, file.shape[1] - size)
+            at = self._checked(offsets(), size, file, mask(), instruction)
             if size > 1 and not (at % size).any():
                 return np.take_along_axis(file.view(dtype), at // size, 1)
             rows = np.arange(file.shape[0])[:, None, None]
@@ -57,13 +95,13 @@ class IndirectOperands:
             SimulationError: a lane that executes has an address outside, when the writer is called.
         """
         running, offsets, file_view = self.running, self._offsets(op, count), self.prepared.view(FILE_BYTES)
-        dtype = DTYPES[op.type]
+        dtype, instruction = DTYPES[op.type], self.prepared.instruction
         size = dtype.itemsize
 
         def write(value: Array, mask: Mask) -> None:
             file = running.views[file_view]
             shape = (file.shape[0], count)
-            at = broadcast(self._checked(offsets(), size, file, mask), shape)
+            at = broadcast(self._checked(offsets(), size, file, mask, instruction), shape)
             data = np.ascontiguousarray(broadcast(value.astype(dtype, copy=False), shape)).view(np.uint8)
             data = data.reshape(*shape, size)
             rows, lanes = np.nonzero(np.broadcast_to(mask, shape))
@@ -72,12 +110,11 @@ class IndirectOperands:
 
         return write
 
-    def _checked(self, offsets: Offsets, size: int, file: Bytes, mask: Mask) -> Offsets:
-        bad = ((offsets < 0) | (offsets + size > file.shape[1])) & mask
+    def _checked(self, offsets: Offsets, size: int, file: Bytes, mask: Mask, instruction: Instruction) -> Offsets:
+        bad = ((offsets < FILE_BEGIN) | (offsets + size > file.shape[1])) & mask
         if bad.any():
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])
-            raise self.faults.at(
-                row, lane, f"register address {address} lies outside the registers whose addresses are taken"
-            )
+            message = f"register address {address} lies outside the registers whose addresses are taken"
+            raise self.faults.at(row, lane, message, instruction)
         return np.clip(offsets, 0, file.shape[1] - size)

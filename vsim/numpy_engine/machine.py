@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from visa.diagnostics import SimulationError
+from functools import partial
+from typing import NoReturn
+
+from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
 from vsim.dispatch import Dispatch
@@ -11,7 +14,7 @@ from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
 from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
-from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.faults import Faults, OutsideVariable
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages
@@ -73,6 +76,11 @@ class NumpyMachine:
         return self.faults.cannot(text, instruction or self.prepared.instruction)
 
 
+def _fail(diagnostics: list[Diagnostic]) -> NoReturn:
+    """What an instruction does whose operands reach beyond their variables."""
+    raise SimulationError(diagnostics)
+
+
 class BatchExecution:
     """The execution of a batch of threads: its functions, each prepared once, and what their activations share.
 
@@ -94,7 +102,11 @@ class BatchExecution:
             found = self._prepared[id(function)] = PreparedFunction(function, self._coverage(function))
             machine = NumpyMachine(found, self)
             for instruction in function.instructions:
-                found.steps.append(SEMANTICS[instruction.desc.semantics](machine, instruction))
+                try:
+                    step = SEMANTICS[instruction.desc.semantics](machine, instruction)
+                except OutsideVariable as error:
+                    step = partial(_fail, error.diagnostics)
+                found.steps.append(step)
         return found
 
     def _coverage(self, function: Function) -> Bools | None:

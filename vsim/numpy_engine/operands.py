@@ -16,7 +16,6 @@ import numpy.typing as npt
 from visa import types
 from visa.diagnostics import SimulationError
 from visa.operands import CONSECUTIVE, Address, General, Immediate, Indirect, Raw, VectorOperand, region_elements
-from visa.program import FIRST_VARIABLE
 from visa.types import DataType
 from vsim.arrays import Array, DType
 from vsim.numpy_engine.activation import Running
@@ -77,7 +76,7 @@ class BatchOperands:
             return lambda: value
         if isinstance(op, Address):
             running, view = self.running, self.prepared.view(address_view(op.var))
-            columns = slice(op.offset, op.offset + max(1, min(op.width, count)))
+            columns = self._address_elements(op, max(1, min(op.width, count)))
             return lambda: running.views[view][:, columns]
         if isinstance(op, Indirect):
             return self.indirect.reader(op, count)
@@ -90,7 +89,7 @@ class BatchOperands:
             return _write_nothing if elements.root == 0 else self._write(elements, DTYPES[data_type])
         if isinstance(op, Address):
             running, view = self.running, self.prepared.view(address_view(op.var))
-            columns = slice(op.offset, op.offset + count)
+            columns = self._address_elements(op, count)
 
             def write(value: Array, mask: Mask) -> None:
                 np.copyto(running.views[view][:, columns], value.astype(np.uint32), where=mask)
@@ -120,6 +119,11 @@ class BatchOperands:
         value = NumpyAlgebra().const(address, types.UD)
         return lambda: value
 
+    def _address_elements(self, op: Address, count: int) -> slice:
+        """The columns of so many elements of an address variable."""
+        self.indirect.check_elements(op.var, op.offset, op.offset + count)
+        return slice(op.offset, op.offset + count)
+
     # -- elements of variables -----------------------------------------------------------------------------
 
     def _region(self, op: General, count: int) -> tuple[RegisterElements, DataType]:
@@ -135,8 +139,9 @@ class BatchOperands:
     def _elements(self, var: int, begin: int, numbers: tuple[int, ...], size: int, what: str) -> RegisterElements:
         root, start = self.layout.root(var)
         end = begin + (max(numbers) + 1) * size
-        if root >= FIRST_VARIABLE and start + end > self.layout.sizes[root]:
-            raise self._cannot(f"{what} reaches byte {end} of '{self.function.variable_name(var)}', which has fewer")
+        if var and not self.layout.holds(root, start + begin, start + end):
+            text = f"{what} reaches byte {end} of '{self.function.variable_name(var)}', which has fewer"
+            raise self.faults.beyond(text, self.prepared.instruction)
         return RegisterElements(root, start + begin, numbers)
 
     def _columns(self, elements: RegisterElements, dtype: DType) -> tuple[int, Columns] | None:

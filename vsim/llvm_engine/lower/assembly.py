@@ -59,7 +59,7 @@ def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[
         slots.made.append(f"  {name} = alloca [{size} x i8], align 64")
         if key in unwritten:
             slots.cleared.append(_zeros(state, name, size))
-    if state.layout.file_offsets:
+    if state.layout.file_offsets or state.layout.has_indirect:
         slots.made.append(f"  %file = alloca [{state.layout.file_size} x i8], align 64")
         slots.cleared.append(_memset(state, "%file", state.layout.file_size))
     if state.shares and state.is_kernel:

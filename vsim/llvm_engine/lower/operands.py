@@ -18,20 +18,20 @@ from visa.operands import (
     VectorOperand,
     region_elements,
 )
-from visa.program import FIRST_VARIABLE
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.strided import StridedLanes
-from vsim.llvm_engine.ir.types import ir_type, literal
+from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, state_key
 from vsim.llvm_engine.memory.access import MemoryAccess
+from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.operands import indirect_elements, packed_elements
-from vsim.registers import operand_type
+from vsim.registers import FILE_BEGIN, operand_type
 
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -76,6 +76,7 @@ class Operands:
             return lambda: self._immediate(op, count)
         if isinstance(op, Address):
             width = max(1, min(op.width, count))
+            self._check_elements(op.var, op.offset, op.offset + width)
             return lambda: self.state.registers.read((ADDRESS, op.var), 4 * op.offset, width, types.UD)
         if isinstance(op, Indirect):
             return lambda: self._read_indirect(op, count)
@@ -89,6 +90,7 @@ class Operands:
                 return lambda value, mask: None
             return lambda value, mask: self.write(key, low, index, value, mask)
         if isinstance(op, Address):
+            self._check_elements(op.var, op.offset, op.offset + count)
             key, low, index = (ADDRESS, op.var), 4 * op.offset, elements(count)
             return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
@@ -104,7 +106,7 @@ class Operands:
         index = elements(count, op.region)
         root, start = state.layout.root(op.var)
         low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
-        if root >= FIRST_VARIABLE and low + (index.last + 1) * data_type.size > state.layout.sizes[root]:
+        if op.var and not state.layout.holds(root, low, low + (index.last + 1) * data_type.size):
             raise Unsupported("a region outside its variable")
         return (VARIABLE, root), low, index, data_type
 
@@ -211,16 +213,48 @@ class Operands:
         """Byte offsets of the lanes in the register file, UD."""
         b = self.state.b
         chosen, added = indirect_elements(op, count)
+        self._check_elements(op.var, min(chosen), max(chosen) + 1)
         base = self._read((ADDRESS, op.var), 0, listed(chosen), types.UD)
         same = len(set(added)) == 1
         return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
 
+    def _check_elements(self, variable: int, first: int, end: int) -> None:
+        if not self.state.layout.has_elements(variable, first, end):
+            raise Unsupported("elements that an address variable does not have")
+
+    def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
+        """A fault if a lane that executes has an address at which no variable lies."""
+        b, last = self.state.b, self.state.layout.file_size - size
+        if last < FILE_BEGIN:
+            outside = place == place
+        else:
+            outside = (place - b.const(FILE_BEGIN, types.UD)) > b.const(last - FILE_BEGIN, types.UD)
+        if mask is not True and mask.lanes != count:
+            mask = Value(b, MASK, 1, b.any(mask))
+        bad = outside & mask
+
+        def where() -> tuple[str, int, int, str]:
+            lane = "0" if bad.lanes == 1 else first_active(b, bad, bad.lanes)
+            at = b.assign(f"extractelement {place.typed}, i64 {lane}") if place.lanes > 1 else place.text
+            return lane, 0, size, b.assign(f"sext i32 {at} to i64")
+
+        self.access.leave(b.any(bad) if bad.lanes > 1 else bad.text, cx.REGISTER, "0", "0", where)
+
+    def _executing(self) -> Mask:
+        """The lanes for which the instruction of this moment executes."""
+        at = self.state.at
+        if at.execution is None:
+            return True
+        predicate = self.state.function.instructions[at.pc].args.get("pred")
+        return self.masks.mask(at.execution, predicate)()
+
     def _read_indirect(self, op: Indirect, count: int) -> Value:
-        """Reads beyond the register file give its last element."""
+        """Lanes that do not execute read something of the register file."""
         state, b = self.state, self.state.b
         own = types.UW if op.type is types.BF else op.type
         state.registers.flush(state.storage.in_file, forget=False)
         place = self._offsets(op, count)
+        self._check_places(place, own.size, count, self._executing())
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)
         wide = b.cast(place, types.UQ)
@@ -239,7 +273,9 @@ class Operands:
     def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=True)
-        place = b.broadcast(self._offsets(op, count), count)
+        place = self._offsets(op, count)
+        self._check_places(place, value.type.size, count, mask)
+        place = b.broadcast(place, count)
         file = MemorySpace(cx.REGISTER, "%file", str(state.layout.file_size))
         self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
         state.registers.flush(state.storage.in_file, forget=True)
@@ -250,7 +286,7 @@ class Operands:
         """Register and first byte of a part of a message."""
         root, start = self.state.layout.root(op.var)
         low = start + op.offset + offset
-        if root >= FIRST_VARIABLE and low + size > self.state.layout.sizes[root]:
+        if not self.state.layout.holds(root, low, low + size):
             raise Unsupported("a message outside its variable")
         return (VARIABLE, root), low
 

@@ -118,7 +118,7 @@ class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked."""
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
-        self.b = b
+        self.b, self.leave = b, leave
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
