@@ -50,6 +50,7 @@ __all__ = [
     "disassemble",
     "read_module",
     "render",
+    "validate",
     "write_module",
 ]
 
@@ -137,3 +138,27 @@ def write_module(module: Module) -> bytes:
     if not isinstance(module, Module):
         raise UsageError(f"a module is written, found {type(module).__name__}")
     return encode(module)
+
+
+def validate(module: Module, grf_size: int = 32, name: str = "<module>") -> list[Diagnostic]:
+    """Check that a module is whole and stays within the registers that it names, as every program does that is loaded.
+
+    Sizes of all operands against their variables, aliases, inputs, labels, indices, masks, counts.
+
+    Args:
+        grf_size: bytes of a register, which says where a row of a variable begins.
+        name: what messages call a module that knows no file.
+
+    Returns:
+        Warnings: operands that reach beyond ordinary variables, and fault when they execute.
+
+    Raises:
+        FormatError: the module is not whole, or reaches beyond predefined registers.
+        UsageError: it is no module.
+    """
+    from visa.program import Module
+    from visa.validation import validate as check
+
+    if not isinstance(module, Module):
+        raise UsageError(f"a module is validated, found {type(module).__name__}")
+    return check(module, grf_size, name)

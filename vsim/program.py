@@ -20,6 +20,7 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, Usa
 from visa.files import read_bytes
 from visa.image import LinkedImage, read_image
 from visa.usage import check_text
+from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
@@ -110,9 +111,13 @@ class Program:
 
     Args:
         image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
+
+    Raises:
+        FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visa.validate`).
     """
 
     def __init__(self, image: LinkedImage) -> None:
+        validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace()

@@ -210,7 +210,7 @@ def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[in
         problem.at = at
         raise
     room = parser.binder.size_of(node.name) or 0
-    if index >= FIRST_VARIABLE and offset + size > room:
+    if offset + size > room:
         message = f"'{name}' reaches to byte {offset + size} of '{node.name}', which has {room} bytes"
         raise Problem("V031", message, at=at)
     return index, offset

@@ -7,30 +7,20 @@ rule of the manual, it is a warning, or one that is off until asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from visa import types
 from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Fields, Function, Instruction
+from visa.program import Fields, Function, Instruction
 from visa.types import DataType
+from visa.validation import Extents, Violation, count_of, has_message, message_overruns
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
 UNDEFINED_RELATION = 6
 _INTEGER, _REAL = 1, 2
 _MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A broken rule: code, message, hint and the field whose operand is guilty (empty for the whole instruction)."""
-
-    code: str
-    message: str
-    hint: str = ""
-    field: str = ""
 
 
 class Rules:
@@ -41,6 +31,7 @@ class Rules:
 
     def __init__(self, function: Function, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
         self.function, self.grf_size, self.silent = function, grf_size, silent
+        self.extents = Extents(function, grf_size)
         self._clean: dict[int, Fields] = {}
         self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
@@ -78,9 +69,15 @@ class Rules:
             kinds |= kind
         if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
             found += [v for v in self._instruction(i, size) if v.code not in self.silent]
+        found += self._messages(i)
         if not found:
             self._clean[id(args)] = args
         return found
+
+    def _messages(self, i: Instruction) -> list[Violation]:
+        if not has_message(i.desc):
+            return []
+        return [v for v in message_overruns(self.extents, i) if v.code not in self.silent]
 
     def _kind(self, op: VectorOperand) -> int:
         t = self.type_of(op)
@@ -91,12 +88,6 @@ class Rules:
         if isinstance(op, General):
             return self.function.variable_type(op.var)
         return op.type if isinstance(op, (Immediate, Indirect)) else None
-
-    def _size(self, var: int) -> int:
-        if var < FIRST_VARIABLE:
-            _, t, count = PREDEFINED_VARIABLES[var]
-            return t.size * count
-        return self.function.variables[var - FIRST_VARIABLE].size
 
     # -- one operand ---------------------------------------------------------------------------------------
 
@@ -121,25 +112,17 @@ class Rules:
                     "bitwise instructions take (~)",
                     name,
                 )
+        overrun = self.extents.operand(name, op, count_of(desc, size))
+        if overrun:
+            yield overrun
         if isinstance(op, General) and t is not None and op.var:
-            yield from self._region(name, op, t, size, destination)
+            yield from self._region(name, op, size, destination, overrun is not None)
 
-    def _region(self, name: str, op: General, t: DataType, size: int, destination: bool) -> Iterator[Violation]:
+    def _region(self, name: str, op: General, size: int, destination: bool, overruns: bool) -> Iterator[Violation]:
         v, w, h = op.region
         h = h or 0
-        index = [k * h for k in range(size)] if w is None else [k // w * (v or 0) + k % w * h for k in range(size)]
-        low = op.row * self.grf_size + op.col * t.size
-        end = low + (max(index) + 1) * t.size
-        room = self._size(op.var)
-        shown = self.function.variable_name(op.var)
-        if end > room:
-            yield Violation(
-                "W010",
-                f"the operand reaches to byte {end} of '{shown}', which has {room} bytes",
-                f"it begins at byte {low} and has {size} elements",
-                name,
-            )
-        elif (end - 1) // self.grf_size - low // self.grf_size > 1:
+        low, end = self.extents.region(op, size)
+        if not overruns and (end - 1) // self.grf_size - low // self.grf_size > 1:
             yield Violation(
                 "W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name
             )

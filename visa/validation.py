@@ -1,0 +1,366 @@
+"""What every module must be before anything executes it: whole in itself, and within the registers that it names.
+
+:func:`visa.validate` looks at all of a module, whether it came from text, bytes, an object, an image or Python. The
+assembler shows the same findings with their places (:mod:`visa.text.rules`), so that each rule stands here alone.
+
+One rule holds for operands that certainly reach beyond what they name: of predefined registers that is an error, of
+ordinary variables a warning, and a fault when the instruction executes. docs/safety.md has the whole argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
+from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.isa import InstructionDesc
+from visa.isa.message_sizes import message_sizes
+from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction, Module
+
+_LANES, _MASKS = 32, 16
+_EXECUTIONS = frozenset(
+    Execution(size, mask) for size in EXEC_SIZES for mask in range(_MASKS) if (mask & 7) * 4 + size <= _LANES
+)
+_STORAGE = 64
+"""Variables lie in pieces of so many bytes, which messages of whole registers may fill, as compilers have them do."""
+_LARGEST_INPUT = 1 << 15
+_MESSAGES = ("memory", "lsc", "sampler", "misc")
+"""Instructions whose vector operands are single values, whatever the execution size."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: code, message, hint and the field whose operand is guilty (empty for the whole instruction)."""
+
+    code: str
+    message: str
+    hint: str = ""
+    field: str = ""
+
+
+class AliasCircle(Exception):
+    """A variable is, over others, an alias of itself."""
+
+
+def alias_root(function: Function, index: int) -> tuple[int, int]:
+    """The variable at the end of a chain of aliases, and the byte offset in it.
+
+    Raises:
+        AliasCircle: the chain has no end.
+    """
+    var, offset, seen = index, 0, set[int]()
+    while var >= FIRST_VARIABLE and (alias := function.variables[var - FIRST_VARIABLE].alias) is not None:
+        if var in seen:
+            raise AliasCircle(function.variable_name(index))
+        seen.add(var)
+        var, offset = alias[0], offset + alias[1]
+    return var, offset
+
+
+def predefined_size(index: int) -> int:
+    """Bytes of a predefined variable."""
+    _, data_type, count = PREDEFINED_VARIABLES[index]
+    return data_type.size * count
+
+
+class _Place(NamedTuple):
+    """Where a variable lies: root variable and first byte in it, its own bytes, and those of the root's storage."""
+
+    root: int
+    start: int
+    size: int
+    room: int
+
+
+class Extents:
+    """How far operands of one function reach, in bytes of their variables; ``grf_size`` in bytes."""
+
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function, self.grf_size = function, grf_size
+        self._places: dict[int, _Place | None] = {}
+
+    def place(self, var: int) -> _Place | None:
+        """Where a variable lies; None if its aliases go in a circle, which the layout of registers reports."""
+        if var not in self._places:
+            try:
+                root, start = alias_root(self.function, var)
+            except AliasCircle:
+                self._places[var] = None
+            else:
+                storage = -(-self.size(root) // _STORAGE) * _STORAGE
+                self._places[var] = _Place(
+                    root, start, self.size(var), predefined_size(root) if root < FIRST_VARIABLE else storage
+                )
+        return self._places[var]
+
+    def size(self, index: int) -> int:
+        """Bytes of a general variable."""
+        if index < FIRST_VARIABLE:
+            return predefined_size(index)
+        return self.function.variables[index - FIRST_VARIABLE].size
+
+    def region(self, op: General, count: int) -> tuple[int, int]:
+        """The first byte of a region of so many elements, and the one behind its last."""
+        size = self.function.variable_type(op.var).size
+        low = op.row * self.grf_size + op.col * size
+        return low, low + (max(region_elements(op.region, count)) + 1) * size
+
+    def operand(self, name: str, op: object, count: int) -> Violation | None:
+        """What is wrong with where a vector operand of so many elements lies."""
+        if isinstance(op, General):
+            low, end = self.region(op, count) if op.var else (0, 0)
+            tail = f" and has {count} element{'s' if count > 1 else ''}"
+            return self._bytes(name, op.var, (low, end), "the operand", tail)
+        if isinstance(op, Address):
+            elements = count if name == "dst" else max(1, min(op.width, count))
+            return self._elements(name, op.var, op.offset + elements)
+        if isinstance(op, Indirect):
+            vertical, width, _ = op.region
+            rows = (count - 1) // width if vertical is None and width is not None else 0
+            return self._elements(name, op.var, op.element + rows + 1)
+        return None
+
+    def message(self, name: str, raw: Raw, size: int) -> Violation | None:
+        """What is wrong with where so many bytes of a message lie."""
+        if not raw.var:
+            return None
+        return self._bytes(name, raw.var, (raw.offset, raw.offset + size), "the message", "", whole=False)
+
+    def _bytes(
+        self, name: str, var: int, place: tuple[int, int], what: str, tail: str, whole: bool = True
+    ) -> Violation | None:
+        """A variable that is too short for a place, from one byte to before another.
+
+        ``whole``: of an ordinary variable its own bytes count, not those of its storage.
+        """
+        at = self.place(var) if var else None
+        low, end = place
+        if at is None or (end <= at.size and at.start + end <= at.room):
+            return None
+        if at.root < FIRST_VARIABLE and at.start + end > at.room:
+            code, var, low, end = "V032", at.root, low + at.start, end + at.start
+        elif whole or at.start + end > at.room:
+            code = "W010"
+        else:
+            return None
+        message = (
+            f"{what} reaches to byte {end} of '{self.function.variable_name(var)}', which has {self.size(var)} bytes"
+        )
+        return Violation(code, message, f"it begins at byte {low}{tail}", name)
+
+    def _elements(self, name: str, var: int, end: int) -> Violation | None:
+        declared = self.function.addresses[var]
+        if end <= declared.elements:
+            return None
+        many = f"{declared.elements} element{'s' if declared.elements > 1 else ''}"
+        return Violation(
+            "W010", f"the operand reaches element {end - 1} of '{declared.name}', which has {many}", "", name
+        )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The fields of a form whose extents are checked."""
+
+    vectors: tuple[str, ...]
+    raws: tuple[str, ...]
+    lists: tuple[str, ...]
+    single: bool
+
+
+_SHAPES: dict[InstructionDesc, _Shape] = {}
+
+
+def _shape(desc: InstructionDesc) -> _Shape:
+    found = _SHAPES.get(desc)
+    if found is None:
+        fields = [f for f in desc.fields if f.name and f.constant is None and not f.copy_of]
+        found = _SHAPES[desc] = _Shape(
+            tuple(f.name for f in fields if f.kind in ("d", "s")),
+            tuple(f.name for f in fields if f.kind in ("r", "w")),
+            tuple(f.name for f in fields if f.kind in ("r*", "r!")),
+            desc.category in _MESSAGES,
+        )
+    return found
+
+
+def count_of(desc: InstructionDesc, execution_size: int) -> int:
+    """Elements of a vector operand: one for each lane, but in messages."""
+    return 1 if _shape(desc).single else execution_size
+
+
+def has_message(desc: InstructionDesc) -> bool:
+    """Whether an instruction has message operands."""
+    return bool(_shape(desc).raws or _shape(desc).lists)
+
+
+def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
+    """The parts of a message that reach beyond what they name."""
+    shape, args = _shape(i.desc), i.args
+    sizes = message_sizes(i, extents.grf_size)
+    raws = [(name, args[name], sizes.get(name, 1)) for name in shape.raws if name in args]
+    raws += [(name, raw, 1) for name in shape.lists for raw in args.get(name, ())]
+    for name, raw, size in raws:
+        found = extents.message(name, raw, size) if size else None
+        if found:
+            yield found
+
+
+# -- the parts of a function -------------------------------------------------------------------------------------------
+
+
+def aliases(function: Function) -> Iterator[Violation]:
+    """Aliases of what does not exist, in circles, or beyond a predefined register."""
+    for number, v in enumerate(function.variables, FIRST_VARIABLE):
+        if v.alias is None:
+            continue
+        index, offset = v.alias
+        if index < 0 or offset < 0 or not exists(function, VARIABLE, index):
+            yield Violation("C004", f"variable '{v.name}' is an alias of something that does not exist")
+            return
+        try:
+            root, start = alias_root(function, number)
+        except AliasCircle:
+            continue  # which the layout of registers reports
+        if root < FIRST_VARIABLE and start + v.size > predefined_size(root):
+            room = f"'{function.variable_name(root)}', which has {predefined_size(root)} bytes"
+            yield Violation("V031", f"'{v.name}' reaches to byte {start + v.size} of {room}")
+
+
+def inputs(function: Function) -> Iterator[Violation]:
+    """Inputs of what does not exist, or out of something else than the payload."""
+    for n, i in enumerate(function.inputs):
+        kinds = (VARIABLE, SAMPLERS, SURFACES)
+        if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
+            yield Violation("C004", f"input {n} is the value of something that does not exist")
+        elif not (0 <= i.offset < _LARGEST_INPUT and 0 <= i.size < 2 * _LARGEST_INPUT):
+            yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")
+
+
+def _declarations(function: Function) -> Iterator[Violation]:
+    others = (*function.addresses, *function.predicates, *function.samplers, *function.surfaces)
+    for name, elements in [(d.name, d.elements) for d in others] + [(v.name, v.elements) for v in function.variables]:
+        if elements < 0:
+            yield Violation("C004", f"'{name}' has {elements} elements")
+    yield from aliases(function)
+    yield from inputs(function)
+
+
+def _codes(i: Instruction) -> str:
+    """What of its codes, mask and size does not exist."""
+    args = i.args
+    for name, codes in i.desc.enumerated:
+        if name in args and args[name] not in codes:
+            return f"has no {name} {args[name]}"
+    execution = args.get("exec")
+    if execution is not None and execution not in _EXECUTIONS:
+        return f"has a mask and size that do not exist: {execution}"
+    return ""
+
+
+def _counts_forwards(op: object) -> bool:
+    """Whether the numbers of an operand are those of places."""
+    if isinstance(op, General):
+        return op.row >= 0 and op.col >= 0 and _is_region(op.region)
+    if isinstance(op, Address):
+        return op.offset >= 0
+    return not isinstance(op, Indirect) or (op.element >= 0 and _is_region(op.region))
+
+
+def _is_region(region: tuple[int | None, int | None, int | None]) -> bool:
+    vertical, width, horizontal = region
+    return (vertical or 0) >= 0 and (horizontal or 0) >= 0 and (width is None or width > 0)
+
+
+class _FunctionPass:
+    """One pass over a function.
+
+    What was found fine once is known by its identity, as equal operands and instructions share their nodes.
+    """
+
+    def __init__(self, function: Function, grf_size: int) -> None:
+        self.function, self.extents = function, Extents(function, grf_size)
+        self.labels = {i.args["label"] for i in function.instructions if i.desc.flow.is_label}
+        self._named: set[tuple[int, int]] = set()
+        self._operands: set[tuple[int, int, bool]] = set()
+        self._instructions: set[tuple[int, InstructionDesc]] = set()
+
+    def findings(self) -> Iterator[tuple[Violation, int]]:
+        """Broken rules with the number of the instruction, -1 where there is none."""
+        broken = list(_declarations(self.function))
+        yield from ((v, -1) for v in broken)
+        if any(v.code == "C004" for v in broken):
+            return
+        for n, i in enumerate(self.function.instructions):
+            key = id(i.args), i.desc
+            if key in self._instructions:
+                continue
+            found = list(self._instruction(i))
+            yield from ((v, n) for v in found)
+            if not found:
+                self._instructions.add(key)
+
+    def _instruction(self, i: Instruction) -> Iterator[Violation]:
+        problem = self._names(i) or _codes(i)
+        if problem:
+            yield Violation("C004", f"{i.desc.mnemonic} {problem}")
+            return
+        shape, args = _shape(i.desc), i.args
+        execution = args.get("exec")
+        count = count_of(i.desc, execution.size if execution else 1)
+        for name in shape.vectors:
+            op = args.get(name)
+            key = id(op), count, name == "dst"
+            if op is None or key in self._operands:
+                continue
+            found = self._operand(name, op, count)
+            if found:
+                yield found
+            else:
+                self._operands.add(key)
+        if shape.raws or shape.lists:
+            if any(args[name].offset < 0 for name in shape.raws if name in args):
+                yield Violation("C004", f"{i.desc.mnemonic} has a message part at a negative offset")
+            else:
+                yield from message_overruns(self.extents, i)
+
+    def _operand(self, name: str, op: object, count: int) -> Violation | None:
+        if not _counts_forwards(op):
+            return Violation("C004", "an operand has a negative row, column, element or stride", "", name)
+        return self.extents.operand(name, op, count)
+
+    def _names(self, i: Instruction) -> str:
+        """What it names that is not there."""
+        for pair in references(i):
+            if pair in self._named:
+                continue
+            what, index = pair
+            if index < 0 or not exists(self.function, what, index):
+                return f"refers to number {index} of something that does not exist"
+            if what == LABEL and index not in self.labels:
+                return f"refers to label '{self.function.labels[index].name}', which stands nowhere"
+            self._named.add(pair)
+        return ""
+
+
+def validate(module: Module, grf_size: int, name: str) -> list[Diagnostic]:
+    """The work of :func:`visa.validate`.
+
+    Raises:
+        FormatError: the module is not whole, or reaches beyond predefined registers.
+    """
+    errors: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
+    for function in module.all_functions:
+        for v, n in _FunctionPass(function, grf_size).findings():
+            where = f"instruction {n} of '{function.name}'" if n >= 0 else f"'{function.name}'"
+            line = function.instructions[n].line if n >= 0 else 0
+            severity, into = ("warning", warnings) if v.code.startswith("W") else ("error", errors)
+            span = Span(function.file or name, line)
+            into.append(Diagnostic(v.code, f"{v.message} ({where})", span, v.hint, severity=severity))
+    if errors:
+        raise FormatError(errors)
+    return warnings
