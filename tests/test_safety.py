@@ -85,7 +85,7 @@ PREDEFINED = {
     "region": (operand("dst", General(9, 200, 0, (None, None, 1))), MOVE, "of '%retval', which has 512 bytes .* V032"),
     "source": (operand("src0", General(7, 1, 0, (1, 1, 0))), MOVE, "of '%r0', which has 64 bytes .* V032"),
     "alias": (alias, MOVE, "'W' reaches to byte 8256 of '%r0', which has 64 bytes .* V031"),
-    "input before the payload": (before_payload, MOVE, "input 0 has offset -200 .* C004"),
+    "input before the payload": (before_payload, MOVE, "an input has the offset -200 .* C001"),
 }
 
 
