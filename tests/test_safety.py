@@ -11,7 +11,7 @@ from conftest import DATA, SHARED, build_text
 import visa
 import vsim
 from visa.image import LinkedImage
-from visa.isa.message_sizes import message_sizes
+from visa.message_sizes import message_sizes
 from visa.operands import Address, Execution, General, Raw
 from visa.program import Input, Instruction
 from vsim.registers import operand_type

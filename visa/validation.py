@@ -16,7 +16,7 @@ from typing import NamedTuple
 from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
-from visa.isa.message_sizes import message_sizes
+from visa.message_sizes import message_sizes
 from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
 from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction, Module
 

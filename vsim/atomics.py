@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from visa.isa.enums import ATOMICS, LSC_ATOMICS, LSC_SFIDS
+from visa.isa.enums import ATOMICS, LSC_SFIDS
 from visa.isa.record import Access
 from visa.program import SLM, Instruction
 from vsim.refused import RAW_MESSAGES
 
 _COMMUTES = ("add", "sub", "inc", "dec", "min", "max", "minsint", "maxsint", "and", "or", "xor")
-_LSC_PREFIX = "lsc_atomic_"
 _OP_NAMES = {v: k for k, v in ATOMICS.items()}
 
 
@@ -42,7 +41,7 @@ def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool
 
 
 def _operation(atomic: Instruction) -> str:
-    """What it does, by the data port's word for it: a field of its own instructions, in the mnemonic of LSC ones."""
+    """What it does, by the data port's word for it: a field of its own instructions, the table of LSC ones."""
     if "op" in atomic.args:
         return _OP_NAMES.get(atomic.args["op"], "")
-    return LSC_ATOMICS[atomic.desc.mnemonic.removeprefix(_LSC_PREFIX)]
+    return atomic.desc.operation

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from visa import types
+
 RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 NO_RELATION = 6
 
@@ -17,7 +19,11 @@ LSC_ATOMICS = {
     "xor": "xor",
 }  # fmt: skip
 """LSC's words for atomic operations by those of the data port; ``load`` is LSC's alone."""
+ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
+"""How many sources an atomic has, if not one, by the data port's words."""
 ATOMIC_WIDTHS = {"16": 1, "64": 2}
+ATOMIC_TYPES = (types.UD, types.UW, types.UQ)
+"""What an atomic of the data port works on, by its width."""
 
 COUNTS = {"1": 0, "2": 1, "4": 2, "8": 3}
 OWORDS = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
@@ -27,6 +33,15 @@ LSC_CACHES = {"df": 0, "uc": 1, "ca": 2, "wb": 3, "wt": 4, "st": 5, "ri": 6, "cc
 LSC_ADDRESS_TYPES = {"flat": 1, "bss": 2, "ss": 3, "bti": 4, "arg": 5, "surf": 6}
 LSC_ADDRESS_SIZES = {"a16": 1, "a32": 2, "a64": 3}
 LSC_DATA_SIZES = {"d8": 1, "d16": 2, "d32": 3, "d64": 4, "d8u32": 5, "d16u32": 6, "d16u32h": 7}
+LSC_POINTER_TYPES = {LSC_ADDRESS_SIZES[name]: t for name, t in (("a16", types.UW), ("a32", types.UD), ("a64", types.UQ))}
+"""What an address is in registers, by its code."""
+LSC_DATA_TYPES = {
+    LSC_DATA_SIZES[name]: (memory, register) for name, memory, register in (
+        ("d8", types.UB, types.UB), ("d16", types.UW, types.UW), ("d32", types.UD, types.UD), ("d64", types.UQ, types.UQ),
+        ("d8u32", types.UB, types.UD), ("d16u32", types.UW, types.UD), ("d16u32h", types.UW, types.UD),
+    )
+}  # fmt: skip
+"""What an element is in memory and in registers, by the code of its size."""
 LSC_DATA_SIZE_SPELLINGS = LSC_DATA_SIZES | {
     f"{a}{n}{b}32{h}": LSC_DATA_SIZES[f"d{n}u32{h}"] for n, h in ((8, ""), (16, ""), (16, "h")) for a in "du" for b in "cu"
 } | {"u8": 1, "u16": 2, "u32": 3, "u64": 4}  # fmt: skip

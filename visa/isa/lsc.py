@@ -1,7 +1,16 @@
 """Load, store and cache messages (LSC), the memory instructions since DG2."""
 
-from visa.isa.enums import FENCE_OPS, FENCE_SCOPES, LSC_CACHES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
-from visa.isa.record import Access, Choice, InstructionDesc, Memory, form
+from visa.isa.enums import (
+    FENCE_OPS,
+    FENCE_SCOPES,
+    LSC_ATOMICS,
+    LSC_CACHES,
+    LSC_DATA_SIZES,
+    LSC_ELEMENTS,
+    LSC_ORDERS,
+    LSC_SFIDS,
+)
+from visa.isa.record import Access, Choice, InstructionDesc, Memory, Payload, form
 from visa.platforms import since
 
 _CATEGORY = "lsc"
@@ -15,24 +24,24 @@ _PAYLOAD = "s:surface w:dst r:addr r:src1 r:src2"
 _TYPED_HEAD = "B:subop ec pr B:l1 B:l3 B:addr_type B:addr_size B:data_size B:order B:elems B:=elems s:surface"
 
 _ATOMICS = (
-    ("iinc", 8, 0, "Add one"), ("idec", 9, 0, "Subtract one"), ("load", 10, 0, "Read atomically"), ("store", 11, 1, "Write atomically"),
-    ("iadd", 12, 1, "Add"), ("isub", 13, 1, "Subtract"), ("smin", 14, 1, "Signed minimum"), ("smax", 15, 1, "Signed maximum"),
-    ("umin", 16, 1, "Unsigned minimum"), ("umax", 17, 1, "Unsigned maximum"), ("icas", 18, 2, "Compare and swap"), ("fadd", 19, 1, "Float add"),
-    ("fsub", 20, 1, "Float subtract"), ("fmin", 21, 1, "Float minimum"), ("fmax", 22, 1, "Float maximum"),
-    ("fcas", 23, 2, "Float compare and swap"), ("and", 24, 1, "And"), ("or", 25, 1, "Or"), ("xor", 26, 1, "Exclusive or"),
+    ("iinc", 8, "Add one"), ("idec", 9, "Subtract one"), ("load", 10, "Read atomically"), ("store", 11, "Write atomically"),
+    ("iadd", 12, "Add"), ("isub", 13, "Subtract"), ("smin", 14, "Signed minimum"), ("smax", 15, "Signed maximum"),
+    ("umin", 16, "Unsigned minimum"), ("umax", 17, "Unsigned maximum"), ("icas", 18, "Compare and swap"), ("fadd", 19, "Float add"),
+    ("fsub", 20, "Float subtract"), ("fmin", 21, "Float minimum"), ("fmax", 22, "Float maximum"),
+    ("fcas", 23, "Float compare and swap"), ("and", 24, "And"), ("or", 25, "Or"), ("xor", 26, "Exclusive or"),
 )  # fmt: skip
 
 
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
-             spelling: str = "") -> InstructionDesc:
+             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "") -> InstructionDesc:
     return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                memory=Memory.OPERAND, access=access, spelling=spelling)  # fmt: skip
+                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation)  # fmt: skip
 
 
 def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
-           spelling: str = "", implied: tuple[tuple[str, int], ...] = ()) -> InstructionDesc:
+           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "") -> InstructionDesc:
     return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied)  # fmt: skip
+                semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
@@ -42,25 +51,27 @@ _BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst 
 _TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface w:dst r:u r:v r:src1"
 
 FORMS = (
-    _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD),
-    _untyped(Access.LOAD, "lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED),
-    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, spelling="channels"),
+    _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, payload=Payload.ELEMENTS),
+    _untyped(Access.LOAD, "lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED, payload=Payload.ELEMENTS),
+    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, spelling="channels", payload=Payload.QUAD),
     _untyped(Access.LOAD, "lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D,
              "optional-exec"),
-    _untyped(Access.STORE, "lsc_store", 4, "Write elements at each lane's address.", _STORE),
-    _untyped(Access.STORE, "lsc_store_strided", 5, "Write elements at a base address and a stride.", _STORE, _STRIDED),
-    _untyped(Access.STORE, "lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE, spelling="channels"),
+    _untyped(Access.STORE, "lsc_store", 4, "Write elements at each lane's address.", _STORE, payload=Payload.ELEMENTS),
+    _untyped(Access.STORE, "lsc_store_strided", 5, "Write elements at a base address and a stride.", _STORE, _STRIDED, payload=Payload.ELEMENTS),
+    _untyped(Access.STORE, "lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE, spelling="channels", payload=Payload.QUAD),
     _untyped(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of a matrix in memory.", "(exec) @matrix @block2d:src1", _BLOCK2D,
              "optional-exec"),
-    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
+    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC,
+               payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
-    _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE),
+    _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
     _typed(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD, spelling="channels"),
     _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D, "optional-exec"),
     _typed(Access.STORE, "lsc_store_quad", 6, "Write the named channels of an image element.", _STORE, spelling="channels"),
     _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
-    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC) for name, subop, _, summary in _ATOMICS),
+    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC,
+             operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),

@@ -200,6 +200,31 @@ class Access(enum.Enum):
     ATOMIC = enum.auto()
 
 
+class Payload(enum.Enum):
+    """What a message moves for its lanes; with the fields of the instruction that says how many bytes its operands have."""
+
+    UNSAID = enum.auto()
+    """What its own page of the manual says (samplers, images, matrices, raw messages), or nothing."""
+    OWORDS = enum.auto()
+    """``owords`` consecutive ones."""
+    CHANNELS = enum.auto()
+    """A dword for each channel of ``channel_mask``."""
+    DWORD = enum.auto()
+    """One dword, or what is narrower in its low end."""
+    QWORDS = enum.auto()
+    """``num_blocks`` qwords."""
+    BLOCKS = enum.auto()
+    """``num_blocks`` of ``block_type``."""
+    ATOMIC = enum.auto()
+    """Old value and sources of ``op`` in ``width``."""
+    ELEMENTS = enum.auto()
+    """``elems`` of ``data_size``, in the order of ``order``."""
+    QUAD = enum.auto()
+    """The channels of ``elems`` in ``data_size``."""
+    LSC_ATOMIC = enum.auto()
+    """Old value and sources in ``data_size``."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class InstructionDesc:
     """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
@@ -227,6 +252,9 @@ class InstructionDesc:
     """Fields that the text leaves out, where they are not 0, with their values."""
     spelling: frozenset[str] = frozenset()
     """What the text has of its own, in the words of the notation."""
+    payload: Payload = Payload.UNSAID
+    operation: str = ""
+    """What an atomic does, in the data port's words, if no field says it."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -362,6 +390,8 @@ def form(
     writes_predicate: bool = False,
     implied: tuple[tuple[str, int], ...] = (),
     spelling: str = "",
+    payload: Payload = Payload.UNSAID,
+    operation: str = "",
     **fixed: int,
 ) -> InstructionDesc:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
@@ -369,7 +399,7 @@ def form(
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
         semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
-        frozenset(spelling.split()),
+        frozenset(spelling.split()), payload, operation,
     )  # fmt: skip
 
 

@@ -17,16 +17,17 @@ from collections.abc import Callable
 
 from visa import types
 from visa.isa.enums import (
-    LSC_ADDRESS_SIZES,
     LSC_ADDRESS_TYPES,
     LSC_ATOMICS,
     LSC_DATA_SIZES,
+    LSC_DATA_TYPES,
     LSC_ELEMENTS,
     LSC_ORDERS,
+    LSC_POINTER_TYPES,
     LSC_SFIDS,
 )  # fmt: skip
 from visa.program import Instruction
-from visa.types import UB, UQ, UW, DataType, Q
+from visa.types import UQ, UW, DataType, Q
 from vsim.semantics.algebra import FindSpace, Lanes, Machine, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer
@@ -34,19 +35,6 @@ from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, i
 ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 """Elements of a lane, by their code."""
 _ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
-_ADDRESS_TYPES = {LSC_ADDRESS_SIZES[n]: t for n, t in (("a16", UW), ("a32", types.UD), ("a64", UQ))}
-_DATA_TYPES = {
-    LSC_DATA_SIZES[name]: (memory, register)
-    for name, memory, register in (
-        ("d8", UB, UB),
-        ("d16", UW, UW),
-        ("d32", types.UD, types.UD),
-        ("d64", UQ, UQ),
-        ("d8u32", UB, types.UD),
-        ("d16u32", UW, types.UD),
-        ("d16u32h", UW, types.UD),
-    )
-}
 _HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
 
 # -- operands --------------------------------------------------------------------------------------------------
@@ -54,7 +42,7 @@ _HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
 
 def lsc_types(instruction: Instruction) -> tuple[DataType, DataType]:
     """Types of an element in memory and in registers."""
-    return _DATA_TYPES[instruction.args["data_size"]]
+    return LSC_DATA_TYPES[instruction.args["data_size"]]
 
 
 def address_kind(instruction: Instruction) -> str:
@@ -76,7 +64,7 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
 def _address(m: Machine, instruction: Instruction, count: int | None = None) -> Read:
     """scale * address + offset, in the width of the address; of ``count`` lanes, else of all."""
     args, a = instruction.args, m.algebra
-    t = _ADDRESS_TYPES[args["addr_size"]]
+    t = LSC_POINTER_TYPES[args["addr_size"]]
     read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=count is None)
     scale, offset = args["imm_scale"], args["imm_offset"]
     wide = types.UD if t is UW else t

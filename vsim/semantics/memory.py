@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 
 from visa import types
-from visa.isa.enums import ATOMICS, COUNTS, OWORDS
+from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, ATOMICS, COUNTS, OWORDS
 from visa.isa.record import Access
 from visa.operands import Execution, Immediate, Raw
 from visa.program import Instruction
@@ -254,10 +254,6 @@ def svm_block(m: Machine, instruction: Instruction) -> Step:
 # -- atomics ---------------------------------------------------------------------------------------------------
 
 ATOMIC_NAMES = {v: k for k, v in ATOMICS.items()}
-ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
-"""How many sources an atomic has, if not one."""
-ATOMIC_TYPES = (types.UD, UW, UQ)
-"""What an atomic of the data port works on, by its width."""
 ANY_ORDER = "Lanes of one message in ascending order; threads in any."
 
 

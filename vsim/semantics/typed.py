@@ -9,7 +9,7 @@ when they are read. A block of 5 x 2 bytes has rows of 8 in its payload, the nex
 from __future__ import annotations
 
 from visa import types
-from visa.isa.enums import LSC_ATOMICS, TARGET_OUTPUTS
+from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Raw
 from visa.program import Instruction
 from visa.types import UB, UQ, UW, D, DataType
@@ -19,8 +19,6 @@ from vsim.semantics.lsc import ALL_MAPPED, ELEMENTS_OF, address_kind, lsc_types,
 from vsim.semantics.memory import (
     ANY_ORDER,
     ATOMIC_NAMES,
-    ATOMIC_SOURCES,
-    ATOMIC_TYPES,
     channels,
     data_of,
     data_port_order,
