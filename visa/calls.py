@@ -8,11 +8,12 @@ from __future__ import annotations
 import functools
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from visa.isa import FORMS, InstructionDesc
 from visa.isa.record import Flow
-from visa.program import Function, Module
+from visa.program import Function, Instruction, Module
 
 _CALL, _ADDRESS = range(2)
 _RECORD = struct.Struct("<IBIBBI")
@@ -50,6 +51,31 @@ def _kind(desc: InstructionDesc) -> int:
 @functools.cache
 def _mnemonics() -> dict[int, str]:
     return {_kind(desc): desc.mnemonic for desc in FORMS if desc.names_symbol}
+
+
+class SizeMismatch(NamedTuple):
+    """A call that passes another number of registers than its callee declares."""
+
+    function: Function
+    instruction: Instruction
+    field: str
+    target: Function
+    attribute: str
+    declared: int
+
+
+def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
+    """The calls of a module's functions by name whose sizes are not those of the callee, if that is in the module."""
+    functions = {f.name: f for f in module.functions}
+    for function in module.all_functions:
+        for i in function.instructions:
+            if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
+                continue
+            target = functions.get(function.strings[i.args["name"]])
+            for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
+                declared = target.attribute(attribute) if target else None
+                if target and declared is not None and declared.integer != i.args[field]:
+                    yield SizeMismatch(function, i, field, target, attribute, declared.integer)
 
 
 def calls_of(function: Function) -> list[Call]:

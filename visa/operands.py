@@ -14,6 +14,8 @@ MODIFIER_TEXT = {NO_MODIFIER: "", ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", N
 Region = tuple[int | None, int | None, int | None]
 """Vertical stride, width, horizontal stride in elements; None where the encoding has none."""
 
+VERTICAL_STRIDES, REGION_WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
+"""What the parts of a region can be."""
 SCALAR: Region = (0, 1, 0)
 CONSECUTIVE: Region = (None, None, 1)
 SURFACE, SAMPLER = 0, 1
@@ -135,8 +137,19 @@ class Execution:
         """Whether all lanes execute, those that control flow left out too."""
         return self.mask >= 8
 
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the first lane is a multiple of the size, or of the four lanes of the smallest mask."""
+        return self.size < 4 or not self.offset % self.size
+
+    @property
+    def is_within(self) -> bool:
+        """Whether all lanes are lanes of a thread."""
+        return self.offset + self.size <= MAXIMUM_LANES
+
     def __str__(self) -> str:
         return f"(M{(self.mask & 7) + 1}{'_NM' if self.no_mask else ''}, {self.size})"
 
 
 EXEC_SIZES = (1, 2, 4, 8, 16, 32)
+MAXIMUM_LANES = 32

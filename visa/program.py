@@ -31,6 +31,12 @@ PREDEFINED_SURFACES = ("%slm", "T1", "T2", "TSS", "%bss", "%scratch")
 SLM, SCRATCH, STATELESS, BINDLESS = 0, 5, 3, 4
 
 
+def predefined_size(index: int) -> int:
+    """Bytes of a predefined variable."""
+    _, data_type, count = PREDEFINED_VARIABLES[index]
+    return data_type.size * count
+
+
 def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
     """Names of the predefined variables in a version of the format."""
     return _PREDEFINED_NAMES if version >= (4, 2) else _PREDEFINED_NAMES[:-1]
@@ -130,6 +136,10 @@ class Instruction:
     line: int = 0
 
 
+class AliasCircle(Exception):
+    """A variable is, over others, an alias of itself."""
+
+
 @dataclass(slots=True)
 class Function:
     """A kernel or a function."""
@@ -223,6 +233,24 @@ class Function:
     def variable_type(self, index: int) -> DataType:
         """The element type of a general variable, predefined or declared."""
         return PREDEFINED_VARIABLES[index][1] if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].type
+
+    def variable_size(self, index: int) -> int:
+        """Bytes of a general variable, predefined or declared."""
+        return predefined_size(index) if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].size
+
+    def alias_root(self, index: int) -> tuple[int, int]:
+        """The variable at the end of a chain of aliases, and the byte offset in it.
+
+        Raises:
+            AliasCircle: the chain has no end.
+        """
+        var, offset, seen = index, 0, set[int]()
+        while var >= FIRST_VARIABLE and (alias := self.variables[var - FIRST_VARIABLE].alias) is not None:
+            if var in seen:
+                raise AliasCircle(self.variable_name(index))
+            seen.add(var)
+            var, offset = alias[0], offset + alias[1]
+        return var, offset
 
 
 @dataclass(slots=True)

@@ -13,20 +13,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from visa.cisa.declarations import MAXIMUM_OFFSET, MAXIMUM_SIZE
 from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
 from visa.message_sizes import message_sizes
 from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction, Module
+from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, Module, predefined_size
 
-_LANES, _MASKS = 32, 16
-_EXECUTIONS = frozenset(
-    Execution(size, mask) for size in EXEC_SIZES for mask in range(_MASKS) if (mask & 7) * 4 + size <= _LANES
-)
+_MASKS = 16
+_EXECUTIONS = frozenset(e for size in EXEC_SIZES for mask in range(_MASKS) if (e := Execution(size, mask)).is_within)
 _STORAGE = 64
 """Variables lie in pieces of so many bytes, which messages of whole registers may fill, as compilers have them do."""
-_LARGEST_INPUT = 1 << 15
 _MESSAGES = ("memory", "lsc", "sampler", "misc")
 """Instructions whose vector operands are single values, whatever the execution size."""
 
@@ -39,31 +37,6 @@ class Violation:
     message: str
     hint: str = ""
     field: str = ""
-
-
-class AliasCircle(Exception):
-    """A variable is, over others, an alias of itself."""
-
-
-def alias_root(function: Function, index: int) -> tuple[int, int]:
-    """The variable at the end of a chain of aliases, and the byte offset in it.
-
-    Raises:
-        AliasCircle: the chain has no end.
-    """
-    var, offset, seen = index, 0, set[int]()
-    while var >= FIRST_VARIABLE and (alias := function.variables[var - FIRST_VARIABLE].alias) is not None:
-        if var in seen:
-            raise AliasCircle(function.variable_name(index))
-        seen.add(var)
-        var, offset = alias[0], offset + alias[1]
-    return var, offset
-
-
-def predefined_size(index: int) -> int:
-    """Bytes of a predefined variable."""
-    _, data_type, count = PREDEFINED_VARIABLES[index]
-    return data_type.size * count
 
 
 class _Place(NamedTuple):
@@ -86,21 +59,15 @@ class Extents:
         """Where a variable lies; None if its aliases go in a circle, which the layout of registers reports."""
         if var not in self._places:
             try:
-                root, start = alias_root(self.function, var)
+                root, start = self.function.alias_root(var)
             except AliasCircle:
                 self._places[var] = None
             else:
-                storage = -(-self.size(root) // _STORAGE) * _STORAGE
-                self._places[var] = _Place(
-                    root, start, self.size(var), predefined_size(root) if root < FIRST_VARIABLE else storage
-                )
+                room = self.function.variable_size(root)
+                if root >= FIRST_VARIABLE:
+                    room = -(-room // _STORAGE) * _STORAGE
+                self._places[var] = _Place(root, start, self.function.variable_size(var), room)
         return self._places[var]
-
-    def size(self, index: int) -> int:
-        """Bytes of a general variable."""
-        if index < FIRST_VARIABLE:
-            return predefined_size(index)
-        return self.function.variables[index - FIRST_VARIABLE].size
 
     def region(self, op: General, count: int) -> tuple[int, int]:
         """The first byte of a region of so many elements, and the one behind its last."""
@@ -146,9 +113,8 @@ class Extents:
             code = "W010"
         else:
             return None
-        message = (
-            f"{what} reaches to byte {end} of '{self.function.variable_name(var)}', which has {self.size(var)} bytes"
-        )
+        room = f"'{self.function.variable_name(var)}', which has {self.function.variable_size(var)} bytes"
+        message = f"{what} reaches to byte {end} of {room}"
         return Violation(code, message, f"it begins at byte {low}{tail}", name)
 
     def _elements(self, name: str, var: int, end: int) -> Violation | None:
@@ -222,7 +188,7 @@ def aliases(function: Function) -> Iterator[Violation]:
             yield Violation("C004", f"variable '{v.name}' is an alias of something that does not exist")
             return
         try:
-            root, start = alias_root(function, number)
+            root, start = function.alias_root(number)
         except AliasCircle:
             continue  # which the layout of registers reports
         if root < FIRST_VARIABLE and start + v.size > predefined_size(root):
@@ -236,7 +202,7 @@ def inputs(function: Function) -> Iterator[Violation]:
         kinds = (VARIABLE, SAMPLERS, SURFACES)
         if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
             yield Violation("C004", f"input {n} is the value of something that does not exist")
-        elif not (0 <= i.offset < _LARGEST_INPUT and 0 <= i.size < 2 * _LARGEST_INPUT):
+        elif not (0 <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
             yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")
 
 

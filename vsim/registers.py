@@ -10,7 +10,7 @@ from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, Instruction
+from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
 
 CR0 = 14
@@ -42,10 +42,7 @@ class Layout:
 
     def room(self, root: int) -> int:
         """Bytes of a root variable that operands may touch: those of its storage, of a predefined one just its own."""
-        if root >= FIRST_VARIABLE:
-            return self.sizes[root]
-        _, data_type, count = PREDEFINED_VARIABLES[root]
-        return data_type.size * count
+        return self.sizes[root] if root >= FIRST_VARIABLE else predefined_size(root)
 
     def holds(self, root: int, low: int, end: int) -> bool:
         """Whether bytes from ``low`` to before ``end`` of a root variable are its own."""
@@ -116,14 +113,11 @@ def layout_of(function: Function) -> Layout:
 
 def _alias_root(function: Function, number: int) -> tuple[int, int]:
     """The variable at the end of a chain of aliases, and the offset in it."""
-    var, offset, seen = number, 0, set[int]()
-    while var >= FIRST_VARIABLE and (alias := function.variables[var - FIRST_VARIABLE].alias) is not None:
-        if var in seen:
-            message = f"the alias of '{function.variable_name(number)}' in '{function.name}' goes in a circle"
-            raise SimulationError(Diagnostic("S021", message, Span(function.file, 0)))
-        seen.add(var)
-        var, offset = alias[0], offset + alias[1]
-    return var, offset
+    try:
+        return function.alias_root(number)
+    except AliasCircle:
+        message = f"the alias of '{function.variable_name(number)}' in '{function.name}' goes in a circle"
+        raise SimulationError(Diagnostic("S021", message, Span(function.file, 0))) from None
 
 
 @dataclass(frozen=True)

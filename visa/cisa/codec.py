@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 from visa import types
-from visa.cisa.forms import SCALAR_SOURCE, checks_of, illegal_operand, is_execution, slot_of
+from visa.cisa.forms import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
 from visa.isa import InstructionDesc, InstructionSet, instruction_set
 from visa.isa.record import Field, target_outputs, width_of
 from visa.operands import (
@@ -201,8 +201,7 @@ _INDIRECT, _STATE = struct.Struct("<HBhBH"), struct.Struct("<BHB")
 """The contents of vector operands behind the tag, by class."""
 
 _EXECUTIONS = tuple(
-    e if e.size <= 32 and is_execution(e) else None
-    for e in (Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
+    e if e.is_aligned and e.is_within else None for e in (Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
 )
 
 Operands = tuple[dict[bytes, VectorOperand], ...]

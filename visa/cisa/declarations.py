@@ -22,7 +22,7 @@ VARIABLE_FLAGS = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill",
 VARIABLE_NUMBERS = ("Scope", "SurfaceUsage")
 """Attributes of variables without and with a number."""
 SIMD_SIZES = (0, 1, 8, 16, 32)
-MAXIMUM_OFFSET = 0x7FFF
+MAXIMUM_OFFSET, MAXIMUM_SIZE = 0x7FFF, 0xFFFF
 """Of an input, in bytes."""
 
 _NAME = re.compile(r"%?[A-Za-z_]\w*")

@@ -14,11 +14,14 @@ from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, Number, TargetFl
 from visa.isa.enums import GATHER_SIZES, LSC_ADDRESS_TYPES, LSC_ELEMENTS, LSC_ORDERS
 from visa.operands import (
     EXEC_SIZES,
+    HORIZONTAL_STRIDES,
     NO_MODIFIER,
     NULL,
+    REGION_WIDTHS,
     SAMPLER,
     SAT,
     SURFACE,
+    VERTICAL_STRIDES,
     Address,
     Execution,
     General,
@@ -35,7 +38,6 @@ DESTINATION, SATURATED, SOURCE, GROUPED, SCALAR_SOURCE = range(5)
 """Where a vector operand stands: a destination, one that may saturate, a source, one within a group, and one that is a
 scalar or a number, as addresses of messages have them."""
 
-_WIDTHS, _VERTICAL, _HORIZONTAL = (1, 2, 4, 8, 16), (0, 1, 2, 4, 8, 16, 32), (0, 1, 2, 4)
 _UNIFORM, _EMPTY = Execution(1, 0), Execution(1, 8)
 _ZERO = Immediate(types.UD, 0)
 Check = Callable[[Fields], str]
@@ -103,8 +105,8 @@ def _shown(region: Region) -> str:
 def _is_source(region: Region, indirect: bool) -> bool:
     v, w, h = region
     if w is None or v is None:
-        return indirect and h in _HORIZONTAL and (v is None and (w is None or w in _WIDTHS))
-    return v in _VERTICAL and w in _WIDTHS and h in _HORIZONTAL
+        return indirect and h in HORIZONTAL_STRIDES and (v is None and (w is None or w in REGION_WIDTHS))
+    return v in VERTICAL_STRIDES and w in REGION_WIDTHS and h in HORIZONTAL_STRIDES
 
 
 def _fits(op: Immediate) -> bool:
@@ -114,12 +116,6 @@ def _fits(op: Immediate) -> bool:
     if not op.type.is_integer:
         return True
     return op.bits < 1 << bits or op.bits >= (1 << 32) - (1 << (bits - 1))
-
-
-def is_execution(execution: Execution) -> bool:
-    """Whether the lanes from the mask's first one on are lanes of a thread, and aligned."""
-    offset, size = execution.offset, execution.size
-    return not (size >= 4 and offset % size) and offset + size <= 32
 
 
 # -- whole instructions ------------------------------------------------------------------------------------------------
@@ -203,7 +199,8 @@ def _illegal_copy(args: Fields) -> str:
 
 def _illegal_gather(args: Fields) -> str:
     size = {code: n for n, code in GATHER_SIZES.items()}.get(args["num_elts"])
-    return "" if size and is_execution(Execution(size, args["mask"])) else "mask and size do not fit together"
+    execution = Execution(size or 0, args["mask"])
+    return "" if size and execution.is_aligned and execution.is_within else "mask and size do not fit together"
 
 
 def _illegal_message(desc: InstructionDesc, args: Fields) -> str:

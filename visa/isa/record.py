@@ -280,6 +280,11 @@ class InstructionDesc:
         return any(f.kind == "N2" for f in self.fields)
 
     @cached_property
+    def names_string(self) -> bool:
+        """Whether it takes a string of its function's pool: the name of a symbol or of a source file."""
+        return any(f.kind in ("N2", "N4") for f in self.fields)
+
+    @cached_property
     def is_directive(self) -> bool:
         """Whether nothing executes: labels, and marks of source files and lines."""
         return self.mnemonic.startswith(".")

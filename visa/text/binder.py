@@ -8,14 +8,18 @@ from visa import types
 from visa.diagnostics import did_you_mean
 from visa.operands import (
     ABS,
+    EXEC_SIZES,
+    HORIZONTAL_STRIDES,
     NEG,
     NEG_ABS,
     NO_MODIFIER,
     NOT,
     NULL,
+    REGION_WIDTHS,
     SAMPLER,
     SCALAR,
     SURFACE,
+    VERTICAL_STRIDES,
     Address,
     General,
     Immediate,
@@ -26,7 +30,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
+from visa.program import FIRST_VARIABLE, Function
 from visa.text import syntax
 from visa.text.expressions import ExpressionError, evaluate
 from visa.text.immediates import bits_as_float, float_bits, integer_bits
@@ -66,10 +70,7 @@ class Binder:
         symbol = self.names.find(name)
         if symbol is None or symbol.kind != "V":
             return None
-        if symbol.index < FIRST_VARIABLE:
-            _, data_type, count = PREDEFINED_VARIABLES[symbol.index]
-            return data_type.size * count
-        return self.function.variables[symbol.index - FIRST_VARIABLE].size
+        return self.function.variable_size(symbol.index)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
         """Value of an integer expression that must lie in a range."""
@@ -203,7 +204,7 @@ class Binder:
             return 1
         if region.width is not None:
             raise Problem("V017", f"an address operand has only a width, not the region {region}", "write A0(0)<16>")
-        if region.horizontal not in (1, 2, 4, 8, 16, 32):
+        if region.horizontal not in EXEC_SIZES:
             raise Problem(
                 "V016",
                 f"width {region.horizontal} of an address operand does not exist",
@@ -231,7 +232,7 @@ class Binder:
     def region(self, node: syntax.RegionNode, destination: bool, multi_address: bool = False) -> Region:
         """A region whose strides and width exist; with several addresses, rows need no vertical stride."""
         stride = node.horizontal
-        if stride not in (0, 1, 2, 4):
+        if stride not in HORIZONTAL_STRIDES:
             raise Problem("V016", f"horizontal stride {stride} does not exist", "it is 0, 1, 2 or 4")
         if destination:
             if node.width is not None:
@@ -247,7 +248,7 @@ class Binder:
             if multi_address:
                 return None, None, stride
             raise Problem("V017", f"a source needs the whole region, {node} has only a stride", f"write <{stride};1,0>")
-        if width not in (1, 2, 4, 8, 16):
+        if width not in REGION_WIDTHS:
             raise Problem("V016", f"region width {width} does not exist", "it is 1, 2, 4, 8 or 16")
         if vertical is None:
             if multi_address:
@@ -255,7 +256,7 @@ class Binder:
             raise Problem(
                 "V017", f"the region {node} has no vertical stride", f"write <{width * stride};{width},{stride}>"
             )
-        if vertical not in (0, 1, 2, 4, 8, 16, 32):
+        if vertical not in VERTICAL_STRIDES:
             raise Problem("V016", f"vertical stride {vertical} does not exist", "it is 0, 1, 2, 4, 8, 16 or 32")
         return vertical, width, stride
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from visa.calls import mismatched_sizes
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, Function, Instruction, Module
@@ -95,20 +96,8 @@ class Checks:
 
     def calls(self, module: Module) -> None:
         """Argument and return sizes of calls against the functions of this text."""
-        functions = {f.name: f for f in module.functions}
-        for function in module.all_functions:
-            for i in function.instructions:
-                if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
-                    continue
-                target = functions.get(function.strings[i.args["name"]])
-                if target is not None:
-                    self._call(i, target)
-
-    def _call(self, i: Instruction, target: Function) -> None:
-        for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
-            declared = target.attribute(attribute)
-            if declared is not None and declared.integer != i.args[field]:
-                passed = f"the call passes {i.args[field]} registers"
-                problem = Problem("V028", f"{passed}, '{target.name}' declares {attribute}={declared.integer}")
-                note = Label(self.source.name_span(target.line, target.name), "the function is here")
-                self.source.report(problem, i.line, self._operand(i, field), (note,))
+        for m in mismatched_sizes(module):
+            passed = f"the call passes {m.instruction.args[m.field]} registers"
+            problem = Problem("V028", f"{passed}, '{m.target.name}' declares {m.attribute}={m.declared}")
+            note = Label(self.source.name_span(m.target.line, m.target.name), "the function is here")
+            self.source.report(problem, m.instruction.line, self._operand(m.instruction, m.field), (note,))

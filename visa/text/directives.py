@@ -9,6 +9,7 @@ from visa import types
 from visa.cisa.declarations import (
     MAXIMUM_OFFSET,
     MAXIMUM_PREDICATE,
+    MAXIMUM_SIZE,
     SIMD_SIZES,
     VARIABLE_FLAGS,
     VARIABLE_NUMBERS,
@@ -293,7 +294,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     settings = settings_of(statement)
     offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, MAXIMUM_OFFSET)
     if "size" in settings:
-        size = _integer(parser, statement, "size", 0, 0xFFFF)
+        size = _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
     else:
         size = parser.binder.size_of(name) or 4
         if size > 0xFFFF:

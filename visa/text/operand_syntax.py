@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
-from visa.operands import EXEC_SIZES, SURFACE, Execution, General
+from visa.operands import EXEC_SIZES, MAXIMUM_LANES, SURFACE, Execution, General
 from visa.program import Fields
 from visa.text import syntax
 from visa.text.binder import text_of
@@ -81,17 +81,17 @@ def checked_execution(mask: str, size: int) -> Execution:
         )
     if size not in EXEC_SIZES:
         raise Problem("V042", f"{size} is not an execution size", "it is 1, 2, 4, 8, 16 or 32")
-    offset = (_MASKS[mask] & 7) * 4
-    if size >= 4 and offset % size:
-        fitting = ", ".join(f"M{i // 4 + 1}" for i in range(0, 32, size))
+    found = Execution(size, _MASKS[mask])
+    if not found.is_aligned:
+        fitting = ", ".join(f"M{i // 4 + 1}" for i in range(0, MAXIMUM_LANES, size))
         raise Problem(
             "V043",
-            f"mask {mask} starts at lane {offset}, which is no multiple of the execution size {size}",
+            f"mask {mask} starts at lane {found.offset}, which is no multiple of the execution size {size}",
             f"for size {size} use {fitting}",
         )
-    if offset + size > 32:
-        raise Problem("V043", f"mask {mask} with size {size} reaches beyond lane 31")
-    return Execution(size, _MASKS[mask])
+    if not found.is_within:
+        raise Problem("V043", f"mask {mask} with size {size} reaches beyond lane {MAXIMUM_LANES - 1}")
+    return found
 
 
 class ExecutionSyntax(OperandSyntax):

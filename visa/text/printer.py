@@ -40,7 +40,7 @@ from visa.program import (
 from visa.text.instruction_syntax import operands_of
 from visa.text.names import MAXIMUM_SCOPES
 from visa.text.suffixes import suffix_text
-from visa.text.unwritable import names_string, unwritable, unwritable_module
+from visa.text.unwritable import unwritable, unwritable_module
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LABEL = Flow.LABEL  # looking up a member of an enumeration takes longer than all else that a plain line asks
@@ -264,7 +264,7 @@ class _BodyText:
                 and not self.closed
                 and not self.inputs
                 and i.desc.flow is not _LABEL
-                and not names_string(i.desc)
+                and not i.desc.names_string
             ):
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
             else:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterator
 
-from visa.isa import InstructionDesc
+from visa.calls import mismatched_sizes
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
 from visa.text.rules import Rules
 
 _GRF = 32
 """Bytes of a register; no rule that is an error depends on them."""
-
-
-@functools.cache
-def names_string(desc: InstructionDesc) -> bool:
-    """Whether an instruction names a symbol or a file."""
-    return any(f.kind in ("N2", "N4") for f in desc.fields)
 
 
 def unwritable_module(module: Module) -> str:
@@ -28,15 +21,8 @@ def unwritable_module(module: Module) -> str:
     for name, count in Counter(f.name for f in module.all_functions).items():
         if count > 1:
             return f"{count} kernels and functions are called '{name}'"
-    functions = {f.name: f for f in module.functions}
-    for function in module.all_functions:
-        for i in function.instructions:
-            if names_string(i.desc) and i.desc.flow is Flow.CALL_FUNCTION:
-                target = functions.get(function.strings[i.args["name"]])
-                for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
-                    declared = target.attribute(attribute) if target else None
-                    if declared is not None and declared.integer != i.args[field]:
-                        return f"'{function.name}' does not call '{function.strings[i.args['name']]}' as it is declared"
+    for m in mismatched_sizes(module):
+        return f"'{m.function.name}' does not call '{m.target.name}' as it is declared"
     return ""
 
 

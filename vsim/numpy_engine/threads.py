@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from visa.program import PREDEFINED_VARIABLES
+from visa.program import predefined_size
 from vsim.arrays import Array, Bytes, Dwords
 from vsim.numpy_engine.memory import PartitionedSpace
 
@@ -53,8 +53,7 @@ class HardwareThreads:
         """Bytes of a predefined variable, which all functions of a thread share."""
         found = self._predefined.get(number)
         if found is None:
-            _, data_type, count = PREDEFINED_VARIABLES[number]
-            found = np.zeros((self.count, max(64, -(-data_type.size * count // 64) * 64)), np.uint8)
+            found = np.zeros((self.count, -(-predefined_size(number) // 64) * 64), np.uint8)
             self._predefined[number] = found
             self.items.start_value(number, found)
         return found
