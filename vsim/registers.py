@@ -13,7 +13,9 @@ from visa.operands import SCALAR, Address, General, Immediate, Indirect
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
 
-CR0 = 14
+NULL, CR0 = 0, 14
+UNADDRESSED = (NULL, CR0)
+"""Predefined variables without an address: what is written to %cr0 must be seen at once."""
 FILE_BEGIN = 64
 """Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
 ROUNDING_BITS = 0x30
@@ -24,7 +26,11 @@ _ALL_BITS = 0xFFFFFFFF
 
 @dataclass
 class Layout:
-    """Registers of a function: ``sizes`` in bytes by root variable; ``file_offsets`` place the address-taken roots."""
+    """Registers of a function: ``sizes`` in bytes by root variable; ``file_offsets`` place the address-taken roots.
+
+    Predefined variables are among the roots when their address is taken: the file has a copy of them, which goes back
+    to the thread before other functions run (``carried``).
+    """
 
     function: Function
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -52,10 +58,15 @@ class Layout:
         """Whether an address variable has the elements from ``first`` to before ``end``."""
         return first >= 0 and end <= self.function.addresses[address].elements
 
+    @property
+    def carried(self) -> list[tuple[int, int, int]]:
+        """Predefined variables that lie in the file: number, offset and bytes."""
+        return [(root, at, self.sizes[root]) for root, at in self.file_offsets.items() if root < FIRST_VARIABLE]
+
     def address_of(self, op: General, grf_size: int) -> int | None:
         """Where a register operand begins in the register file, as address variables hold it.
 
-        None if nothing takes the address of its variable, as for predefined ones.
+        None if nothing takes the address of its variable, or its address cannot be taken.
         """
         root, start = self.root(op.var)
         if root not in self.file_offsets:
@@ -105,7 +116,9 @@ def layout_of(function: Function) -> Layout:
         register = takes_address(function, i)
         if register is not None:
             root, _ = found.root(register.var)
-            if root >= FIRST_VARIABLE and root not in found.file_offsets:
+            if root not in UNADDRESSED and root not in found.file_offsets:
+                if root < FIRST_VARIABLE:
+                    found.sizes[root] = -(-predefined_size(root) // 64) * 64
                 found.file_offsets[root] = found.file_size
                 found.file_size += found.sizes[root]
     return found

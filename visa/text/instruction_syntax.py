@@ -9,6 +9,7 @@ from visa.isa import InstructionDesc, enums
 from visa.operands import SAMPLER, SURFACE
 from visa.text.lsc_syntax import AddressSyntax, BlockSyntax, DataSyntax, MatrixSyntax, TileSyntax
 from visa.text.operand_syntax import (
+    AddressOfSyntax,
     BlockSizeSyntax,
     ChoiceSyntax,
     CountSyntax,
@@ -78,6 +79,8 @@ def _operand_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
         return OptionalVectorSyntax(name, field.condition)
     if field.kind == "s" and "bare-region" in desc.spelling:
         return PackedSyntax(name)
+    if name == "src0" and "address-of" in desc.rules:
+        return AddressOfSyntax(name)
     if field.kind in ("d", "s"):
         return VectorSyntax(name, field.kind == "d")
     if field.kind in ("T", "S"):

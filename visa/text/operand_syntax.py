@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
-from visa.operands import EXEC_SIZES, MAXIMUM_LANES, SURFACE, Execution, General
+from visa.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
 from visa.program import Fields
 from visa.text import syntax
 from visa.text.binder import text_of
@@ -192,6 +192,23 @@ class VectorSyntax(OperandSyntax):
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         return printer.vector(args[self.name], self.destination)
+
+
+class AddressOfSyntax(VectorSyntax):
+    """A register whose address is meant: its bytes hold the scalar region of it.
+
+    A row is not shown as ``&V[bytes]``: how many bytes it has depends on the platform.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, destination=False)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        op = args[self.name]
+        if not isinstance(op, General) or (op.row, op.region, op.modifier) != (0, SCALAR, NO_MODIFIER):
+            return super().write(printer, args)
+        offset = op.col * printer.function.variable_type(op.var).size
+        return f"&{printer.function.variable_name(op.var)}" + (f"[{offset}]" if offset else "")
 
 
 class PackedSyntax(OperandSyntax):

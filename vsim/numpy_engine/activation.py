@@ -132,7 +132,17 @@ class Running:
     def __init__(self, threads: HardwareThreads) -> None:
         self.threads = threads
         self.views: list[Array] = []
+        self._registers: RegisterFile | None = None
+        """Those that hold predefined variables of the threads."""
 
     def enter(self, activation: Activation) -> None:
-        """Run the steps of this activation."""
+        """Run the steps of this activation, with the threads' predefined variables as the one before left them."""
+        if self._registers is not None:
+            self._registers.carry_out(self.threads)
+        self.use(activation)
+        self._registers = activation.registers
+        self._registers.carry_in(self.threads)
+
+    def use(self, activation: Activation) -> None:
+        """Run the steps of this activation, which has the predefined variables of the one before."""
         self.activation, self.views = activation, activation.registers.views

@@ -147,12 +147,12 @@ class NarrowLoop:
         index = np.flatnonzero(rows)
         running.threads = everybody.narrowed(index)
         inner = Activation(self.prepared, outer.registers.rows(index), self.target, lanes[index])
-        running.enter(inner)
+        running.use(inner)
         self.scheduler.run_activation(inner, self.following)
         everybody.take_back(index, running.threads)
         outer.registers.take_back(index, inner.registers)
         running.threads = everybody
-        running.enter(outer)
+        running.use(outer)
         for pc, waiting in inner.waiting.items():
             full = np.zeros((everybody.count, MASK_LANES), bool)
             full[index] = waiting

@@ -47,7 +47,8 @@ def address_view(number: int) -> View:
 class RegisterFile:
     """The registers of one activation, and the views of them that its function asked for while it was prepared.
 
-    Predefined variables are those of the threads: all activations share them.
+    Predefined variables are those of the threads: all activations share them. Those whose address the function takes
+    lie in its register file while it runs.
     """
 
     def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
@@ -76,6 +77,16 @@ class RegisterFile:
         if at is not None:
             return self.arrays[RegisterKind.FILE, 0][:, at : at + self.layout.sizes[root]]
         return self.arrays.get((RegisterKind.VARIABLE, root))
+
+    def carry_in(self, threads: HardwareThreads) -> None:
+        """Copy the threads' predefined variables that lie in the register file into it."""
+        for number, at, size in self.layout.carried:
+            self.arrays[RegisterKind.FILE, 0][:, at : at + size] = threads.predefined(number)
+
+    def carry_out(self, threads: HardwareThreads) -> None:
+        """Copy them back to where other functions find them."""
+        for number, at, size in self.layout.carried:
+            threads.predefined(number)[:] = self.arrays[RegisterKind.FILE, 0][:, at : at + size]
 
     def rows(self, index: Array) -> RegisterFile:
         """A copy of some threads' registers."""

@@ -88,6 +88,7 @@ class Calls:
         """Store shared registers and count how deep calls are nested; gives how deep they were."""
         b = self.state.b
         self.state.registers.flush(self.state.storage.is_shared, forget=True)
+        self.state.storage.carry_out()
         pointer = b.offset("%shared", cx.SHARED_DEPTH)
         depth = b.assign(f"load i64, ptr {pointer}, align 8")
         deeper = b.assign(f"add i64 {depth}, 1")
@@ -109,6 +110,7 @@ class Calls:
         either = b.assign(f"or i64 {fault}, {stop}")
         failed = b.assign(f"icmp ne i64 {either}, 0")
         b.leave_if(failed, "exit", "returned")
+        self.state.storage.carry_in()
 
     def _call(self, function: Function, mask: Value) -> None:
         """Call a function if any lane is to run it."""

@@ -129,6 +129,7 @@ class FunctionLowering:
             mask = Value(b, MASK, state.lanes, "%mask")
             state.at = Position(ENTRY, mask, converged=False)
             self.masks.set_running(mask)
+            state.storage.carry_in()
             return
         if state.shares:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
@@ -154,6 +155,7 @@ class FunctionLowering:
         elif self.state.is_kernel:
             b.jump("next")
         else:
+            self.state.storage.carry_out()
             b.emit("ret void")
 
     def _publish(self) -> None:

@@ -168,7 +168,7 @@ class Operands:
         state = self.state
         address = state.layout.address_of(op, state.dispatch.grf_size)
         if address is None:
-            raise Unsupported("the address of a predefined variable")
+            raise Unsupported(f"the address of '{state.function.variable_name(op.var)}'")
         return lambda: state.b.const(address, types.UD)
 
     # -- immediates ----------------------------------------------------------------------------------------

@@ -4,12 +4,13 @@ the register file.
 Every register that code touches has a *key*: its kind and number. Most live in a stack slot of their own, which LLVM
 promotes to SSA values (mem2reg). Variables whose addresses are taken lie together in the *register file*, at offsets
 that address variables hold. The predefined variables of functions that call each other (arguments, return values, stack
-pointers) lie in a block that the kernel hands on.
+pointers) lie in a block that the kernel hands on; a function that takes the address of one has it in its register file
+while it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
 from vsim.llvm_engine.ir.builder import Builder
@@ -84,11 +85,26 @@ class Storage:
         """Emit, where needed, the pointer to a register."""
         size = self.size(key) // 8 if key[0] == PREDICATE else self.size(key)
         self.slots[key] = -(-size // 64) * 64 if size > 64 else 1 << (max(size, 1) - 1).bit_length()
-        if self.is_shared(key):
-            return self.b.offset("%shared", _SHARED_OFFSETS[key[1]])
         if self.in_file(key):
             return self.b.offset("%file", self.layout.file_offsets[key[1]])
+        if self.is_shared(key):
+            return self.b.offset("%shared", _SHARED_OFFSETS[key[1]])
         return self.slot(key)
+
+    def carry_in(self) -> None:
+        """Emit copies of the shared registers whose address this function takes into its register file."""
+        self._carry(lambda shared, own: f"ptr {own}, ptr {shared}")
+
+    def carry_out(self) -> None:
+        """Emit copies of them back to where other functions find them."""
+        self._carry(lambda shared, own: f"ptr {shared}, ptr {own}")
+
+    def _carry(self, pointers: Callable[[str, str], str]) -> None:
+        b = self.b
+        for root, at, size in self.layout.carried if self.shares else ():
+            b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
+            places = pointers(b.offset("%shared", _SHARED_OFFSETS[root]), b.offset("%file", at))
+            b.emit(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {size}, i1 false)")
 
     def own_slots(self) -> list[tuple[Key, int]]:
         """Keys with stack slots of their own, and the bytes of these."""
