@@ -13,7 +13,8 @@ from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, sa
 from vsim.llvm_engine.runtime import native
 from vsim.program import Program
 
-CASES = sorted(p for p in (DATA / "cases").glob("*/*") if p.is_dir())
+CASES = sorted(p for kind in ("cases", "unoptimised") for p in (DATA / kind).glob("*/*") if p.is_dir())
+"""Kernels as compilers make them by default, and with ``-cl-opt-disable``."""
 SAMPLES = {"saxpy": "tgllp", "mandelbrot": "bmg", "calls": "tgllp", "dispatch": "tgllp", "bitfields": "tgllp"}
 SELECTION = ("basic_", "flow_", "wg_", "call_", "algo_")
 
@@ -26,7 +27,7 @@ def on_both_engines(folder, launch, platform):
     assert all(same(a, b) for a, b in zip(reference, fast, strict=True))
 
 
-@pytest.mark.parametrize("folder", CASES, ids=lambda p: f"{p.parent.name}-{p.name}")
+@pytest.mark.parametrize("folder", CASES, ids=lambda p: "-".join(p.parts[-3:]))
 def test_case(folder):
     on_both_engines(folder, folder.parent / "launch.json", folder.name)
 
