@@ -1,5 +1,6 @@
 """Outputs are complete or not there: links, modes, full disks, killed processes; array files that are damaged."""
 
+import binascii
 import codecs
 import errno
 import os
@@ -157,6 +158,38 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path, steps):
         process.send_signal(signal.SIGKILL)
     data = path.read_bytes()
     assert data == b"old" if steps < 9 else len(data) == 8 << 16
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
+    path = tmp_path / "x.raw"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        (left,) = names(tmp_path)
+        write_bytes(str(path), b"other")  # Beside a writer that is at work another one takes another name.
+        assert names(tmp_path) == sorted([left, "x.raw"])
+        process.send_signal(signal.SIGKILL)
+    assert names(tmp_path) == sorted([left, "x.raw"])
+    write_bytes(str(tmp_path / "y.raw"), b"of another name")
+    assert left in names(tmp_path)
+    write_bytes(str(path), b"new")
+    assert names(tmp_path) == ["x.raw", "y.raw"] and path.read_bytes() == b"new"
+
+
+def test_what_is_no_file_that_was_left_stays(tmp_path):
+    path = tmp_path / "x.raw"
+    hidden = tmp_path / f".{binascii.crc32(b'x.raw'):08x}.tmp"
+    for make in (hidden.mkdir, lambda: hidden.symlink_to("elsewhere"), lambda: os.mkfifo(hidden)):
+        make()
+        write_bytes(str(path), b"new")
+        assert names(tmp_path) == sorted([hidden.name, "x.raw"]) and path.read_bytes() == b"new"
+        if hidden.is_dir():
+            hidden.rmdir()
+        else:
+            hidden.unlink()
 
 
 def test_an_interrupt_leaves_nothing(tmp_path):

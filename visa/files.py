@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import codecs
 import contextlib
 import errno
@@ -14,6 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, NoReturn, TextIO
 
 from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaWarning, render
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = [
     "MAXIMUM_INPUT",
@@ -101,8 +105,9 @@ def write_bytes(path: str, data: bytes) -> None:
 
 
 def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
-    """Write an output: a file beside the target, which is renamed when it is complete.
+    """Write an output: a hidden file beside the target, which is renamed when it is complete.
 
+    What a killed writer has left, the next one of the same target removes.
     Others see the old contents or the new ones, whatever happens meanwhile. A link stays a link, what it leads to is
     replaced, and keeps its mode; another hard link of it keeps the old contents. A file without permission to write is
     refused. Devices and FIFOs are written in place; a FIFO needs a reader.
@@ -140,19 +145,71 @@ def _mode(path: str) -> int | None:
 
 def _replace(target: str, write: Callable[[BinaryIO], object], mode: int | None) -> None:
     """Write a file beside the target and rename it; ``mode`` is that of the target, if there is one."""
-    temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    handle = os.open(temporary, flags, 0o666 if mode is None else mode)
+    temporary, handle = _open_beside(target, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
-        if mode is not None:
-            os.chmod(temporary, mode)  # The mask took some of it away.
-        os.replace(temporary, target)
+            stream.flush()
+            if mode is not None:
+                os.chmod(temporary, mode)  # The mask took some of it away.
+            if os.name != "nt":  # While it is open, it is locked: nobody else takes it for a file that was left.
+                os.replace(temporary, target)
+        if os.name == "nt":
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _open_beside(target: str, mode: int) -> tuple[str, int]:
+    """A new file in the target's directory, hidden, to be written: its path and handle.
+
+    The name follows from the target's, and the file is locked, so that a writer finds what another one left that was
+    killed, and takes that away. Beside a writer that is at work, another takes a name that nobody has.
+    """
+    folder, name = os.path.split(target)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    temporary = os.path.join(folder, f".{binascii.crc32(os.fsencode(name)):08x}.tmp")
+    _remove_left(temporary)
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(temporary, flags, mode)
+        if _is_ours(temporary, handle):
+            return temporary, handle
+        os.close(handle)
+    temporary = os.path.join(folder, f".{os.urandom(8).hex()}.tmp")
+    return temporary, os.open(temporary, flags, mode)
+
+
+def _is_ours(temporary: str, handle: int) -> bool:
+    """Lock a new file; False if another writer was faster, and took it for one that was left."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(handle), os.lstat(temporary))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError:  # A file system without locks: nobody can take it away, and what is left stays.
+        return True
+
+
+def _remove_left(temporary: str) -> None:
+    """Remove what a writer that is gone has left; nothing of others, and nothing that a writer still has."""
+    if sys.platform == "win32" or not os.path.lexists(temporary):
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(temporary, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                return
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Between opening and locking the file may have become an output, and this name another's.
+            if os.path.samestat(status, os.lstat(temporary)):
+                os.unlink(temporary)
+        finally:
+            os.close(handle)
 
 
 def _open_in_place(path: str) -> int:
