@@ -79,6 +79,10 @@ def empty_the_key(base):
     (base / "key").write_bytes(b"")
 
 
+def grow_without_end(base):
+    os.truncate(entry(base), 1 << 40)
+
+
 def open_to_all(name, mode):
     def change(base):
         (base / name).chmod(mode)
@@ -90,7 +94,7 @@ def open_to_all(name, mode):
     "change",
     [
         lambda base: entry(base).write_bytes(b""), lambda base: os.truncate(entry(base), 40), forge_contents, forge_with_another_key,
-        forge_by_another_entry, forge_by_another_folder, link_it, link_the_folder, make_fifo, make_key_fifo, empty_the_key,
+        forge_by_another_entry, forge_by_another_folder, link_it, link_the_folder, grow_without_end, make_fifo, make_key_fifo, empty_the_key,
         lambda base: (base / "key").unlink(), open_to_all("key", 0o644), open_to_all("objects", 0o777), open_to_all(".", 0o770),
         open_to_all("objects/a.o", 0o666),
     ],

@@ -18,6 +18,8 @@ except ImportError:
     from hashlib import blake2b
 
 KEY = "key"
+MAXIMUM_BYTES = 256 << 20
+"""What an entry has at most; a larger file is none of ours, and is not read."""
 _CODE, _KEY = 32, 32
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -59,7 +61,8 @@ def _contents(path: Path) -> bytes | None:
     """The contents of a private file; None if it is anything else. Links are not followed, FIFOs not waited for."""
     try:
         with os.fdopen(os.open(path, _OPEN), "rb") as stream:
-            return stream.read() if _is_private(os.fstat(stream.fileno()), stat.S_IFREG) else None
+            status = os.fstat(stream.fileno())
+            return stream.read() if _is_private(status, stat.S_IFREG) and status.st_size <= MAXIMUM_BYTES else None
     except (OSError, ValueError):
         return None
 
