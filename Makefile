@@ -4,8 +4,8 @@
 # make wheel   builds a wheel and runs the four commands out of it
 # make bench   measures against other tools and writes docs/performance.md
 # make docs    writes docs/instructions and docs/fidelity.md out of the table
-# make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads mutated
-#              inputs of every kind, FUZZ_SECONDS each, from seed FUZZ_FIRST on
+# make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
+#              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
@@ -51,11 +51,12 @@ bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
 	$(BIN)/python benchmarks/run.py
 
-FUZZ_SECONDS ?= 120
+FUZZ_SECONDS ?= 1800
 FUZZ_FIRST ?= 0
+FUZZ_JOBS ?= 2
 
 fuzz: $(STAMP)
-	$(BIN)/python tests/fuzz_inputs.py --seconds $(FUZZ_SECONDS) --first $(FUZZ_FIRST)
+	$(BIN)/python tests/fuzzing --share $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(FUZZ_JOBS) --json fuzz.json
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py
 

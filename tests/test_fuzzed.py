@@ -1,6 +1,10 @@
 """What the fuzzers found once: none of these files may lead to anything but an answer or a diagnostic."""
 
 import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,7 +61,30 @@ def ctm_file(data):
     ctm.linker.link([module])
 
 
+def executed(data):
+    """A program with its launch, on both engines, which do the same where it says so."""
+    from fuzzing.launches import execute
+
+    execute(data)
+
+
+def zebin(data):
+    from fuzzing.zebins import check
+
+    check(data)
+
+
+def cache_entry(data):
+    from fuzzing.caches import check
+
+    check(data)
+
+
 TARGETS = {
+    "kernel": executed,
+    "program": executed,
+    "zebin": zebin,
+    "cache": cache_entry,
     "ctm": ctm_text,
     "ctmo": ctm_file,
     "visaasm": text,
@@ -67,6 +94,8 @@ TARGETS = {
     "yaml": ze_info,
     "json": launch,
 }
+SEEDS = 2
+FOLDER = Path(__file__).parent
 FILES = sorted((DATA / "fuzzed").iterdir())
 
 
@@ -105,3 +134,75 @@ def test_cut_and_changed(kind, data):
     for piece in [*pieces, *mutated(data, 60, len(data))]:
         with contextlib.suppress(VisaError):
             TARGETS[kind](piece)
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel", "program", "zebin", "cache", "visaasm", "isa", "o", "a", "bin", "yaml", "json", "ctm", "ctmo"]
+)
+def test_the_first_inputs_of_the_fuzzer(name):
+    """A seed gives the same input again, and the first ones are no findings."""
+    from fuzzing import caches, kernels, programs, reading, zebins
+
+    targets = {t.name: t for m in (caches, kernels, programs, reading, zebins) for t in m.TARGETS}
+    target = targets[name]
+    for seed in range(SEEDS):
+        data = target.make(seed)
+        assert data == target.make(seed)
+        with contextlib.suppress(VisaError):
+            target.check(data)
+
+
+def test_canaries_are_watched():
+    from fuzzing.guarded import Guarded
+    from fuzzing.target import Finding
+
+    for at_end in (True, False):
+        memory = Guarded(40, 4, at_end)
+        memory.data[:] = 1
+        memory.check("it")
+        (memory.before if at_end else memory.behind)[-1] = 0
+        with pytest.raises(Finding, match=r"1 bytes .* it were written to"):
+            memory.check("it")
+
+
+def test_engines_that_disagree_are_found():
+    from fuzzing.launches import Execution, execute
+    from fuzzing.target import Finding
+
+    text = (FILES[0].parent.parent / "golden" / "add.visaasm").read_text()
+    e = Execution(text, "tgllp", global_size=[8], arguments=[])
+    assert execute(e.to_bytes()) == "accepted"
+    assert Execution.of(e.to_bytes()) == e
+    with pytest.MonkeyPatch.context() as patch:
+        from fuzzing import launches
+
+        outcomes = [launches.Outcome("", "", {0: np.zeros(4, "u1")}), launches.Outcome("", "", {0: np.ones(4, "u1")})]
+        patch.setattr(launches, "run_on", lambda *_: outcomes.pop())
+        e.compare = {"0": (4, [("<u1", 0, 4)])}
+        with pytest.raises(Finding, match="record 0, <u1 0 at 0: llvm 1, numpy 0"):
+            execute(e.to_bytes())
+
+
+def test_the_fuzzer_says_what_it_tried(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "fuzzing"), "json", "--count", "4", "--jobs", "2", "--json", "summary"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "summary").read_text())
+    assert [(f["target"], f["inputs"], f["ranges"], f["findings"]) for f in found] == [("json", 4, [[0, 3]], [])]
+    assert "json: 4 inputs" in done.stdout and "seeds 0 to 3" in done.stdout
+
+
+def test_a_process_that_dies_is_a_finding(monkeypatch, tmp_path):
+    from fuzzing import runner
+    from fuzzing.target import Target
+
+    script = tmp_path / "child.py"
+    script.write_text("import os\nprint(7)\nprint('= accepted')\nprint(8, flush=True)\nos.abort()")
+    monkeypatch.setattr(runner, "COMMAND", (str(script),))
+    session = runner.Session(1, "")
+    summary = session.run(Target("json", "", lambda seed: b"", lambda data: ""), 7, 60.0, 2)
+    session.close()
+    assert summary.ranges == [[7, 8]] and summary.endings == {"accepted": 1, "found": 1}
+    ((seed, what),) = summary.findings
+    assert seed == 8 and "SIGABRT" in what

@@ -1,0 +1,216 @@
+"""Programs with their launches as one file, and their execution on both engines with everything around watched.
+
+A file is a vISA text. Its first line is a comment with JSON: platform, kernel, sizes, ze_info, arguments, and how results
+are compared (``compare``; nothing is where lanes may race). Instead of the text there may be the bytes of a module.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from conftest import same
+
+from fuzzing.guarded import Guarded
+from fuzzing.target import Finding
+from vasm.assembler import assemble_text
+from visa import SimulationError, VisaError
+from visa.image import LinkedImage, read_image
+from vlink.linker import Linker, LinkOptions
+from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
+from vsim.program import Program
+
+Json = dict[str, object]
+MARK = "// "
+SECONDS = 4.0
+"""What a launch may take on one engine, so that both end within what an input may take."""
+MAXIMUM_BYTES = 64 << 20
+"""What a launch may take of memory."""
+SLOW, LARGE = "S040", "S041"
+
+
+@dataclass
+class Execution:
+    """A program, and one launch of it.
+
+    Attributes:
+        text: of the program, without the first line.
+        isa: a module in place of the text, as base64.
+        ze_info: JSON or YAML; may be empty.
+        arguments: each an object with one of ``random`` (size and seed of a buffer), ``bytes`` (a buffer's contents,
+            compressed, as base64), ``image`` (so, with ``dtype``, ``shape``, ``format``), ``scalar`` (its bytes),
+            ``local`` (size) or ``sampler``.
+        compare: of buffers by the numbers of their arguments: the size of a record, and the parts of it, each a type of
+            numpy with its offset and how many there are. Other bytes are not looked at.
+        at_end: whether buffers end at a page without access, or begin behind one.
+    """
+
+    text: str
+    platform: str = "tgllp"
+    kernel: str = ""
+    global_size: list[int] = field(default_factory=lambda: [1])
+    local_size: list[int] | None = None
+    isa: str = ""
+    ze_info: str = ""
+    arguments: list[Json] = field(default_factory=list)
+    compare: dict[str, tuple[int, list[tuple[str, int, int]]]] = field(default_factory=dict)
+    at_end: bool = True
+    schedule: str = ""
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        head = asdict(self)
+        del head["text"]
+        return f"{MARK}{json.dumps(head)}\n{self.text}".encode("utf-8", "replace")
+
+    @staticmethod
+    def of(data: bytes) -> Execution:
+        """Read a file."""
+        first, _, text = data.decode("utf-8", "replace").partition("\n")
+        return Execution(text, **json.loads(first.removeprefix(MARK)))
+
+
+def packed(array: npt.NDArray[np.generic]) -> str:
+    """Contents of an array for a file."""
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes())).decode()
+
+
+def _unpacked(text: object) -> bytes:
+    return zlib.decompress(base64.b64decode(str(text)))
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+def image_of(e: Execution) -> LinkedImage:
+    """Assemble and link, through bytes as the commands do.
+
+    Raises:
+        VisaError: something is not accepted.
+    """
+    linker = Linker(LinkOptions(platform=e.platform))
+    if e.isa:
+        linker.add_bytes(_unpacked(e.isa), "x.isa")
+    else:
+        linker.add_bytes(assemble_text(e.text, "x", e.platform).object_bytes(debug=True), "x.o")
+    if e.ze_info:
+        linker.add_info(e.ze_info.encode("utf-8", "replace"), "x.yaml")
+    return read_image(linker.run().image.to_bytes(), "x.bin")
+
+
+# -- launches ----------------------------------------------------------------------------------------------------------
+
+
+def _memory(contents: npt.NDArray[np.generic], e: Execution, guards: list[Guarded]) -> npt.NDArray[np.generic]:
+    """A copy of an array in guarded memory."""
+    guard = Guarded(contents.nbytes, max(contents.dtype.alignment, 1), e.at_end)
+    guards.append(guard)
+    guard.data[:] = np.frombuffer(contents.tobytes(), np.uint8)
+    return guard.data.view(contents.dtype).reshape(contents.shape)
+
+
+def _contents(item: Json) -> npt.NDArray[np.generic]:
+    if "random" in item:
+        size, seed = item["random"]  # type: ignore[misc]
+        return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
+    array = np.frombuffer(_unpacked(item.get("bytes", item.get("image"))), np.dtype(str(item.get("dtype", "u1"))))
+    return array.reshape(item["shape"]) if "shape" in item else array  # type: ignore[call-overload, no-any-return]
+
+
+def _argument(item: Json, e: Execution, guards: list[Guarded]) -> Argument:
+    if "scalar" in item:
+        return ScalarArgument(bytes.fromhex(str(item["scalar"])))
+    if "local" in item:
+        return LocalArgument(int(str(item["local"])))
+    if "sampler" in item:
+        return SamplerArgument(**item["sampler"])  # type: ignore[arg-type]
+    array = _memory(_contents(item), e, guards)
+    if "image" in item:
+        return ImageArgument(array, str(item["format"]), bool(item.get("layered")))
+    return BufferArgument(array)
+
+
+@dataclass
+class Outcome:
+    """How a launch ended: the code of its error, or nothing; and its buffers and images afterwards."""
+
+    code: str
+    message: str
+    arrays: dict[int, npt.NDArray[np.generic]]
+
+
+def run_on(engine: str, image: LinkedImage, e: Execution) -> Outcome:
+    """Run a launch on an engine.
+
+    Raises:
+        Finding: something around its arrays was written to.
+    """
+    guards: list[Guarded] = []
+    arguments = [_argument(item, e, guards) for item in e.arguments]
+    arrays = {n: a.array for n, a in enumerate(arguments) if isinstance(a, (BufferArgument, ImageArgument))}
+    code = message = ""
+    try:
+        program = Program(image)
+        program.memory.limit = MAXIMUM_BYTES
+        local = None if e.local_size is None else tuple(e.local_size)
+        launch = Launch(e.kernel, tuple(e.global_size), local, (0, 0, 0), arguments)
+        order = None
+        if e.schedule:
+            from vsim.schedule import parse_schedule
+
+            order = parse_schedule(e.schedule)
+        program.run(launch, engine, 1, SECONDS, schedule=order)
+    except VisaError as error:
+        code, message = error.diagnostics[0].code, str(error)
+    for guard, number in zip(guards, arrays, strict=True):
+        guard.check(f"argument {number} on {engine}")
+    return Outcome(code, message, arrays)
+
+
+def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
+    """Raise Finding where the engines did not do the same."""
+    if SLOW in (fast.code, reference.code):
+        return
+    if fast.code != reference.code:
+        raise Finding(f"llvm: {fast.message or 'ended well'}; numpy: {reference.message or 'ended well'}")
+    if fast.code:
+        return
+    for number, (step, parts) in e.compare.items():
+        one, other = (
+            np.frombuffer(o.arrays[int(number)].tobytes(), np.uint8).reshape(-1, step) for o in (fast, reference)
+        )
+        for dtype, offset, count in parts:
+            part = slice(offset, offset + count * np.dtype(dtype).itemsize)
+            for record in range(len(one)):
+                x, y = one[record, part].view(dtype), other[record, part].view(dtype)
+                if not same(x, y):
+                    at = next(n for n in range(count) if not same(x[n : n + 1], y[n : n + 1]))
+                    raise Finding(
+                        f"argument {number}, record {record}, {dtype} {at} at {offset}: llvm {x[at]}, numpy {y[at]}"
+                    )
+
+
+def execute(data: bytes) -> str:
+    """Execute a file on both engines.
+
+    Returns:
+        accepted, faulted (or another error of the launch), or slow.
+
+    Raises:
+        VisaError: the program is refused.
+        Finding: something outside was touched, or the engines disagree.
+    """
+    e = Execution.of(data)
+    image = image_of(e)
+    fast, reference = (run_on(engine, image, e) for engine in ("llvm", "numpy"))
+    if e.compare:
+        _compare(e, fast, reference)
+    codes = {fast.code, reference.code}
+    return "slow" if SLOW in codes else "faulted" if codes != {""} else "accepted"
+
+
+__all__ = ["Execution", "SimulationError", "execute", "image_of", "packed"]

@@ -1,0 +1,212 @@
+"""Instructions on registers for generated programs: every form of the table that computes, on random operands.
+
+The generator knows the grammar and roughly the rules; the assembler refuses what it gets wrong, and that line is left out.
+Bits of floats never become integers, because which NaN a computation gives is open: so no variable is an alias of another.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from scalar import FLOATS, INTEGERS, SIZES
+
+from visa.isa import FORMS
+from visa.isa.record import InstructionDesc
+from vsim.semantics import SEMANTICS
+
+TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf")
+COPIES, ELEMENTS = 2, 32
+"""Variables of each type, and elements of each."""
+VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
+PREDICATES = ("P1", "P2", "P3", "P4")
+SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw"}
+"""What has a rule of its own below, or needs registers in an order of its own."""
+COMPUTING = [
+    f
+    for f in FORMS
+    if f.category in ("arithmetic", "logic", "move") and f.semantics in SEMANTICS and f.mnemonic not in SPECIAL
+]
+SIGNS, BITWISE = ("(-)", "(abs)", "(-abs)"), ("and", "or", "xor", "not")
+REGISTERS_ONLY = ("line", "plane", "dp2", "dp3", "dp4", "dph")
+"""What takes no numbers, which the engines say when it executes."""
+RELATIONS = ("eq", "ne", "gt", "ge", "lt", "le")
+
+
+class Operations:
+    """Gives lines; ``simd`` are the lanes of a thread, ``register`` the bytes of a register."""
+
+    def __init__(self, random: Random, simd: int, register: int) -> None:
+        self.random, self.simd, self.register = random, simd, register
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def size(self) -> int:
+        """An execution size: mostly that of the thread."""
+        sizes = [n for n in (1, 2, 4, 8, 16, 32) if n <= self.simd]
+        return self.random.choice([*sizes, self.simd, self.simd, self.simd])
+
+    def mask(self, size: int) -> str:
+        """A mask for an execution size."""
+        first = self.random.randrange(0, max(1, self.simd - size + 1), max(size, 4)) if size < self.simd else 0
+        no_mask = "_NM" if self.random.random() < (0.7 if size == 1 else 0.2) else ""
+        return f"(M{1 + first // 4}{no_mask}, {size})"
+
+    def _place(self, t: str, reach: int, most: int = ELEMENTS) -> str:
+        """Row and column from which so many elements of a variable lie inside of it; rarely they do not."""
+        rest = most - reach
+        at = self.random.randrange(rest + 1) if rest > 0 and self.random.random() < 0.4 else 0
+        if self.random.random() < 0.0003:
+            at += most
+        row, column = divmod(at * SIZES[t], self.register)
+        return f"({row},{column // SIZES[t]})"
+
+    def region(self, size: int) -> tuple[str, int]:
+        """A source region for an execution size, and how many elements it reaches over."""
+        kind = self.random.randrange(10)
+        if size == 1 or kind < 2:
+            return "<0;1,0>", 1
+        if kind < 6:
+            return "<1;1,0>", size
+        width = self.random.choice([w for w in (1, 2, 4, 8, 16) if w <= size])
+        step = self.random.choice((0, 1, 2, 4)) if width > 1 else 0
+        across = self.random.choice((0, 1, 2, 4, 8, 16, 32))
+        reach = (size // width - 1) * across + (width - 1) * step + 1
+        return (f"<{across};{width},{step}>", reach) if reach <= ELEMENTS else ("<1;1,0>", size)
+
+    def variable(self, t: str) -> str:
+        """A variable of a type."""
+        return f"{t.upper()}_{self.random.randrange(COPIES)}"
+
+    def direct(self, t: str, size: int) -> str:
+        """A source region of a variable."""
+        region, reach = self.region(size)
+        return f"{self.variable(t)}{self._place(t, reach)}{region}"
+
+    def destination(self, t: str, size: int) -> str:
+        """A destination of a type."""
+        step = self.random.choice([s for s in (1, 1, 1, 2, 4) if (size - 1) * s < ELEMENTS]) if size > 1 else 1
+        return f"{self.variable(t)}{self._place(t, (size - 1) * step + 1)}<{step}>"
+
+    def immediate(self, t: str) -> str:
+        """A number."""
+        bits = 8 * SIZES[t]
+        value = self.random.choice(
+            (0, 1, (1 << bits) - 1, 1 << bits - 1, self.random.getrandbits(bits), self.random.randrange(40))
+        )
+        return f"{value:#x}:{t}"
+
+    def source(self, t: str, size: int, modifiers: tuple[str, ...], immediates: bool = True) -> str:
+        """A source operand of a type: region, or number."""
+        if immediates and self.random.random() < 0.15 and t not in ("ub", "b"):
+            return self.immediate(t)
+        modifier = self.random.choice(modifiers) if modifiers and self.random.random() < 0.3 else ""
+        return modifier + self.direct(t, size)
+
+    def guard(self) -> str:
+        """A predicate in front, or none."""
+        if self.random.random() < 0.7:
+            return ""
+        mode = self.random.choice(("", "", "", ".any", ".all"))
+        return f"({self.random.choice(('', '!'))}{self.random.choice(PREDICATES)}{mode}) "
+
+    # -- instructions ------------------------------------------------------------------------------------------
+
+    def _family(self, form: InstructionDesc) -> set[str]:
+        """Types that the sources of an instruction have together."""
+        legal = {t for t in form.types if t in VARIABLES.values()}
+        floats, integers = sorted(legal & set(FLOATS)), legal & set(INTEGERS)
+        if floats and (not integers or self.random.random() < 0.5):
+            return {self.random.choice(floats)}
+        kind = self.random.randrange(4)
+        if kind == 0:
+            return {self.random.choice(sorted(integers))}
+        same = {t for t in integers if INTEGERS[t][1] == (kind == 1)}
+        return same or integers or legal
+
+    def computing(self) -> list[str]:
+        """One arithmetic, logic or move instruction of the table."""
+        form = self.random.choice(COMPUTING)
+        family = sorted(self._family(form))
+        size = self.size()
+        modifiers = ("(~)",) if form.mnemonic in BITWISE else SIGNS
+        operands = []
+        for f in form.fields:
+            if f.kind == "d":
+                types = (
+                    family
+                    if self.random.random() < 0.8
+                    else sorted({t for t in form.types if t in SIZES and t != "bf"})
+                )
+                operands.append(self.destination(self.random.choice(types), size))
+            elif f.kind == "s":
+                mixed = form.mnemonic in ("mov", "fcvt")
+                chosen = self.random.choice(TYPES if mixed else family)
+                operands.append(self.source(chosen, size, modifiers, form.mnemonic not in REGISTERS_ONLY))
+        suffix = f".x{self.random.randrange(256):x}" if form.mnemonic == "bfn" else ""
+        saturate = ".sat" if form.category == "arithmetic" and self.random.random() < 0.15 else ""
+        guard = self.guard() if form.has_predicate and form.mnemonic != "sel" else ""
+        if form.mnemonic == "sel":
+            guard = f"({self.random.choice(PREDICATES)}) "
+        return [f"{guard}{form.mnemonic}{suffix}{saturate} {self.mask(size)} {' '.join(operands)}"]
+
+    def selecting(self) -> list[str]:
+        """``min``, ``max``, comparison into a predicate or a variable, predicates' logic."""
+        t = self.random.choice(TYPES)
+        size = self.size()
+        x, y = self.source(t, size, SIGNS), self.source(t, size, SIGNS)
+        kind = self.random.randrange(6)
+        if kind < 2:
+            return [f"{('min', 'max')[kind]} {self.mask(size)} {self.destination(t, size)} {x} {y}"]
+        relation = self.random.choice(RELATIONS)
+        predicate = self.random.choice(PREDICATES)
+        if kind == 2:
+            return [f"cmp.{relation} {self.mask(size)} {self.destination(t, size)} {x} {y}"]
+        if kind == 3:
+            return [f"cmp.{relation} {self.mask(size)} {predicate} {x} {y}"]
+        if kind == 4:
+            return [f"setp (M1_NM, {self.simd}) {predicate} {self.random.getrandbits(32):#x}:ud"]
+        op = self.random.choice(("and", "or", "xor"))
+        others = " ".join(self.random.choice(PREDICATES) for _ in range(2))
+        return [f"{op} (M1{self.random.choice(('', '_NM'))}, {self.simd}) {predicate} {others}"]
+
+    def moving(self) -> list[str]:
+        """Predicates into registers and back."""
+        predicate, size = self.random.choice(PREDICATES), self.simd
+        if self.random.random() < 0.5:
+            return [f"mov (M1_NM, 1) {self.destination('ud', 1)} {predicate}"]
+        return [f"setp (M1_NM, {size}) {predicate} {self.direct('ud', 1)}"]
+
+    def indirect(self) -> list[str]:
+        """A move through an address variable, within one variable: from one address, or one for each lane."""
+        t = self.random.choice(TYPES)
+        name, other = self.variable(t), self.random.choice(TYPES)
+        step = SIZES[t]
+        if self.random.random() < 0.3:
+            size = self.random.choice([n for n in (1, 2, 4, 8) if n <= self.simd])
+            offsets = self.variable("uw")
+            limit = ELEMENTS * step - 1 & ~(step - 1)
+            taken = [f"and (M1_NM, {size}) OFFSETS(0,0)<1> {offsets}(0,0)<1;1,0> {limit:#x}:uw",
+                     f"addr_add (M1_NM, {size}) A8(0)<{size}> &{name} OFFSETS(0,0){'<1;1,0>' if size > 1 else '<0;1,0>'}"]  # fmt: skip
+            return [*taken, f"mov {self.mask(size)} {self.destination(other, size)} r[A8(0),0]<1,0>:{t}"]
+        size = self.size()
+        number, at = self.random.randrange(4), self.random.randrange(0, ELEMENTS - size + 1) if size < 32 else 0
+        near = self.random.choice((0, 0, step, -step, 4 * step)) if at >= 4 else 0
+        start = at * step - near
+        taken = [f"addr_add (M1_NM, 1) A0({number})<1> &{name} {start}:uw"]
+        if self.random.random() < 0.5:
+            place = f"r[A0({number}),{near}]<1>:{t}"
+            return [*taken, f"{self.guard()}mov {self.mask(size)} {place} {self.source(other, size, ())}"]
+        region = self.random.choice(("<1;1,0>", "<0;1,0>"))
+        return [
+            *taken,
+            f"{self.guard()}mov {self.mask(size)} {self.destination(other, size)} r[A0({number}),{near}]{region}:{t}",
+        ]
+
+    def line(self) -> list[str]:
+        """One of these."""
+        kind = self.random.randrange(20)
+        if kind < 12:
+            return self.computing()
+        if kind < 16:
+            return self.selecting()
+        return self.moving() if kind < 17 else self.indirect()

@@ -1,0 +1,32 @@
+"""What a target is: a way to make inputs out of seeds, and what holds for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class Finding(Exception):
+    """An input did what none may do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of input.
+
+    Attributes:
+        name: how the files of tests/data/fuzzed end that are such inputs.
+        what: a line for the help.
+        make: the input of a seed.
+        check: tries an input, and says how it ended: ``accepted`` or another word that is counted. A ``VisaError`` means
+            that it was refused; anything else that it raises is a finding.
+        batch: inputs of one child process.
+        prepare: called once in each child process.
+    """
+
+    name: str
+    what: str
+    make: Callable[[int], bytes]
+    check: Callable[[bytes], str]
+    batch: int = 2000
+    prepare: Callable[[], None] = lambda: None
