@@ -31,6 +31,8 @@ def lay_out_data(infos: Sequence[ProgramInfo], user_data: Mapping[str, bytes]) -
         for section, contents in info.sections.items():
             _place(layout, _name_in_image(section, index), contents, DATA_SECTIONS[section])
         for name, symbol in info.symbols.items():
+            if symbol.section not in info.sections:
+                continue  # Its section is of another type, or there are several of that name.
             layout.symbols.setdefault(name, symbol._replace(section=_name_in_image(symbol.section, index)))
     for name, contents in user_data.items():
         section = f"user.{name}"
