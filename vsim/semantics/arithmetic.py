@@ -311,14 +311,15 @@ def plane(m: Machine, instruction: Instruction) -> Step:
 
 
 def _plane_operands(m: Machine, instruction: Instruction) -> tuple[list[Read], Read, Write, ReadMask]:
-    """The first four elements of the first source, the second source in F, and where the result goes."""
+    """The first four elements of the first source, the second source, and where the result goes, in one type."""
     args, op = instruction.args, instruction.args["src0"]
     count = args["exec"].size
     if not isinstance(op, General):
         raise m.cannot("the first source must be a register")
-    coefficients = [m.reader(General(op.var, op.row, op.col + k, SCALAR), count) for k in range(4)]
-    u = operand(m, args["src1"], count, F)
-    return coefficients, u, destination(m, args["dst"], count, F), mask_of(m, instruction)
+    t = real_type([m.type_of(op), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
+    coefficients = [operand(m, General(op.var, op.row, op.col + k, SCALAR), count, t) for k in range(4)]
+    u = operand(m, args["src1"], count, t)
+    return coefficients, u, destination(m, args["dst"], count, t), mask_of(m, instruction)
 
 
 # -- dot products and sums of differences ----------------------------------------------------------------------
@@ -335,6 +336,8 @@ def _dot_product(name: str, terms: int, homogeneous: bool = False) -> None:
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
+        if count % 4:
+            raise m.cannot("it works on groups of four lanes")
         t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
         x, y = (operand(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)

@@ -233,6 +233,8 @@ def srnd(m: Machine, instruction: Instruction) -> Step:
     """Stochastic rounding of hf to bf8 or f to hf: add random bits below the result's last place, then cut."""
     args, a = instruction.args, m.algebra
     count, dst, src, noise = args["exec"].size, args["dst"], args["src0"], args["src1"]
+    if (m.type_of(src), m.type_of(dst)) not in ((HF, UB), (F, HF)):
+        raise m.cannot("only hf to ub (bf8) and f to hf have a definition")
     mask, write = m.mask(args["exec"], None), m.writer(dst, count)
     value = source(m, src, count)
     random = m.reader(noise, count)
