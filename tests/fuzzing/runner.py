@@ -222,7 +222,7 @@ def _lines(target: Target, seeds: range, stop: float, cache: str) -> Iterator[st
     ):
         assert process.stdout is not None
         descriptor, rest, hung = process.stdout.fileno(), b"", False
-        while time.monotonic() < stop + MAXIMUM_SECONDS:
+        while True:
             if not select.select([descriptor], [], [], MAXIMUM_SECONDS)[0]:
                 hung = True
                 break
@@ -232,10 +232,8 @@ def _lines(target: Target, seeds: range, stop: float, cache: str) -> Iterator[st
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
                 yield line.decode("utf-8", "replace")
-            if whole and time.monotonic() >= stop and whole[-1][:1] in b"=!":
+            if time.monotonic() >= stop and any(line[:1] in (b"=", b"!") for line in whole):
                 break
-        else:
-            hung = True
         ended = _end(process, hung)
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
         said = " | ".join(errors.read().decode("utf-8", "replace").split("\n")[-12:])
