@@ -6,6 +6,7 @@
 # make docs    writes docs/instructions and docs/fidelity.md out of the table
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
+# make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
@@ -14,7 +15,7 @@ STAMP = $(VENV)/.installed
 # From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
 CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test bless wheel bench fuzz docs format clean
+.PHONY: demo test bless wheel bench fuzz guard docs format clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -59,6 +60,9 @@ fuzz: $(STAMP)
 	$(BIN)/python tests/fuzzing --share $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(FUZZ_JOBS) --json fuzz.json
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py
+
+guard: $(STAMP)
+	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate_instructions.py

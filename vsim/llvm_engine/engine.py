@@ -28,6 +28,7 @@ from vsim.ndrange import Group
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
+    from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
 
@@ -82,12 +83,15 @@ class Engine:
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
         executed = _watched(dispatch, context)
+        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
             self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
             in_time = POOL.run(self.unfinished, max_seconds)
             self.unfinished = None
+        if watch is not None:
+            watch.check()
         if executed:
             executed.write_to(dispatch, plan.kernel.functions)
         if context[cx.FAULT // 8]:
@@ -99,6 +103,12 @@ class Engine:
             raise dispatch.timeout(max_seconds)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+
+    def _watch(self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None) -> Watch:
+        """Tell code that checks itself what belongs to the launch."""
+        from vsim.llvm_engine.runtime.watch import Watch
+
+        return Watch(dispatch, plan, self.slots.words, executed)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:

@@ -16,6 +16,7 @@ from visa.image import LinkedImage
 from visa.program import Function
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for
 
@@ -75,12 +76,13 @@ class KernelCache:
         if not self.module:
             self.module = write_module(image.module)
         target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.host())
-        key = cache.key(self.module, image.ze_info, *target)
+        guarded = guard.enabled()
+        key = cache.key(self.module, image.ze_info, *target, guarded)
         functions = image.module.all_functions
         stored = cache.load(key)
         if stored is not None:
             numbers, objects = _unpacked(stored)
-            return CompiledKernel(native.Native(objects), [functions[n] for n in numbers])
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers])
 
         def work() -> CompiledKernel:
             from vsim.llvm_engine import pipeline
@@ -88,7 +90,7 @@ class KernelCache:
             translation = pipeline.translate(dispatch, full, row)
             objects = pipeline.compile_objects(translation)
             cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
-            return CompiledKernel(native.Native(objects), translation.functions)
+            return CompiledKernel(native.Native(objects, guarded), translation.functions)
 
         return work() if max_seconds is None else _within(max(max_seconds, LEAST_SECONDS), dispatch.kernel.name, work)
 

@@ -6,6 +6,7 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
+* **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
 * **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``runtime/native.py``): LLVM's code generator makes an object.
@@ -20,6 +21,7 @@ from visa.collector import paused_collection
 from visa.program import Function
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
@@ -67,9 +69,12 @@ def compile_objects(translation: Translation) -> list[bytes]:
     """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a
     machine.
     """
-    return [native.compile_object(translation.text), *(driver.compiled(text) for text in translation.support)]
+    kernel, support = translation.text, translation.support
+    if guard.enabled():
+        kernel, support = guard.guarded(kernel), [*map(guard.guarded, support), driver.guard()]
+    return [native.compile_object(kernel), *map(driver.compiled, support)]
 
 
 def link(objects: list[bytes]) -> native.Native:
     """Load objects and bind them to each other."""
-    return native.Native(objects)
+    return native.Native(objects, guard.enabled())

@@ -115,6 +115,7 @@ class LaunchPlan:
     slice: int
     keep: Sequence[Array]
     """Arrays that the context points to."""
+    workers: Sequence[WorkerMemory]
 
     def stop(self) -> None:
         """Let the workers end."""
@@ -160,7 +161,9 @@ def launch_plan(
         context[offset // 8] = value
     jobs = [partial(kernel.native.run, address(context), address(w.block)) for w in workers]
     slots = len(workers) * shape.threads_per_group
-    return LaunchPlan(kernel, context, context.copy(), surfaces, payloads, jobs, slots, slice_groups, [*keep, variants])
+    keep.append(variants)
+    initial = context.copy()
+    return LaunchPlan(kernel, context, initial, surfaces, payloads, jobs, slots, slice_groups, keep, workers)
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

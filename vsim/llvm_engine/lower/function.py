@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visa.program import Function
+from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.assembly import assemble
@@ -50,6 +51,7 @@ class FunctionLowering:
         self.flow = ControlFlowLowering(self.state, self.masks)
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
+        self.guarded = guard.enabled()
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""
 
@@ -111,6 +113,8 @@ class FunctionLowering:
 
     def _instruction(self, pc: int, keep: bool) -> None:
         """Prepare an instruction, unless that was done, and emit it."""
+        if self.guarded:
+            self.state.b.lines.append(guard.marker(pc))
         instruction = self.state.function.instructions[pc]
         emit = self.prepared.pop(pc, None)
         if emit is None:

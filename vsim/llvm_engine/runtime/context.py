@@ -70,6 +70,22 @@ SURFACE_ENTRY, SURFACE_SIZES = 32, 16
 """Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on."""
 SURFACE_LIMIT = 256
 
+# With VISAKIT_GUARD: number and place of ranges (start, bytes, writable), the launch's context, where forbidden
+# accesses go; and of the first one whether there was one, where, bytes, whether it writes, and whose it is.
+(
+    GUARD_COUNT,
+    GUARD_RANGES,
+    GUARD_CONTEXT,
+    GUARD_SINK,
+    GUARD_FLAG,
+    GUARD_ADDRESS,
+    GUARD_SIZE,
+    GUARD_WRITE,
+    GUARD_SITE,
+) = range(0, 72, 8)
+GUARD_WORDS = 9
+GUARD_RANGE = 24
+
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, and where on the stack
 # its kernel is.
 SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_REGISTERS = 0, 8, 16, 64

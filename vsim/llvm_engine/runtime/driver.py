@@ -59,6 +59,12 @@ def driver(barriers: bool, ordered: bool) -> str:
     return module(parts, declarations)
 
 
+@cache
+def guard() -> str:
+    """The module of what guarded code calls (``ir/guard.py``)."""
+    return module([fill("guard", "guard")], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})
+
+
 def _run(ordered: bool, rows: bool) -> str:
     return fill(
         "driver",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from llvmlite import __version__ as version
@@ -100,7 +100,7 @@ def compile_support(text: str) -> bytes:
 class Native:
     """Loaded object code, linked together; keeps LLVM's memory alive."""
 
-    def __init__(self, codes: Sequence[bytes]) -> None:
+    def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
         machine = target_machine(0)
         module = llvm.parse_assembly("")
         self.engine = llvm.create_mcjit_compiler(module, machine)
@@ -109,3 +109,7 @@ class Native:
         self.engine.finalize_object()
         address = self.engine.get_function_address("run")
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+        self.guard: Callable[[int], None] | None = None
+        """Tells code that checks itself where the state of a launch is (``watch.py``)."""
+        if guarded:
+            self.guard = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.engine.get_function_address("guard_set"))

@@ -1,0 +1,144 @@
+"""``VISAKIT_GUARD=1``: accesses that the engine's own checks let pass, since something was tampered with, are reported
+and do not happen.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import DATA, build_text, run_case
+
+import visa
+import vsim
+from vsim.llvm_engine import engine
+from vsim.llvm_engine.ir import guard
+from vsim.llvm_engine.runtime import context as cx
+
+HEAD = """.version 4.1
+.kernel "k"
+.decl BUF v_type=G type=uq num_elts=1
+.decl W v_type=G type=ud num_elts=16 align=GRF
+.decl A v_type=G type=uq num_elts=16 align=GRF
+.decl O v_type=G type=ud num_elts=16 align=GRF
+.kernel_attr SimdSize=16
+.input BUF offset=64 size=8
+"""
+FAR = "add (M1, 1) BUF(0,0)<1> BUF(0,0)<0;1,0> 0x100000:uq"
+LANES = "mov (M1, 16) A(0,0)<1> BUF(0,0)<0;1,0>"
+
+
+@pytest.fixture
+def guarded(monkeypatch):
+    monkeypatch.setenv("VISAKIT_GUARD", "1")
+
+
+def program(*lines):
+    return vsim.load(build_text(HEAD + "\n".join([*lines, "ret (M1, 1)"])))
+
+
+def launch(loaded, array):
+    loaded.launch("k", 16, 16, [array], threads=1)
+
+
+def tampered(array, *lines):
+    """The error of a launch whose buffer seems to have 4 GiB."""
+    loaded = program(*lines)
+    with pytest.raises(visa.SimulationError, match="S030"):
+        launch(loaded, array)
+    slots = loaded.native.slots.words
+    used = np.flatnonzero(slots[2::3])
+    slots[3 * used + 2] = 1 << 32
+    with pytest.raises(visa.SimulationError) as caught:
+        launch(loaded, array)
+    return caught.value.diagnostics[0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([FAR, "svm_block_ld (4) BUF(0,0)<0;1,0> W.0"], "read 64 bytes"),
+        ([FAR, "svm_block_st (4) BUF(0,0)<0;1,0> W.0"], "written 64 bytes"),
+        ([FAR, LANES, "svm_gather.4.1 (M1, 16) A.0 W.0"], "read 4 bytes"),
+        ([FAR, LANES, "svm_scatter.4.1 (M1, 16) A.0 W.0"], "written 4 bytes"),
+        ([FAR, LANES, "svm_atomic.add (M1, 16) A.0 W.0 %null.0 O.0"], "written 4 bytes"),
+    ],
+    ids=["block-load", "block-store", "gather", "scatter", "atomic"],
+)
+def test_an_access_outside_is_reported_by_its_address(guarded, lines, found):
+    array = np.zeros(64, "u4")
+    problem = tampered(array, *lines)
+    assert problem.code == "S090"
+    assert found in problem.message
+    assert f"by '{lines[-1].split(' ')[0]}" in problem.message
+    assert not array.any()
+
+
+def test_the_driver_is_watched_too(guarded):
+    loaded = program("mov (M1, 16) W(0,0)<1> 0x0:ud")
+    array = np.zeros(64, "u4")
+    launch(loaded, array)
+    (plan,) = loaded.native.plans.values()
+    plan.initial[cx.SLM_SIZE // 8] = 1 << 20
+    loaded.native.prepared = None
+    with pytest.raises(visa.SimulationError, match=r"written 1048576 bytes .* around its instructions in 'k' \[S090\]"):
+        launch(loaded, array)
+
+
+def test_registers_at_computed_places_stay_in_their_stack_slot(guarded, monkeypatch):
+    original, size = guard.guarded, re.compile(r"(%file = alloca \[|ptr align 64 %file, i8 0, i64 )\d+")
+    monkeypatch.setattr(guard, "guarded", lambda text: original(size.sub(r"\g<1>64", text)))
+    loaded = program(
+        ".decl AD v_type=A num_elts=1", "addr_add (M1, 1) AD(0)<1> &W 0:uw", "mov (M1, 1) r[AD(0),0]<1>:ud 0x7:ud"
+    )
+    with pytest.raises(visa.SimulationError, match=r"written 4 bytes .* by 'mov .*S090"):
+        launch(loaded, np.zeros(64, "u4"))
+
+
+def test_texels_are_watched(guarded, monkeypatch):
+    original = engine.fill_surfaces
+
+    def moved(table, dispatch):
+        original(table, dispatch)
+        table[0 :: cx.SURFACE_ENTRY // 8] += np.uint64(1 << 40)
+
+    monkeypatch.setattr(engine, "fill_surfaces", moved)
+    folder = DATA / "cases" / "img_kinds"
+    with pytest.raises(visa.SimulationError, match=r"compiled code would have (read|written) .*S090"):
+        run_case(folder / "tgllp", folder / "launch.json", "tgllp", "llvm")
+
+
+def test_only_what_is_not_proved_is_checked():
+    text = """define void @group(ptr %ctx, i64 %n) #0 {
+entry:
+  %slot = alloca [64 x i8], align 64
+  %near = getelementptr i8, ptr %slot, i64 60
+  %far = getelementptr i8, ptr %slot, i64 61
+  %somewhere = getelementptr i8, ptr %slot, i64 %n
+  store i32 0, ptr %near, align 4
+  store i32 0, ptr %far, align 4
+  store i32 0, ptr %somewhere, align 4
+  store i32 0, ptr %ctx, align 4
+  ret void
+}"""
+    checks = [
+        line.split("guard_place(ptr ")[1].split(")")[0] for line in guard.guarded(text).splitlines() if " call " in line
+    ]
+    assert [c.split(",")[0] for c in checks] == ["%far", "%somewhere", "%ctx"]
+    assert "ptr %slot, i64 64" in checks[1]
+    assert "ptr null, i64 0" in checks[2]
+
+
+@pytest.mark.parametrize(
+    "line", ["store i32 0, ptr @global", "%x = call ptr @llvm.strange(ptr %ctx)", "%x = load {i8}, ptr %ctx"]
+)
+def test_an_access_that_the_guard_does_not_know_is_an_error(line):
+    with pytest.raises(AssertionError, match="the guard does not know"):
+        guard.guarded(f"define void @group(ptr %ctx) {{\nentry:\n  {line}\n  ret void\n}}")
+
+
+def test_code_without_the_guard_has_nothing_of_it(monkeypatch):
+    monkeypatch.delenv("VISAKIT_GUARD", raising=False)
+    loaded = program("mov (M1, 16) W(0,0)<1> 0x0:ud")
+    launch(loaded, np.zeros(64, "u4"))
+    (plan,) = loaded.native.plans.values()
+    assert plan.kernel.native.guard is None
