@@ -21,6 +21,7 @@ import vsim
 from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
 from vsim.llvm_engine.runtime import workers
 from vsim.memory import RESTING_SLOTS
@@ -123,6 +124,42 @@ def test_memory_of_a_mapped_array_does_not_move(image: LinkedImage) -> None:
     node["value"] = 7
     program.launch("walk", 1, 1, [node, out])
     assert out[0] == 7
+
+
+@ENGINES
+def test_an_array_that_was_made_read_only_is_noticed(image: LinkedImage, engine: str) -> None:
+    program = Program(image)
+    node, out = np.zeros(1, NODE), np.zeros(1, "i4")
+    node["value"] = 7
+    record = Launch("walk", (1,), (1,), (0, 0, 0), [BufferArgument(array=node), BufferArgument(array=out)])
+    ways = [lambda: program.launch("walk", 1, 1, [node, out], engine=engine), lambda: program.run(record, engine)]
+    for again in ways:
+        out.flags.writeable = True
+        for _ in range(3):
+            again()
+        out.flags.writeable = False
+        with pytest.raises(LaunchError, match="read-only"):
+            again()
+    out.flags.writeable = True
+    again()
+    assert out[0] == 7
+
+
+def test_memory_of_an_array_that_a_record_holds_does_not_move(image: LinkedImage) -> None:
+    program = Program(image)
+    node, out = np.zeros(1, NODE), np.zeros(1, "i4")
+    record = Launch("walk", (1,), (1,), (0, 0, 0), [BufferArgument(array=node), BufferArgument(array=out)])
+    program.run(record)
+    with pytest.raises(ValueError, match="cannot resize"):
+        out.resize(1 << 20, refcheck=False)
+    del program  # with which the memory is nobody else's again
+    out.resize(1 << 20, refcheck=False)
+    program, node["value"] = Program(image), 7
+    for size in (1 << 20, 4, 1 << 21):
+        program.release(out)
+        out.resize(size, refcheck=False)
+        program.run(record)
+        assert out[0] == 7
 
 
 def test_private_memory_is_replaced_by_larger(image: LinkedImage) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from visa.diagnostics import did_you_mean
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
@@ -87,8 +85,8 @@ class ArgumentReader:
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):
-            if not isinstance(argument.array, np.ndarray):
-                problem, hint = array_problem(argument.array)
+            problem, hint = array_problem(argument.array)  # Now: it may have changed since the last launch.
+            if problem:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
             return self.memory.map(argument.array, self.signature.buffer_name(index))
         if not isinstance(argument, ScalarArgument):
@@ -108,6 +106,9 @@ class ArgumentReader:
         found = self.images.get(handle)
         if found is None:
             signature = self.signature
+            problem, hint = array_problem(argument.array)
+            if problem:
+                raise signature.error(f"{signature.describe(index)} {problem}", hint)
             made = surface_image(signature.buffer_name(index), argument, signature.image_type(index), handle)
             if isinstance(made, str):
                 hint = did_you_mean(argument.format, ImageFormat.names())

@@ -79,7 +79,8 @@ def _known_by(value: object) -> object:
 
 def _same(value: object, other: object) -> bool:
     if type(other) is weakref.ReferenceType:
-        return other() is value
+        array: Array | None = other()
+        return array is not None and array is value and bool(array.flags.writeable)  # which may have changed
     if value is other:
         return True
     if type(value) is not type(other):
