@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 from types import FrameType
 
 import numpy as np
 import pytest
-from conftest import DATA, build
+from conftest import DATA, build, build_text
 
 import vasm
 import visa
@@ -302,6 +304,52 @@ def test_compiling_has_the_limit_too(image: LinkedImage, monkeypatch: pytest.Mon
         program.launch("walk", 1, 1, args, max_seconds=0.05)
     released.set()
     program.launch("walk", 1, 1, args, max_seconds=20)
+
+
+LEAVE = """
+import sys, threading, time
+import numpy as np
+import visa, vsim
+from llvmlite import binding
+from vsim.llvm_engine import kernels
+
+emit_object, begun = binding.TargetMachine.emit_object, threading.Event()
+
+def announced(machine, module):
+    begun.set()
+    return emit_object(machine, module)
+
+binding.TargetMachine.emit_object, kernels.LEAST_SECONDS = announced, 0.05
+program = vsim.load(sys.argv[1])
+try:
+    program.launch("k", 16, 16, [np.zeros(64, "u4")], max_seconds=0.05)
+except visa.SimulationError as error:
+    print(error.diagnostics[0].code)
+assert begun.wait(60)
+time.sleep(float(sys.argv[2]))
+sys.exit(3)
+"""
+
+
+def test_a_process_ends_well_while_a_kernel_is_compiled(tmp_path: Path) -> None:
+    lines = ["mul (M1, 16) W(0,0)<1> W(0,0)<1;1,0> W(0,0)<1;1,0>", "xor (M1, 16) X(0,0)<1> W(0,0)<1;1,0> X(0,0)<1;1,0>"]
+    head = [
+        '.version 4.1', '.kernel "k"', ".decl BUF v_type=G type=uq num_elts=1", ".kernel_attr SimdSize=16",
+        *(f".decl {v} v_type=G type=ud num_elts=16 align=GRF" for v in "WX"), ".input BUF offset=64 size=8",
+    ]  # fmt: skip
+    ends = [
+        "svm_block_ld (4) BUF(0,0)<0;1,0> W.0",
+        *lines * 4000,
+        "svm_block_st (4) BUF(0,0)<0;1,0> X.0",
+        "ret (M1, 1)",
+    ]
+    image = tmp_path / "image.bin"
+    image.write_bytes(build_text("\n".join(head + ends)).to_bytes())
+    environment = {**os.environ, "VISAKIT_CACHE": "off"}
+    for seconds in ("0", "0.2", "0.4"):
+        command = [sys.executable, "-c", LEAVE, str(image), seconds]
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=120, check=False)
+        assert (done.returncode, done.stdout.split()) == (3, [b"S040"]), done.stderr.decode()
 
 
 def test_private_memory_counts(image: LinkedImage) -> None:

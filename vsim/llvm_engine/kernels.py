@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import struct
 import threading
 from collections.abc import Callable, Hashable
@@ -110,15 +112,47 @@ def _within(seconds: float, kernel: str, work: Callable[[], CompiledKernel]) -> 
         except BaseException as error:
             done.put(error)
 
-    threading.Thread(target=compile_it, daemon=True).start()
+    thread = threading.Thread(target=compile_it, daemon=True)
+    thread.start()
     try:
         found = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
     except Empty:
+        _left_behind(thread)
         message = f"kernel '{kernel}' was not compiled within {seconds:g} seconds"
         raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT)) from None
     if isinstance(found, BaseException):
         raise found
     return found
+
+
+_LEFT_BEHIND: list[threading.Thread] = []
+"""Threads that may still compile."""
+
+
+def _left_behind(thread: threading.Thread) -> None:
+    """Let the process end well whatever a thread is at."""
+    if not _LEFT_BEHIND:
+        atexit.register(_leave_them)
+    _LEFT_BEHIND[:] = [thread, *(t for t in _LEFT_BEHIND if t.is_alive())]
+
+
+def _leave_them() -> None:
+    """When the interpreter ends: code of LLVM that still runs would use what the C library's exit destroys.
+
+    So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
+    library cannot do that, the process ends when the threads have.
+    """
+    threads = [t for t in _LEFT_BEHIND if t.is_alive()]
+    if not threads:
+        return
+    library = ctypes.CDLL(None)
+    on_exit = getattr(library, "on_exit", None)
+    if on_exit is None:
+        for thread in threads:
+            thread.join()
+        return
+    library.fflush(None)
+    on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
 
 
 def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
