@@ -2,13 +2,17 @@
 
 import binascii
 import codecs
+import contextlib
+import ctypes
 import errno
+import json
 import os
 import resource
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -22,6 +26,16 @@ from vlink import link
 from vsim.report import save_array
 
 SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
+STORE = """.version 4.1
+.kernel "k"
+.decl BUF v_type=G type=uq num_elts=1
+.decl W v_type=G type=ud num_elts=16 align=GRF
+.kernel_attr SimdSize=16
+.input BUF offset=64 size=8
+svm_block_st (4) BUF(0,0)<0;1,0> W.0
+ret (M1, 1)
+"""
+CTM = (Path(__file__).parent.parent / "samples" / "ctm" / "collatz" / "collatz.ctm").read_text()
 
 
 def names(folder):
@@ -251,6 +265,85 @@ def test_every_command_says_that_the_disk_is_full(tmp_path):
         done = command(tool, *words, folder=tmp_path)
         assert done.returncode == 1 and b"No space left on device [F001]" in done.stderr, done.stderr
     assert "y.o" not in names(tmp_path) and Path("/dev/full").is_char_device()
+
+
+WRITING = (
+    "vasm x.visaasm -o out/y.o",
+    "vasm x.visaasm --emit isa -o out/y.isa",
+    "vasm x.visaasm --out-dir out",
+    "vasm x.visaasm --out-dir out/new",
+    "vasm x.visaasm -o /dev/null --listing out/y.lst",
+    "vasm x.visaasm -o /dev/null -MD -MF out/y.d",
+    "vasm x.ctm -o out/y.bin",
+    "vdis x.o -o out/y.visaasm",
+    "vlink x.o -o out/y.bin",
+    "vlink x.o -r -o out/y.o",
+    "vlink x.o -o /dev/null --map out/y.map",
+    "vlink x.o -o out/y.bin -MD",
+    "vsim x.bin --launch npy.json --out-dir out",
+    "vsim x.bin --launch raw.json --out-dir out/new",
+    "vsim x.bin --launch old.json",
+)
+"""Every output of every command; y is new, old is there."""
+
+
+@pytest.fixture
+def open_folder():
+    """A directory with inputs that other users may read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "x.visaasm").write_text(STORE)
+        obj = assemble_text(STORE).object_bytes()
+        (folder / "x.o").write_bytes(obj)
+        (folder / "x.bin").write_bytes(link([obj]).to_bytes())
+        (folder / "x.ctm").write_text(CTM)
+        np.save(folder / "array.npy", np.zeros(64, "u4"))
+        for stem, out in ("npy", "y.npy"), ("raw", "y.raw"), ("old", "out/old.raw"):
+            argument = {"buffer": "array.npy", "out": out}
+            entry = {"kernel": "k", "global_size": [16], "local_size": [16], "args": [argument]}
+            (folder / f"{stem}.json").write_text(json.dumps({"launches": [entry]}))
+        (folder / "out").mkdir()
+        (folder / "out" / "old.raw").write_bytes(b"old")
+        yield folder
+
+
+def refused_outputs(folder, message, **how):
+    """All commands fail with the message, one line, and leave what was there."""
+    environment = {**os.environ, "VISAKIT_CACHE": "off"}
+    for line in WRITING:
+        done = command(*line.split(), folder=folder, env=environment, **how)
+        assert (done.returncode, done.stdout) == (1, b""), (line, done)
+        assert message in done.stderr and done.stderr.count(b"\n") == 1, (line, done.stderr)
+        made = names(folder / "out" / "new") if (folder / "out" / "new").exists() else []
+        assert made == [] and set(names(folder / "out")) <= {"old.raw", "new"}, line
+        assert (folder / "out" / "old.raw").read_bytes() == b"old", line
+
+
+def without_override():
+    """In a child process: root writes only where modes allow it, as all others do (capability DAC_OVERRIDE)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def test_every_output_is_an_error_where_nothing_may_be_written(open_folder):
+    (open_folder / "out").chmod(0o555)
+    touch = [sys.executable, "-c", "open('out/probe', 'w')"]
+    probe = subprocess.run(touch, cwd=open_folder, capture_output=True, preexec_fn=without_override)
+    if not probe.returncode:
+        (open_folder / "out" / "probe").unlink()
+        pytest.skip("this user may write anywhere, and that cannot be taken away")
+    try:
+        refused_outputs(open_folder, b"[F001]", preexec_fn=without_override)
+    finally:
+        (open_folder / "out").chmod(0o755)
+
+
+def test_every_output_is_an_error_where_files_cannot_grow(open_folder):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))
+
+    refused_outputs(open_folder, b"File too large [F001]", preexec_fn=limited)
 
 
 STREAMS = {
