@@ -39,6 +39,7 @@ _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _ALLOCA = re.compile(r"(%[\w.]+) = alloca (?:\[(\d+) x i8\]|i(\d+))")
 _MOVED = re.compile(r"(%[\w.]+) = getelementptr (\[\d+ x i8\]|\w+), ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
+_PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+),")
 _JOINED = re.compile(r"(%[\w.]+) = phi ptr (.*)")
 _CHOSEN = re.compile(r"(%[\w.]+) = select i1 (\S+), ptr (\S+), ptr (\S+)")
 _ARM = re.compile(r"\[ (\S+), (%[\w.]+) \]")
@@ -163,6 +164,8 @@ class _Function:
                 self.origins[match[1]] = _Origin(match[1], match[2] or str(_bytes(f"i{match[3]}")), 0)
             elif match := _MOVED.match(text):
                 self.moved[match[1]] = match[3], int(match[4]) * _bytes(match[2]) if match[4] else None
+            elif match := _PICKED.match(text):
+                self.moved[match[1]] = match[2], None
             elif match := _JOINED.match(text):
                 self.joined[match[1]] = [arm for arm, _ in _ARM.findall(match[2])]
             elif match := _CHOSEN.match(text):
