@@ -306,6 +306,41 @@ def test_compiling_has_the_limit_too(image: LinkedImage, monkeypatch: pytest.Mon
     program.launch("walk", 1, 1, args, max_seconds=20)
 
 
+@ENGINES
+@pytest.mark.parametrize("nested", [0, 1, 2], ids=["function", "function-subroutine", "function-subroutines"])
+def test_depth_counts_functions_whatever_subroutines_are_between(engine: str, nested: int) -> None:
+    call = ["fcall (M1, 16) f 0 0", "call (M1, 16) s", "call (M1, 16) s"][nested]
+    inner = [
+        "",
+        "s:\nfcall (M1, 16) f 0 0\nret (M1, 16)",
+        "s:\ncall (M1, 16) t\nret (M1, 16)\nt:\nfcall (M1, 16) f 0 0\nret (M1, 16)",
+    ]
+    text = f""".version 4.1
+.kernel "k"
+.decl BUF v_type=G type=uq num_elts=1
+.decl A v_type=G type=uq num_elts=1 alias=<%arg, 0>
+.kernel_attr SimdSize=16
+.input BUF offset=64 size=8
+mov (M1, 1) A(0,0)<1> BUF(0,0)<0;1,0>
+fcall (M1, 16) f 0 0
+ret (M1, 1)
+.global_function "f"
+.decl A v_type=G type=uq num_elts=1 alias=<%arg, 0>
+.decl C v_type=G type=ud num_elts=8 align=GRF
+.kernel_attr SimdSize=16
+.kernel_attr Extern
+svm_block_ld (1) A(0,0)<0;1,0> C.0
+add (M1, 1) C(0,0)<1> C(0,0)<0;1,0> 1:ud
+svm_block_st (1) A(0,0)<0;1,0> C.0
+{call}
+fret (M1, 16)
+{inner[nested]}"""
+    counter = np.zeros(4, "u4")
+    with pytest.raises(SimulationError, match=r"calls are nested more than 1000 deep by 'fcall"):
+        vsim.load(build_text(text)).launch("k", 16, 16, [counter], engine=engine)
+    assert counter[0] == 1000
+
+
 LEAVE = """
 import sys, threading, time
 import numpy as np

@@ -33,7 +33,8 @@ class Activation:
     """One activation of a function, or of a subroutine in it (which shares the function's registers).
 
     ``running`` says whether lanes run now; they are ``active`` (threads x 32), at ``pc``. ``waiting`` are lanes by the
-    pc where they go on, ``blocked`` those that a barrier holds up.
+    pc where they go on, ``blocked`` those that a barrier holds up. ``counts``: whether its call is one of those whose
+    depth is limited.
     """
 
     def __init__(
@@ -43,11 +44,12 @@ class Activation:
         pc: int,
         lanes: Bools,
         back: ReturnPoint | None = None,
+        counts: bool = True,
     ) -> None:
         self.prepared, self.registers, self.pc, self.back = prepared, registers, pc, back
         self.waiting: dict[int, Bools] = {}
         self.blocked: dict[int, Bools] = {}
-        self.depth: int = 0 if back is None else back.activation.depth + 1
+        self.depth: int = 0 if back is None else back.activation.depth + counts
         self.children = 0
         if back is not None:
             back.activation.children += 1

@@ -9,6 +9,7 @@ import numpy as np
 from visa.diagnostics import SimulationError
 from visa.image import LinkedImage
 from visa.program import Function, Instruction
+from vsim.analysis.control_flow import control_flow
 from vsim.arrays import Bools, Dwords
 from vsim.numpy_engine.activation import Activation, ReturnPoint, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
@@ -38,12 +39,14 @@ class BatchCalls:
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""
         prepared, target = self.prepared, self.prepared.labels[label]
+        # Others are nested as deep as the text has them: the fast engine, where they are jumps, does not count them.
+        counts = target in control_flow(prepared.function).recursive
 
         def enter(taken: Bools, back: ReturnPoint) -> None:
             registers = self.running.activation.registers
-            self.scheduler.start(Activation(prepared, registers, target, taken, back))
+            self.scheduler.start(Activation(prepared, registers, target, taken, back, counts))
 
-        return self._call(lanes, instruction, enter)
+        return self._call(lanes, instruction, enter, counts)
 
     def call_function(self, name: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
@@ -72,9 +75,16 @@ class BatchCalls:
         return self._call(lanes, instruction, enter)
 
     def _call(
-        self, lanes: Callable[[], Mask], instruction: Instruction, enter: Callable[[Bools, ReturnPoint], None]
+        self,
+        lanes: Callable[[], Mask],
+        instruction: Instruction,
+        enter: Callable[[Bools, ReturnPoint], None],
+        counts: bool = True,
     ) -> Step:
-        """What calls have in common: the lanes that do not take part wait behind the call for those that do."""
+        """What calls have in common: the lanes that do not take part wait behind the call for those that do.
+
+        ``counts``: the depth of such calls is limited.
+        """
         following = self.prepared.following
         taken = taken_lanes(self.running, lanes, instruction.args["exec"])
 
@@ -83,7 +93,7 @@ class BatchCalls:
             if not chosen.any():
                 return False
             activation = self.running.activation
-            if activation.depth >= MAXIMUM_DEPTH:
+            if counts and activation.depth >= MAXIMUM_DEPTH:
                 raise self._fault(chosen, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
             activation.split((following, activation.active & ~chosen))
             enter(chosen, ReturnPoint(activation, following, chosen))
