@@ -55,6 +55,7 @@ class TextAssembler:
                 self._report(number, error.code, error.message, error.hint, error.extent)
             if self.collector.full:
                 break
+        self.flow.finish_calls()
         try:
             self.flow.close_all()
         except StatementError as error:
@@ -89,7 +90,7 @@ class TextAssembler:
             case FunctionDirective():
                 self.flow.begin_function(statement)
             case ExternDirective():
-                self.flow.plain[statement.name] = statement.plain
+                self.flow.declare(statement)
             case TargetDirective() | ModeDirective():
                 self._setting(statement)
             case FloatConstantDirective() | IntConstantDirective() | BoolConstantDirective():

@@ -21,7 +21,7 @@ class Finding(NamedTuple):
 def check_module(module: ShaderModule, flow: FlowEncoder, lines: int) -> Iterator[Finding]:
     """Everything that is wrong with a module whose text, of so many lines, has been read."""
     for call in flow.calls:
-        if call.conditional and flow.plain.get(call.name):
+        if call.conditional and module.plain.get(call.name):
             message = f"'{call.name}' is plain: it keeps no branch counters, so it cannot be called conditionally"
             yield Finding(call.line, StatementError("T015", message, "leave 'plain' out"))
     yield from _flow_instructions(module)

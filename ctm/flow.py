@@ -15,6 +15,7 @@ from ctm.syntax import (
     ElseStatement,
     EndIfStatement,
     EndLoopStatement,
+    ExternDirective,
     FieldSetting,
     FieldStatement,
     FlowStatement,
@@ -39,6 +40,7 @@ class OpenBlock:
         line: where it begins.
         slot: the instruction that must know where the block, or the part of it before ``else``, ends.
         integer: the constant that has a loop's turns.
+        uniform: whether all processors take it alike: an if that looks at a boolean constant.
         breaks, continues: instructions that leave the loop, or go to its next turn.
     """
 
@@ -46,15 +48,17 @@ class OpenBlock:
     line: int
     slot: int
     integer: int = 0
+    uniform: bool = False
     breaks: list[int] = field(default_factory=list)
     continues: list[int] = field(default_factory=list)
     has_else: bool = False
 
 
 class CallSite(NamedTuple):
-    """A call: its line, the function and whether it depends on a condition."""
+    """A call: its line and slot, the function and whether it depends on a condition."""
 
     line: int
+    slot: int
     name: str
     conditional: bool
 
@@ -84,13 +88,11 @@ class FlowEncoder:
 
     Attributes:
         calls: every call, in the order of the text.
-        plain: whether functions are plain (keep no branch counters), by name, as far as the text says so.
     """
 
     def __init__(self, builder: ModuleBuilder) -> None:
         self.builder, self.module = builder, builder.module
         self.calls: list[CallSite] = []
-        self.plain: dict[str, bool] = {}
         self._blocks: list[OpenBlock] = []
         self._function: FunctionDirective | None = None
         self._conditional_returns = 0
@@ -127,7 +129,8 @@ class FlowEncoder:
     def _if(self, statement: IfStatement) -> None:
         func, more = condition_fields(statement.condition)
         slot = self.builder.append_flow(table.JUMP, func=func ^ table.FUNC_ALWAYS, b_op0=table.B_INCR, more=more)
-        self._blocks.append(OpenBlock(_IF, self.builder.line, slot))
+        uniform = statement.condition.boolean is not None
+        self._blocks.append(OpenBlock(_IF, self.builder.line, slot, uniform=uniform))
 
     def _else(self) -> None:
         block = self._innermost(_IF, "else")
@@ -216,6 +219,16 @@ class FlowEncoder:
 
     # -- functions -------------------------------------------------------------------------------------------------
 
+    def declare(self, directive: ExternDirective | FunctionDirective) -> None:
+        """A function is plain, or keeps branch counters.
+
+        Raises:
+            StatementError: T026, the text says otherwise elsewhere.
+        """
+        if self.module.plain.setdefault(directive.name, directive.plain) != directive.plain:
+            message = f"'{directive.name}' is plain in one place and keeps branch counters in another"
+            raise StatementError("T026", message, "write 'plain' in both or in neither")
+
     def begin_function(self, directive: FunctionDirective) -> None:
         """What follows is a function.
 
@@ -226,33 +239,44 @@ class FlowEncoder:
         self.builder.label(directive.name)
         self.module.exported.add(directive.name)
         self._function, self._conditional_returns = directive, 0
-        self.plain[directive.name] = directive.plain
+        self.declare(directive)
 
     def _call(self, statement: CallStatement) -> None:
         self._need_full_mode()
         func, more = condition_fields(statement.condition)
-        self.calls.append(CallSite(self.builder.line, statement.name, statement.condition is not None))
-        counters = table.B_NONE if self.plain.get(statement.name) else table.B_INCR
-        self.builder.append_flow(
-            table.JUMP, statement.name, func=func, any=1, a_op=table.A_PUSH, b_op1=counters, more=more
+        slot = self.builder.append_flow(
+            table.JUMP, statement.name, func=func, any=1, a_op=table.A_PUSH, b_op1=table.B_INCR, more=more
         )
+        self.calls.append(CallSite(self.builder.line, slot, statement.name, statement.condition is not None))
+
+    def finish_calls(self) -> None:
+        """At the end of the text, which may say behind a call what its function is: plain ones keep no counters."""
+        for call in self.calls:
+            if self.module.plain.setdefault(call.name, False):
+                self.builder.change(call.slot, b_op1=table.B_NONE)
 
     def _return(self, condition: BranchCondition | None) -> None:
         if self._function is None:
             raise StatementError("T015", "'ret' stands outside of a function", "begin one with function NAME")
-        if self._blocks:
-            message = "'ret' inside an if or a loop is not supported by the machine"
+        if not all(block.uniform for block in self._blocks):
+            message = "'ret' inside a loop, or an if that processors take differently, is not supported by the machine"
             raise StatementError("T015", message, "return conditionally with ret if, outside of both")
+        # A boolean constant is the same for all: nobody is switched off, so that the return adds no level.
+        differs = condition is not None and condition.boolean is None
         plain = self._function.plain
-        if condition is not None and plain:
+        if differs and plain:
             raise StatementError("T015", "a plain function returns unconditionally", "leave 'plain' out")
+        if differs and self._blocks:
+            message = "a return that only some processors take cannot stand inside an if"
+            raise StatementError("T015", message, "its level would have to outlive the if")
         func, more = condition_fields(condition)
-        if condition is not None:
-            # Each conditional return adds a level for those who stay; the last one takes all away, and the call's.
+        # Each conditional return adds a level for those who stay; every return takes them all away, with those of the
+        # ifs around it and the call's.
+        levels = len(self._blocks) + self._conditional_returns + (not plain)
+        counters = {"b_op1": table.B_DECR, "pop": levels} if levels else {}
+        if differs:
             self._conditional_returns += 1
-            counters = {"b_op0": table.B_INCR, "b_op1": table.B_DECR, "pop": self._conditional_returns}
-        else:
-            counters = {} if plain else {"b_op1": table.B_DECR, "pop": 1 + self._conditional_returns}
+            counters["b_op0"] = table.B_INCR
         self.builder.append_flow(table.JUMP, func=func, a_op=table.A_POP, more=more | counters)
 
     def _need_full_mode(self) -> None:

@@ -31,6 +31,7 @@ def link(modules: Sequence[ShaderModule]) -> ShaderModule:
     """
     linking = ImageLinker(modules)
     for module, start in zip(modules, linking.starts, strict=True):
+        linking.compare_kinds(module)
         linking.add(module, start)
     if linking.errors:
         raise LinkError(linking.errors)
@@ -70,6 +71,17 @@ class ImageLinker:
                 other = self.functions[name][1].name
                 self._error("T020", f"'{name}' is defined in {other} and in {module.name}", Span(module.name, 0))
             self.functions[name] = (start + module.labels[name], module)
+
+    def compare_kinds(self, module: ShaderModule) -> None:
+        """A function must be what its callers take it for: plain ones leave the branch counters alone."""
+        for name, plain in module.plain.items():
+            _, definer = self.functions.get(name, (0, module))
+            if name in module.exported or definer.plain.get(name, plain) == plain:
+                continue
+            message = f"{module.name} takes '{name}' for {_kind(plain)}, in {definer.name} it is {_kind(not plain)}"
+            hint = f".extern {name}" + ("" if plain else " plain")
+            line = next((slot.line for slot in module.slots if slot.target == name), 0)
+            self._error("T026", message, Span(module.file or module.name, line), f"declare it with {hint}")
 
     def add(self, module: ShaderModule, start: int) -> None:
         """The instructions, constants and labels of a module, from a slot on."""
@@ -132,6 +144,10 @@ class ImageLinker:
             moves[number] = place
             taken[place] = value
         return moves
+
+
+def _kind(plain: bool) -> str:
+    return "plain" if plain else "one that keeps branch counters"
 
 
 def _reads_relative(kind: int, values: table.Values) -> bool:

@@ -180,19 +180,25 @@ def print_module(module: ShaderModule) -> str:
     out += [f".const c{n} " + " ".join(_number(x) for x in v) for n, v in sorted(module.floats.items())]
     out += [f".int i{n} " + " ".join(map(str, v)) for n, v in sorted(module.integers.items())]
     out += [f".bool b{n} {int(v)}" for n, v in sorted(module.booleans.items())]
+    out += [f".extern {name}{_kind(module, name)}" for name in module.plain if name not in module.exported]
     names: dict[int, list[str]] = {}
     for name, at in module.labels.items():
         names.setdefault(at, []).append(name)
     for number, slot in enumerate(module.slots):
         for name in names.get(number, []):
             is_function = name in module.exported and not module.executable
-            out.append(f"function {name}" if is_function else f"{_written(name)}:")
+            out.append(f"function {name}{_kind(module, name)}" if is_function else f"{_written(name)}:")
         # The text has one 'end'.
         is_other_end = slot.words == table.END and number != module.end
         text = _raw(slot.words) if is_other_end else instruction_text(slot.words, _written(slot.target))
         out.append(f"    {text}")
     out += [f"{_written(name)}:" for name in names.get(len(module.slots), [])]
     return "\n".join(out) + "\n"
+
+
+def _kind(module: ShaderModule, name: str) -> str:
+    """What stands behind the name of a function that keeps no branch counters."""
+    return " plain" if module.plain.get(name) else ""
 
 
 def _written(name: str) -> str:

@@ -6,7 +6,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ctm import table
 from visa.diagnostics import Diagnostic, FormatError, Span
@@ -34,7 +34,7 @@ R_CTM_JUMP = 1
 """The only relocation: add the target's slot to bits 24:16 of the word at the offset."""
 NOTE_NAME = b"ATI DPP\0"
 NOTE_PROGRAM, NOTE_INPUTS, NOTE_OUTPUTS, NOTE_FLOATS, NOTE_INTEGERS, NOTE_EARLY_EXIT = 1, 2, 3, 5, 6, 7
-TEXT, CONSTANTS, LINES = ".text", ".ctm.constants", ".ctm.lines"
+TEXT, CONSTANTS, LINES, LAUNCH = ".text", ".ctm.constants", ".ctm.lines", ".ctm.launch"
 
 
 class _Constants(TypedDict):
@@ -46,6 +46,7 @@ class _Constants(TypedDict):
     end: int
     full: bool
     file: str
+    plain: NotRequired[Mapping[str, bool]]
 
 
 FloatConstant = tuple[float, float, float, float]
@@ -71,6 +72,9 @@ class ShaderModule:
         end: the slot that the program ends after; -1 if it has none.
         full: whether it asks for the machine's full mode, which has loops and subroutines.
         file: the source text, for messages.
+        plain: of an object, whether functions are plain (keep no branch counters), by name: those that it defines,
+            and what it takes those of others for. Old objects do not say.
+        launch: the launch file that was put into the image, as JSON; may be empty.
     """
 
     name: str = "<module>"
@@ -84,6 +88,8 @@ class ShaderModule:
     full: bool = True
     file: str = ""
     executable: bool = False
+    plain: dict[str, bool] = field(default_factory=dict)
+    launch: str = ""
 
     def to_bytes(self) -> bytes:
         """The ELF32 file."""
@@ -104,6 +110,8 @@ class ShaderModule:
             "full": self.full,
             "file": self.file,
         }
+        if self.plain:
+            tree["plain"] = self.plain
         elf.sections = [
             Section(TEXT, SHT_PROGBITS, code, 8, flags=SHF_ALLOC | SHF_EXECINSTR),
             Section(CONSTANTS, SHT_PROGBITS, json.dumps(tree).encode()),
@@ -111,6 +119,8 @@ class ShaderModule:
         elf.sections.append(
             Section(LINES, SHT_PROGBITS, struct.pack(f"<{len(self.slots)}I", *(s.line for s in self.slots)))
         )
+        if self.launch:
+            elf.sections.append(Section(LAUNCH, SHT_PROGBITS, self.launch.encode()))
         if self.executable:
             elf.sections.append(Section(".note", SHT_NOTE, self._notes(), 4))
             elf.segments = [(PT_LOAD, PF_R | PF_X, TEXT), (PT_NOTE, PF_R, ".note")]
@@ -162,6 +172,8 @@ def read_module(data: bytes, name: str) -> ShaderModule:
         module.slots = _read_slots(text.data, elf.section(LINES))
         _read_constants(module, json.loads(constants.data))
         _read_symbols(module, elf)
+        launch = elf.section(LAUNCH)
+        module.launch = launch.data.decode() if launch else ""
     except (
         ValueError,
         KeyError,
@@ -199,6 +211,7 @@ def _read_constants(module: ShaderModule, tree: _Constants) -> None:
         module.integers[int(n)] = (int(count), int(start), int(step))
     module.booleans = {int(n): bool(v) for n, v in tree["booleans"].items()}
     module.end, module.full, module.file = int(tree["end"]), bool(tree["full"]), str(tree["file"])
+    module.plain = {str(name): bool(v) for name, v in tree.get("plain", {}).items()}
     for numbers, limit in (
         (module.floats, table.FLOAT_CONSTANTS),
         (module.integers, table.INT_CONSTANTS),

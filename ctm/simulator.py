@@ -165,13 +165,20 @@ class GridSession:
         out_dir: where outputs go; None for where the launch file says.
         output: where traces and the report go.
         show_trace: whether every step of every group is shown.
+        allow_paths: whether the launch in an image may use files anywhere.
     """
 
     def __init__(
-        self, program: ShaderProgram, image: str, out_dir: str | None, output: TextIO, show_trace: bool = False
+        self,
+        program: ShaderProgram,
+        image: str,
+        out_dir: str | None,
+        output: TextIO,
+        show_trace: bool = False,
+        allow_paths: bool = False,
     ) -> None:
         self.program, self.image, self.out_dir = program, image, out_dir
-        self.output, self.show_trace = output, show_trace
+        self.output, self.show_trace, self.allow_paths = output, show_trace, allow_paths
         self.rows: list[LaunchRow] = []
 
     @property
@@ -188,7 +195,24 @@ class GridSession:
         """
         directory = os.path.dirname(os.path.abspath(path))
         paths = LaunchPaths(directory, self.out_dir or directory, (), (path, self.image))
-        file = GridLaunchFile.parse(read_text(path), paths, path)
+        self._run_all(GridLaunchFile.parse(read_text(path), paths, path), directory)
+
+    def run_linked(self) -> None:
+        """The launch that the linker put into the image; outputs go to ``out_dir`` or the working directory.
+
+        Raises:
+            LaunchError: there is none, it is damaged, or it leads out of the directories of this run.
+            SimulationError: the program did something undefined, or did not end.
+        """
+        text = self.program.module.launch
+        if not text:
+            hint = "name a launch file with --launch, or link one with vlink --launch"
+            raise LaunchError(Diagnostic("T060", "the image has no launch", Span(self.image, 0), hint))
+        file = GridLaunchFile.parse_embedded(text, self.image, self.out_dir, self.allow_paths)
+        self._run_all(file, os.getcwd())
+
+    def _run_all(self, file: GridLaunchFile, directory: str) -> None:
+        """Every launch of a file; outputs go to the directory unless the session has one."""
         for index in range(len(file)):
             self._run(file.launch(index), index, directory)
 

@@ -1,6 +1,7 @@
 """The conformance programs T1 to T19 of the flow-control sheet, on groups of four processors; x, y, z are r1.r, r2.r, r3.r, a processor's number is r0.r."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -322,6 +323,17 @@ def test_a_call_between_modules():
         link([main, library, library])
     with pytest.raises(LinkError, match="T021"):
         link([main, ShaderModule("big", [InstructionSlot((0,) * 6)] * 512)])
+
+
+def test_objects_that_do_not_say_what_functions_are():
+    """Those of earlier versions; their calls are taken as they are."""
+    main = assemble(program(".extern sub plain", "call sub", inc(Y)), "main")
+    library = assemble("function sub plain\nadd r1.r, r1, 1.0\nret\n", "library")
+    assert (main.plain, library.plain) == ({"sub": True}, {"sub": True})
+    for module in (main, library):
+        old = read_module(replace(module, plain={}).to_bytes(), module.name)
+        other = library if module is main else main
+        assert old.plain == {} and execute(link([old, other] if module is main else [other, old]))[:2] == [[1] * 4] * 2
 
 
 def test_constants_are_merged_or_renumbered():

@@ -61,7 +61,17 @@ def app(
         driver.check_files(output, map_file, make_rule, [*paths, *described], files, data)
         inputs = [(path, read_bytes(path)) for path in paths]
         if inputs and all(is_ctm(contents) for _, contents in inputs):
-            driver.link_ctm(inputs, output)
+            others: dict[str, object] = {
+                "-r": relocatable,
+                "--platform": platform,
+                "--map": map_file,
+                "--print-symbols": print_symbols,
+            }
+            others |= {"--ze-info": ze_info, "--data": data, "--entry": entries, "--gc-sections": gc_sections}
+            others |= {"--whole-archive": whole_archive, "--allow-undefined": allow_undefined, "--why-live": why_live}
+            driver.link_ctm(inputs, output, launch, others.items())
+            if make_rule:
+                driver.write_make_rule(output, [*paths, *described])
             return 0
         options = LinkOptions(entries or (), relocatable, allow_undefined, gc_sections, whole_archive, platform)
         options.launch = driver.launch_text(launch, output) if launch else ""

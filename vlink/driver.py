@@ -53,12 +53,26 @@ def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) ->
     return linker.run()
 
 
-def link_ctm(inputs: Inputs, output: str) -> None:
-    """Link modules of the CTM target into one image."""
+def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Iterable[tuple[str, object]]) -> None:
+    """Link modules of the CTM target into one image.
+
+    Args:
+        launch: path of a launch file to put into the image.
+        others: names of options that this target does not have, and their values.
+
+    Raises:
+        LinkError: the modules do not fit together, or the launch file is not JSON.
+        UsageError: one of the other options was given.
+    """
     from ctm import linker
     from ctm.program import read_module
 
-    write_bytes(output, linker.link([read_module(data, path) for path, data in inputs]).to_bytes())
+    for name, value in others:
+        if value:
+            raise UsageError(f"{name} does not go with modules of the CTM target")
+    image = linker.link([read_module(data, path) for path, data in inputs])
+    image.launch = launch_text(launch, output) if launch else ""
+    write_bytes(output, image.to_bytes())
 
 
 def write_linked(linked: Linked, output: str, relocatable: bool) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from visa.diagnostics import UsageError
-
 
 def run_ctm_image(
     image: str,
@@ -16,19 +14,26 @@ def run_ctm_image(
     settings: Sequence[str] = (),
     trace: bool = False,
     as_json: bool = False,
+    allow_paths: bool = False,
 ) -> bool:
-    """Run the launches of a launch file and report them; whether all results were as expected.
+    """Run the launches of a launch file, or of the one in the image, and report them.
 
     ``group`` processors run in step; ``settings`` (``NAME=VALUE``) choose among the open points of docs/ctm.md.
 
+    Returns:
+        Whether all results were as expected.
+
     Raises:
-        UsageError: there is no launch file, or a setting is unknown.
+        UsageError: a setting is unknown.
+        LaunchError: there is no launch file, or it cannot be read.
     """
     from ctm.simulator import GridSession, load, options_from
 
-    if not launch:
-        raise UsageError("an image of the CTM target needs --launch FILE")
-    session = GridSession(load(image, options_from(settings, group)), image, out_dir, sys.stdout, trace)
-    session.run_file(launch)
+    program = load(image, options_from(settings, group))
+    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths)
+    if launch:
+        session.run_file(launch)
+    else:
+        session.run_linked()
     session.report(as_json)
     return not session.failed

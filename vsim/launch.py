@@ -218,6 +218,21 @@ class LaunchEntries:
         """
         return cls(_json(text, name, cls.code), paths, name)
 
+    @classmethod
+    def parse_embedded(cls, text: str, image: str, out_dir: str | None, allow_paths: bool) -> Self:
+        """The launch file in an image; the linker noted the way from there to the arrays.
+
+        They and the outputs lie in the image's directory, the working one or ``out_dir``, unless paths are allowed.
+
+        Raises:
+            LaunchError: it is not JSON or has another shape.
+        """
+        tree = _json(text, image, cls.code)
+        way = tree.get("directory", "") if isinstance(tree, dict) else ""
+        if not isinstance(way, str) or "\0" in way:
+            raise _fail(f"'directory' is the way to the files, found {way!r:.80}", image, code=cls.code)
+        return cls(tree, LaunchPaths.embedded(image, way, out_dir, allow_paths), image)
+
     def __len__(self) -> int:
         return len(self.entries)
 
@@ -377,18 +392,8 @@ def parse_launch(text: str, directory: str, name: str, out_dir: str = "", source
 
 
 def image_launch(text: str, image: str, out_dir: str | None = None, allow_paths: bool = False) -> LaunchFile:
-    """The launch file in an image; the linker noted the way from there to the arrays.
-
-    They and the outputs lie in the image's directory, the working one or ``out_dir``, unless paths are allowed.
-
-    Raises:
-        LaunchError: it is not JSON or has another shape.
-    """
-    tree = _json(text, image, LaunchFile.code)
-    way = tree.get("directory", "") if isinstance(tree, dict) else ""
-    if not isinstance(way, str) or "\0" in way:
-        raise _fail(f"'directory' is the way to the files, found {way!r:.80}", image)
-    return LaunchFile(tree, LaunchPaths.embedded(image, way, out_dir, allow_paths), image)
+    """The launch file in a vISA image; see :meth:`LaunchEntries.parse_embedded`."""
+    return LaunchFile.parse_embedded(text, image, out_dir, allow_paths)
 
 
 def _json(text: str, name: str, code: str) -> object:
