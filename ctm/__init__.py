@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ctm.assembler import assemble
     from ctm.linker import link
-    from ctm.machine import Options, ProcessorGroup
+    from ctm.machine import ProcessorGroup
+    from ctm.processors import Options
     from ctm.program import ShaderModule
     from ctm.simulator import load
 
@@ -15,7 +16,7 @@ __all__ = ["Options", "ProcessorGroup", "ShaderModule", "assemble", "link", "loa
 _PLACES = {
     "assemble": "ctm.assembler",
     "link": "ctm.linker",
-    "Options": "ctm.machine",
+    "Options": "ctm.processors",
     "ProcessorGroup": "ctm.machine",
     "ShaderModule": "ctm.program",
     "load": "ctm.simulator",

@@ -31,8 +31,6 @@ from ctm.syntax import (
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Span
 
 _BLANKS, _COMMENTS = " \t\f\r", ("//", ";", "#")
-_INT_CONSTANT = (("count", 0, 255), ("start of aL", 0, 255), ("step", -128, 127))
-"""The parts of an integer constant, and how small and how large they may be."""
 
 
 class TextAssembler:
@@ -114,7 +112,7 @@ class TextAssembler:
         elif isinstance(directive, BoolConstantDirective):
             module.booleans[number] = directive.value
         else:
-            for given, (what, low, high) in zip(directive.values, _INT_CONSTANT, strict=True):
+            for given, (what, low, high) in zip(directive.values, table.INT_CONSTANT, strict=True):
                 if not low <= given.value <= high or given.value != int(given.value):
                     message = f"the {what} is {given.value:g}, it is a whole number from {low} to {high}"
                     raise StatementError("T004", message, extent=given.extent)

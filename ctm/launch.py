@@ -87,13 +87,19 @@ class GridLaunchFile(LaunchEntries):
             x, y, z, w = self._values(value, 4, where)
             launch.floats[self._number(number, table.FLOAT_CONSTANTS, "a float constant", where)] = (x, y, z, w)
         elif kind == "i":
-            turns, start, step = (int(n) for n in self._values(value, 3, where))
+            given = self._values(value, 3, where)
+            for part, (what, low, high) in zip(given, table.INT_CONSTANT, strict=True):
+                if not (low <= part <= high and part == int(part)):
+                    raise self.fail(f"the {what} is a whole number from {low} to {high}, found {part:g}", where)
+            turns, start, step = map(int, given)
             launch.integers[self._number(number, table.INT_CONSTANTS, "an integer constant", where)] = (
                 turns,
                 start,
                 step,
             )
         elif kind == "b":
+            if value not in (False, True):  # 0 and 1, too
+                raise self.fail(f"the constant is true or false, found {value!r:.80}", where)
             launch.booleans[self._number(number, table.BOOL_CONSTANTS, "a boolean constant", where)] = bool(value)
         else:
             raise self.fail(f"constants are called c0, i0, b0 and so on, found '{name}'", where)

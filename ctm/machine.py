@@ -1,52 +1,25 @@
-"""A group of processors with one program counter, step by step.
+"""Groups of processors, each with one program counter, step by step.
 
-docs/ctm.md describes the machine; the points that no public text settles are options (D1 to D8).
+docs/ctm.md describes the machine; the points that no public text settles are options (D1 to D8). Groups that stand at
+the same place (a cohort) take a step together, in operations on the values of all their processors; where their
+decisions differ, the cohort parts, and where they meet again, it is one again. What comes out is what each group by
+itself would give.
 """
 
 from __future__ import annotations
 
-import functools
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ctm import table
-from ctm.alu import UnitArithmetic, UnitOperands, against_zero, finished, flushed
+from ctm.cohort import Cohort, LoopFrame, Waiting
+from ctm.processors import GroupFault, Options, Processors
 from ctm.program import ShaderModule
-from visa.diagnostics import Diagnostic, SimulationError, Span
-from vsim.arrays import Array
-
-
-@dataclass(frozen=True)
-class Options:
-    """The open points of the machine, with the defaults that docs/ctm.md argues for."""
-
-    group: int = 16
-    break_rule: str = "frame"  # D1: who votes on BREAK and CONTINUE; "literal": the active processors alone
-    loop_depth: int = 4  # D2
-    address_depth: int = 4  # D2
-    predicate_default: bool = True  # D3: the predicate of an instruction that selects none
-    allow_partial: bool = False  # D4: loops, calls and deep branches where the program asks for partial mode
-    wrap_al: bool = False  # D5: aL wraps around in 8 bits instead of being an error
-    stale_result: bool = False  # D7: an ALU result may be read after a flow-control instruction has seen it
-    legacy_multiply: bool = False  # zero times anything is zero, as a bit of the hardware's configuration had it
-    mixed_loops: bool = False  # D8: ENDLOOP may name another integer constant than its LOOP
-    max_steps: int = 10_000_000
-
-
-@dataclass
-class LoopFrame:
-    """A frame of the loop stack."""
-
-    op: int
-    integer: int
-    count: int
-    al: int
-    entered: Array
-    broken: Array
-    continued: Array
+from vsim.arrays import Array, Bools
 
 
 @dataclass
@@ -62,23 +35,353 @@ class Step:
     loops: list[tuple[int, int]]
 
 
-class ProcessorGroup:
-    """A group of processors.
+class LoopMasks(NamedTuple):
+    """Processors of the loops at one depth: who entered, who has left, who has gone on to the next turn."""
+
+    entered: Bools
+    broken: Bools
+    continued: Bools
+
+
+class Deadline(NamedTuple):
+    """When a launch is given up: after so many seconds, which is ``at`` by ``time.monotonic``."""
+
+    seconds: float
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """So many seconds from now."""
+        return cls(seconds, time.monotonic() + seconds)
+
+
+class Ballot(NamedTuple):
+    """What an FC instruction finds on the processors of a cohort: branch counters behind ``else``, who is active and
+    who wishes to jump; and whether each group jumps.
+    """
+
+    counts: Array
+    active: Bools
+    wish: Bools
+    jumps: Bools
+
+
+class ProcessorGroups(Processors):
+    """Groups of processors, run side by side.
 
     Args:
         module: the program.
         inputs: arrays of (height, width, 4) by number.
+        groups: how many there are; P = groups * options.group processors.
         code_offset: where the program lies in the machine's slots (US_CODE_OFFSET).
-        trace: receives every step; None if nobody looks.
-
-    Attributes:
-        temps: registers, (128, 4, N) of float32.
-        outputs: (4, 4, N) of float32.
-        predicates: (4, N).
-        result: the ALU result of each processor, if ``result_valid``.
-        counts: the branch counters; -1 for those that are active.
-        dead: those that a texkill has stopped.
+        trace: receives every step of a single group; None if nobody looks.
+        deadline: when to give up; None for never.
     """
+
+    def __init__(
+        self,
+        module: ShaderModule,
+        options: Options | None = None,
+        inputs: Mapping[int, Array] | None = None,
+        groups: int = 1,
+        code_offset: int = 0,
+        trace: list[Step] | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
+        super().__init__(module, options or Options(), inputs or {}, groups)
+        self.code_offset, self.trace, self.deadline = code_offset, trace, deadline
+        self.masks: list[LoopMasks] = []
+        self.waiting = Waiting(self.options.group, groups, self.options.max_steps)
+        self.failure: GroupFault | None = None
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """All groups, from slot 0 to the end of the program.
+
+        Raises:
+            SimulationError: the program did something undefined, or did not end: that of the first group that did.
+        """
+        self.waiting.push(self.waiting.all_groups())
+        with np.errstate(all="ignore"):
+            while self.waiting:
+                cohort = self._unaffected(self.waiting.pop())
+                if cohort is not None:
+                    self._go_on(cohort)
+        if self.failure is not None:
+            raise self.failure.error from None
+
+    def _unaffected(self, cohort: Cohort) -> Cohort | None:
+        """The groups before the first one that failed: one after the other, the others would not run at all."""
+        if self.failure is None or cohort.groups[-1] < self.failure.group:
+            return cohort
+        before = cohort.groups < self.failure.group
+        return self.waiting.part(cohort, before) if before.any() else None
+
+    def _go_on(self, cohort: Cohort) -> None:
+        """Steps of a cohort, until it ends, parts, or others may come first."""
+        while True:
+            at = cohort.pc
+            parts = self._step(cohort)
+            others = self.waiting and (self.code[at].kind == table.FC or any(map(self.waiting.meets, parts)))
+            if len(parts) != 1 or others or self.failure is not None:
+                break
+            cohort = parts[0]
+        for part in parts:
+            if 0 <= part.pc < len(self.code):
+                self.waiting.push(part)
+            else:
+                self._step(part)  # Where there is no instruction, it fails.
+
+    def _step(self, cohort: Cohort) -> list[Cohort]:
+        """One instruction; the groups that go on, in one cohort or two."""
+        try:
+            self._begin_step(cohort)
+            instruction = self.code[cohort.pc]
+            if instruction.kind == table.FC:
+                return self._flow(cohort, instruction.fields)
+            if instruction.kind == table.TEX:
+                self.texture(cohort, instruction.fields)
+            else:
+                self.arithmetic(cohort, instruction)
+        except GroupFault as fault:
+            return self._failed(cohort, fault)
+        at, cohort.pc = cohort.pc, cohort.pc + 1
+        self._note(cohort, at, None)
+        return [cohort] if at != self.end else []
+
+    def _failed(self, cohort: Cohort, fault: GroupFault) -> list[Cohort]:
+        """Remember the first group's fault; those of a cohort that go on."""
+        if self.failure is None or fault.group < self.failure.group:
+            self.failure = fault
+        rest = self._unaffected(cohort)
+        return [] if rest is None else [rest]
+
+    def _begin_step(self, cohort: Cohort) -> None:
+        if not 0 <= cohort.pc < len(self.code):
+            message = f"the program counter is {cohort.pc}, the program has {len(self.code)} slots"
+            self.fault("T030", message, cohort, cohort.last)
+        cohort.steps += 1
+        if cohort.steps > cohort.limit:
+            limit = self.options.max_steps
+            slow = cohort.groups[cohort.steps - self.waiting.lag[cohort.groups] > limit]
+            cohort.steps -= 1  # Those before the slow ones have this step before them.
+            self.fault("T040", f"the program did not end within {limit} instructions", cohort, group=int(slow[0]))
+        if self.deadline is not None and time.monotonic() > self.deadline.at:
+            raise self.error(
+                "T040", f"the program did not end within {self.deadline.seconds:g} seconds", cohort.pc, cohort.pc
+            )
+
+    def _note(self, cohort: Cohort, at: int, jumped: bool | None) -> None:
+        """A step of a single group, for those who look."""
+        cohort.last = at
+        if self.trace is not None:
+            loops = [(frame.count, frame.al) for frame in cohort.frames]
+            slot, active, counts = self.module.slots[at], self.active(cohort).tolist(), self.counts.tolist()
+            self.trace.append(Step(at, slot.line, slot.words, jumped, active, counts, loops))
+
+    # -- flow control --------------------------------------------------------------------------------------
+
+    def _flow(self, cohort: Cohort, f: table.Values) -> list[Cohort]:
+        """One FC instruction."""
+        self._check_mode(cohort, f)
+        ballot = self._ballot(cohort, f)
+        if ballot.jumps.all() or not ballot.jumps.any():
+            parts = [(cohort, ballot)]
+        else:
+            halves = [self.waiting.part(cohort, ballot.jumps), self.waiting.part(cohort, ~ballot.jumps)]
+            parts = [(half, self._ballot(half, f)) for half in halves]
+        going = []
+        for part, votes in parts:
+            at, jump = part.pc, bool(votes.jumps[0])
+            moved = [part]
+            try:
+                self._move(part, f, votes, jump)
+            except GroupFault as fault:
+                moved = self._failed(part, fault)
+            else:
+                self._note(part, at, jump)
+            if at != self.end:
+                going += moved
+        return going
+
+    def _ballot(self, cohort: Cohort, f: table.Values) -> Ballot:
+        """What the groups of a cohort decide; changes nothing."""
+        op, here = f.get("op", 0), cohort.here
+        counts: Array = self.counts[here].copy()
+        off: Bools = self.disabled[here]
+        if f.get("b_else"):
+            was_active, was_zero = ~off & (counts < 0), ~off & (counts == 0)
+            counts[was_active], counts[was_zero] = 0, -1
+        frame = self._frame(cohort, op, f) if op not in (table.JUMP, table.LOOP, table.REP) else None
+        if frame and op in (table.ENDLOOP, table.ENDREP):
+            off = self._disabled_by(cohort, len(cohort.frames) - 1)
+            off |= self.masks[len(cohort.frames) - 1].broken[here]
+        active, wish = (counts < 0) & ~off & ~self.dead[here], self._wish(cohort, f)
+        wishers = active & wish
+        groups = (-1, self.options.group)
+        jumps: Bools
+        if op in (table.LOOP, table.REP) and self._turns(f)[0] == 0:
+            jumps = np.ones(len(cohort.groups), bool)
+        elif frame and op in (table.ENDLOOP, table.ENDREP) and frame.count == 1:
+            jumps = np.zeros(len(cohort.groups), bool)
+        elif f.get("any"):
+            jumps = np.any(wishers.reshape(groups), axis=1)
+        else:
+            stay = self._voters(cohort, op, frame, active) & ~wishers
+            jumps = ~np.any(stay.reshape(groups), axis=1)
+        return Ballot(counts, active, wish, jumps)
+
+    def _move(self, cohort: Cohort, f: table.Values, votes: Ballot, jump: bool) -> None:
+        """What an FC instruction changes where all groups of a cohort jump, or none does."""
+        self._loop(cohort, f, jump, votes)
+        counts = votes.counts
+        self._branch(cohort, f.get("b_op1" if jump else "b_op0", 0), f.get("pop", 0), votes, jump)
+        self.counts[cohort.here] = counts
+        cohort.result_valid = False
+        at, cohort.pc = cohort.pc, self._target(cohort, f) if jump else cohort.pc + 1
+        limit = 31 if self.module.full or self.options.allow_partial else 3
+        if counts.max() > limit:
+            deep = (counts > limit).reshape(-1, self.options.group).any(axis=1)
+            error = self.error("T041", f"branches are nested more than {limit + 1} deep", at, at)
+            raise GroupFault(int(cohort.groups[deep][0]), error)
+
+    def _voters(self, cohort: Cohort, op: int, frame: LoopFrame | None, active: Bools) -> Bools:
+        """Who must wish to jump where all must (D1)."""
+        if frame is None or op in (table.ENDLOOP, table.ENDREP) or self.options.break_rule != "frame":
+            return active
+        # Who has gone on to the loop's next turn still counts in it: a BREAK of all others must not take it along.
+        masks, here = self.masks[len(cohort.frames) - 1], cohort.here
+        voters: Bools = masks.entered[here] & ~masks.broken[here] & ~self.dead[here]
+        return voters & ~masks.continued[here] if op == table.CONTINUE else voters
+
+    def _target(self, cohort: Cohort, f: table.Values) -> int:
+        """Where the groups jump; calls and returns use the address stack."""
+        if f.get("a_op") == table.A_POP:
+            if not cohort.addresses:
+                self.fault("T032", "a return with an empty address stack", cohort)
+            back = cohort.addresses[-1]
+            cohort.addresses = cohort.addresses[:-1]
+            return back
+        if f.get("a_op") == table.A_PUSH:
+            if len(cohort.addresses) >= self.options.address_depth:
+                self.fault("T033", f"calls are nested more than {self.options.address_depth} deep", cohort)
+            cohort.addresses += (cohort.pc + 1,)
+        # The program counter counts from the program's first slot, wherever that lies.
+        return f.get("jump", 0) - (self.code_offset if f.get("jump_global") else 0)
+
+    def _check_mode(self, cohort: Cohort, f: table.Values) -> None:
+        """Partial mode has neither loops nor subroutines (D4)."""
+        if not self.module.full and not self.options.allow_partial and (f.get("op", 0) != table.JUMP or f.get("a_op")):
+            self.fault("T034", "partial mode has no loops and no subroutines", cohort)
+
+    def _frame(self, cohort: Cohort, op: int, f: table.Values) -> LoopFrame:
+        if not cohort.frames:
+            self.fault("T035", f"{table.FC_OPS[op]} with an empty loop stack", cohort)
+        frame = cohort.frames[-1]
+        loop = frame.op == table.LOOP
+        if (op in (table.ENDLOOP, table.BREAKLOOP) and not loop) or (op in (table.ENDREP, table.BREAKREP) and loop):
+            self.fault("T036", f"{table.FC_OPS[op]} inside a {table.FC_OPS[frame.op]}", cohort)
+        if op in (table.ENDLOOP, table.ENDREP) and f.get("int", 0) != frame.integer and not self.options.mixed_loops:
+            begins, ends = table.FC_OPS[frame.op], table.FC_OPS[op]
+            self.fault("T037", f"{ends} names i{f.get('int', 0)}, its {begins} named i{frame.integer}", cohort)
+        return frame
+
+    def _wish(self, cohort: Cohort, f: table.Values) -> Bools:
+        func, here = f.get("func", 0), cohort.here
+        if table.depends(func, "alu") and not cohort.result_valid and not self.options.stale_result:
+            message = "the ALU result is read, but none was written since the last flow-control instruction"
+            self.fault("T031", message, cohort)
+        select = f.get("rgb_pred", 0)
+        if select == table.PRED_PER_CHANNEL:
+            self.fault("T038", "a flow-control instruction cannot select a predicate per channel", cohort)
+        if select > table.PRED_SELECTS["a"]:
+            self.fault("T038", f"predicate selection {select} does not exist", cohort)
+        result = self.result[here]
+        predicate = (
+            self.predicates[select - 2][here] if select else np.full(len(result), self.options.predicate_default)
+        )
+        if f.get("rgb_pred_inv"):
+            predicate = ~predicate
+        boolean = int(self.module.booleans.get(f.get("bool", 0), False))
+        index = result.astype(int) << 2 | predicate.astype(int) << 1 | boolean
+        return (func >> index & 1).astype(bool)
+
+    def _turns(self, f: table.Values) -> tuple[int, int, int]:
+        """The integer constant of an FC instruction: turns, first aL, step."""
+        return self.module.integers.get(f.get("int", 0), (0, 0, 0))
+
+    def _disabled_by(self, cohort: Cohort, depth: int) -> Bools:
+        """Processors of a cohort that the outermost ``depth`` loops have switched off."""
+        off = np.zeros(len(cohort.groups) * self.options.group, bool)
+        for masks in self.masks[:depth]:
+            off |= masks.broken[cohort.here] | masks.continued[cohort.here]
+        return off
+
+    def _loop(self, cohort: Cohort, f: table.Values, jump: bool, votes: Ballot) -> None:
+        """What the loop instructions do to the loop stack."""
+        op = f.get("op", 0)
+        if op in (table.LOOP, table.REP):
+            if not jump:
+                self._enter(cohort, f, votes.active)
+            return
+        if op == table.JUMP:
+            return
+        depth, here = len(cohort.frames), cohort.here
+        frame, masks = cohort.frames[-1], self.masks[depth - 1]
+        if op in (table.ENDLOOP, table.ENDREP):
+            masks.continued[here] = False
+            if jump:
+                al = frame.al
+                if op == table.ENDLOOP:
+                    al += self.module.integers.get(frame.integer, (0, 0, 0))[2]
+                    al = al & 255 if self.options.wrap_al else al
+                cohort.frames = (*cohort.frames[:-1], replace(frame, count=frame.count - 1, al=al))
+            else:
+                self._leave(cohort)
+        elif op == table.CONTINUE:
+            if not jump:
+                masks.continued[here] |= votes.active & votes.wish
+        elif jump:
+            self._leave(cohort)
+        else:
+            masks.broken[here] |= votes.active & votes.wish
+        self.disabled[here] = self._disabled_by(cohort, len(cohort.frames))
+
+    def _enter(self, cohort: Cohort, f: table.Values, active: Bools) -> None:
+        """Push a frame."""
+        depth = len(cohort.frames)
+        if depth >= self.options.loop_depth:
+            self.fault("T039", f"loops are nested more than {self.options.loop_depth} deep", cohort)
+        if depth == len(self.masks):
+            entered, broken, continued = np.zeros((3, self.counts.size), bool)
+            self.masks.append(LoopMasks(entered, broken, continued))
+        self.masks[depth].entered[cohort.here] = active
+        count, start, _ = self._turns(f)
+        outer = cohort.frames[-1].al if depth else 0
+        op = f.get("op", 0)
+        frame = LoopFrame(op, cohort.pc, f.get("int", 0), count, start if op == table.LOOP else outer)
+        cohort.frames += (frame,)
+
+    def _leave(self, cohort: Cohort) -> None:
+        """Pop a frame: everybody who has left the loop is there again."""
+        masks = self.masks[len(cohort.frames) - 1]
+        masks.broken[cohort.here] = False
+        masks.continued[cohort.here] = False
+        cohort.frames = cohort.frames[:-1]
+
+    def _branch(self, cohort: Cohort, op: int, pop: int, votes: Ballot, jump: bool) -> None:
+        free, counts = ~self.disabled[cohort.here], votes.counts
+        inactive = free & (counts >= 0)
+        if op == table.B_DECR:
+            counts[inactive] = np.maximum(counts[inactive] - pop, -1)
+        elif op == table.B_INCR:
+            counts[inactive] += 1
+            counts[free & votes.active & (votes.wish != jump)] = 0
+
+
+class ProcessorGroup(ProcessorGroups):
+    """A single group, whose stacks can be looked at when it has run."""
 
     def __init__(
         self,
@@ -88,344 +391,10 @@ class ProcessorGroup:
         code_offset: int = 0,
         trace: list[Step] | None = None,
     ) -> None:
-        self.module, self.options, self.inputs = module, options or Options(), inputs or {}
-        self.code_offset, self.trace = code_offset, trace
-        n = self.options.group
-        self.temps: Array = np.zeros((table.TEMPORARIES, 4, n), np.float32)
-        self.outputs: Array = np.zeros((table.OUTPUTS, 4, n), np.float32)
-        self.predicates: Array = np.zeros((4, n), bool)
-        self.result: Array = np.zeros(n, bool)
-        self.result_valid = False
-        self.counts: Array = np.full(n, -1)
-        self.dead: Array = np.zeros(n, bool)
-        self.frames: list[LoopFrame] = []
-        self.addresses: list[int] = []
-        self.pc = 0
-        self.last = 0
-        self.steps = 0
-        self.constants: Array = np.zeros((table.FLOAT_CONSTANTS, 4), np.float32)
-        for index, value in self.module.floats.items():
-            self.constants[index] = value
-        self.decoded = [_decoded(s.words) for s in self.module.slots]
+        super().__init__(module, options, inputs, 1, code_offset, trace)
+        self.frames: tuple[LoopFrame, ...] = ()
+        self.addresses: tuple[int, ...] = ()
 
-    # -- running -------------------------------------------------------------------------------------------
-
-    def run(self) -> None:
-        """From slot 0 to the end of the program.
-
-        Raises:
-            SimulationError: the program did something undefined, or did not end.
-        """
-        end = self.module.end if self.module.end >= 0 else len(self.module.slots) - 1
-        while True:
-            at = self.pc
-            self.step()
-            if at == end:
-                return
-
-    def step(self) -> None:
-        """One instruction."""
-        if not 0 <= self.pc < len(self.decoded):
-            self.fault("T030", f"the program counter is {self.pc}, the program has {len(self.decoded)} slots")
-        self.steps += 1
-        if self.steps > self.options.max_steps:
-            self.fault("T040", f"the program did not end within {self.options.max_steps} instructions")
-        at, (kind, f) = self.pc, self.decoded[self.pc]
-        self.last = at
-        jumped = None
-        with np.errstate(all="ignore"):
-            if kind == table.FC:
-                jumped = self.flow(f)
-            else:
-                (self.texture if kind == table.TEX else self.arithmetic)(f)
-                self.pc += 1
-        if self.trace is not None:
-            loops = [(frame.count, frame.al) for frame in self.frames]
-            slot, active, counts = self.module.slots[at], self.active().tolist(), self.counts.tolist()
-            self.trace.append(Step(at, slot.line, slot.words, jumped, active, counts, loops))
-
-    def fault(self, code: str, message: str) -> NoReturn:
-        """Stop at this instruction."""
-        slot = self.module.slots[self.pc if 0 <= self.pc < len(self.module.slots) else self.last]
-        raise SimulationError(
-            Diagnostic(code, f"{message} (slot {self.pc})", Span(self.module.file or self.module.name, slot.line))
-        )
-
-    def disabled(self) -> Array:
-        """Processors that a BREAK or CONTINUE has switched off."""
-        off = np.zeros(self.options.group, bool)
-        for frame in self.frames:
-            off |= frame.broken | frame.continued
-        return off
-
-    def active(self) -> Array:
-        """Processors that take part."""
-        return (self.counts < 0) & ~self.disabled() & ~self.dead
-
-    # -- flow control --------------------------------------------------------------------------------------
-
-    def flow(self, f: table.Values) -> bool:
-        """One FC instruction; whether the group jumped."""
-        op, pop = f.get("op", 0), f.get("pop", 0)
-        self._check_mode(f)
-        free = ~self.disabled()
-        if f.get("b_else"):
-            was_active, was_zero = free & (self.counts < 0), free & (self.counts == 0)
-            self.counts[was_active], self.counts[was_zero] = 0, -1
-        frame = self._frame(op, f) if op not in (table.JUMP, table.LOOP, table.REP) else None
-        if frame and op in (table.ENDLOOP, table.ENDREP):
-            frame.continued[:] = False
-        active, wish = self.active(), self._wish(f)
-        wishers = active & wish
-        voters = self._voters(op, frame, active)
-        jump = bool(wishers.any()) if f.get("any") else bool((wishers | ~voters).all())
-        jump = self._loop(op, f, frame, jump, wishers)
-        self._branch(f.get("b_op1" if jump else "b_op0", 0), pop, active, wish, jump)
-        self.result_valid = False
-        if not jump:
-            self.pc += 1
-            return False
-        self.pc = self._target(f)
-        return True
-
-    def _voters(self, op: int, frame: LoopFrame | None, active: Array) -> Array:
-        """Who must wish to jump where all must (D1)."""
-        if frame is None or op in (table.ENDLOOP, table.ENDREP) or self.options.break_rule != "frame":
-            return active
-        # Who has gone on to the loop's next turn still counts in it: a BREAK of all others must not take it along.
-        voters = frame.entered & ~frame.broken & ~self.dead
-        return voters & ~frame.continued if op == table.CONTINUE else voters
-
-    def _target(self, f: table.Values) -> int:
-        """Where the group jumps; calls and returns use the address stack."""
-        if f.get("a_op") == table.A_POP:
-            if not self.addresses:
-                self.fault("T032", "a return with an empty address stack")
-            return self.addresses.pop()
-        if f.get("a_op") == table.A_PUSH:
-            if len(self.addresses) >= self.options.address_depth:
-                self.fault("T033", f"calls are nested more than {self.options.address_depth} deep")
-            self.addresses.append(self.pc + 1)
-        # The program counter counts from the program's first slot, wherever that lies.
-        return f.get("jump", 0) - (self.code_offset if f.get("jump_global") else 0)
-
-    def _check_mode(self, f: table.Values) -> None:
-        """Partial mode has neither loops nor subroutines (D4)."""
-        if not self.module.full and not self.options.allow_partial and (f.get("op", 0) != table.JUMP or f.get("a_op")):
-            self.fault("T034", "partial mode has no loops and no subroutines")
-
-    def _frame(self, op: int, f: table.Values) -> LoopFrame:
-        if not self.frames:
-            self.fault("T035", f"{table.FC_OPS[op]} with an empty loop stack")
-        frame = self.frames[-1]
-        loop = frame.op == table.LOOP
-        if (op in (table.ENDLOOP, table.BREAKLOOP) and not loop) or (op in (table.ENDREP, table.BREAKREP) and loop):
-            self.fault("T036", f"{table.FC_OPS[op]} inside a {table.FC_OPS[frame.op]}")
-        if op in (table.ENDLOOP, table.ENDREP) and f.get("int", 0) != frame.integer and not self.options.mixed_loops:
-            self.fault(
-                "T037",
-                f"{table.FC_OPS[op]} names i{f.get('int', 0)}, its {table.FC_OPS[frame.op]} named i{frame.integer}",
-            )
-        return frame
-
-    def _wish(self, f: table.Values) -> Array:
-        func = f.get("func", 0)
-        if table.depends(func, "alu") and not self.result_valid and not self.options.stale_result:
-            self.fault("T031", "the ALU result is read, but none was written since the last flow-control instruction")
-        select = f.get("rgb_pred", 0)
-        if select == table.PRED_PER_CHANNEL:
-            self.fault("T038", "a flow-control instruction cannot select a predicate per channel")
-        predicate = (
-            self.predicates[select - 2] if select else np.full(self.options.group, self.options.predicate_default)
-        )
-        if f.get("rgb_pred_inv"):
-            predicate = ~predicate
-        boolean = int(self.module.booleans.get(f.get("bool", 0), False))
-        index = self.result.astype(int) << 2 | predicate.astype(int) << 1 | boolean
-        return (func >> index & 1).astype(bool)
-
-    def _loop(self, op: int, f: table.Values, frame: LoopFrame | None, jump: bool, wishers: Array) -> bool:
-        """What the loop instructions do to the decision and to the loop stack."""
-        n = self.options.group
-        if op in (table.LOOP, table.REP):
-            count, start, _ = self.module.integers.get(f.get("int", 0), (0, 0, 0))
-            if jump or count == 0:
-                return True
-            if len(self.frames) >= self.options.loop_depth:
-                self.fault("T039", f"loops are nested more than {self.options.loop_depth} deep")
-            outer = self.frames[-1].al if self.frames else 0
-            off = np.zeros(n, bool)
-            self.frames.append(
-                LoopFrame(
-                    op, f.get("int", 0), count, start if op == table.LOOP else outer, self.active(), off, off.copy()
-                )
-            )
-            return False
-        if frame is None:
-            return jump
-        if op in (table.ENDLOOP, table.ENDREP):
-            frame.count -= 1
-            if frame.count == 0 or not jump:
-                self.frames.pop()
-                return False
-            if op == table.ENDLOOP:
-                frame.al += self.module.integers.get(frame.integer, (0, 0, 0))[2]
-                if self.options.wrap_al:
-                    frame.al &= 255
-            return True
-        if op == table.CONTINUE:
-            if not jump:
-                frame.continued |= wishers
-        elif jump:
-            self.frames.pop()
-        else:
-            frame.broken |= wishers
-        return jump
-
-    def _branch(self, op: int, pop: int, active: Array, wish: Array, jump: bool) -> None:
-        free = ~self.disabled()
-        inactive = free & (self.counts >= 0)
-        if op == table.B_DECR:
-            self.counts[inactive] = np.maximum(self.counts[inactive] - pop, -1)
-        elif op == table.B_INCR:
-            self.counts[inactive] += 1
-            self.counts[free & active & (wish != jump)] = 0
-            limit = 31 if self.module.full or self.options.allow_partial else 3
-            if (self.counts > limit).any():
-                self.fault("T041", f"branches are nested more than {limit + 1} deep")
-
-    # -- arithmetic ----------------------------------------------------------------------------------------
-
-    def _address(self, number: int, relative: int, limit: int, what: str) -> int:
-        if relative:
-            if not self.frames:
-                self.fault("T042", "aL is used outside of a loop")
-            number += self.frames[-1].al
-        if not 0 <= number < limit:
-            self.fault("T042", f"{what}{number} does not exist")
-        return number
-
-    def _source(self, f: table.Values, unit: str, slot: int) -> Array:
-        """All four channels (4, N) of one source address of a unit."""
-        at, relative = f.get(f"{unit}_addr{slot}", 0), f.get(f"{unit}_rel{slot}", 0)
-        if f.get(f"{unit}_const{slot}"):
-            value = self.constants[self._address(at, relative, table.FLOAT_CONSTANTS, "c")]
-            return np.repeat(value[:, None], self.options.group, axis=1)
-        if at & table.UNUSED_SOURCE:
-            return np.full((4, self.options.group), table.inline_value(at & ~table.UNUSED_SOURCE), np.float32)
-        found: Array = self.temps[self._address(at, relative, table.TEMPORARIES, "r")]
-        return found
-
-    def _sources(self, f: table.Values) -> list[Array]:
-        """Sources 0 to 2 and the presubtracted one: colour from the RGB addresses, alpha from the alpha addresses."""
-        both = [[self._source(f, unit, slot) for slot in range(3)] for unit in ("rgb", "alpha")]
-        for which, unit in enumerate(("rgb", "alpha")):
-            s0, s1 = both[which][:2]
-            kind = f.get(f"{unit}_srcp", 0)
-            both[which].append((1 - 2 * s0, s1 - s0, s1 + s0, 1 - s0)[kind].astype(np.float32))
-        return [np.concatenate([c[:3], a[3:]]) for c, a in zip(*both, strict=True)]
-
-    def _operand(self, f: table.Values, sources: list[Array], unit: str, letter: str) -> Array:
-        """One operand of a unit: (3, N) or (1, N)."""
-        source = sources[f.get(f"{unit}_sel_{letter}", 0)]
-        shape = source[0]
-        channels = [*source, np.zeros_like(shape), np.full_like(shape, 0.5), np.ones_like(shape)]
-        names = [f"{unit}_swiz_{letter}_{c}" for c in "rgb"] if unit == "rgb" else [f"{unit}_swiz_{letter}"]
-        value = np.stack([channels[min(f.get(n, 0), 6)] for n in names])
-        modifier = f.get(f"{unit}_mod_{letter}", 0)
-        value = np.abs(value) if modifier & 2 else value
-        return flushed(-value if modifier & 1 else value)
-
-    def arithmetic(self, f: table.Values) -> None:
-        """An ALU or OUT instruction: both units."""
-        sources = self._sources(f)
-        a, b, c = (self._operand(f, sources, "rgb", letter) for letter in "abc")
-        p, q, r = (self._operand(f, sources, "alpha", letter)[0] for letter in "abc")
-        operation, alpha_operation = self._operation(f, "rgb"), self._operation(f, "alpha")
-        arithmetic = UnitArithmetic(sources[0], self.options.legacy_multiply)
-        rgb, alpha = arithmetic.both(operation, alpha_operation, UnitOperands(a, b, c), UnitOperands(p, q, r))
-        rgb = finished(rgb, f.get("rgb_omod", 0), f.get("rgb_clamp", 0))
-        alpha = finished(alpha[None], f.get("alpha_omod", 0), f.get("alpha_clamp", 0))
-        self._write(f, np.concatenate([rgb, alpha]))
-
-    def _operation(self, f: table.Values, unit: str) -> table.AluOperation:
-        """The operation of a unit."""
-        code = f.get(f"{unit}_op", 0)
-        operation = table.BY_CODE[unit].get(code)
-        if operation is None:
-            self.fault("T044", f"operation {code} does not exist")
-        return operation
-
-    def _enabled(self, f: table.Values) -> Array:
-        """Which processors write which channel (4, N)."""
-        n = self.options.group
-        enabled = np.zeros((4, n), bool)
-        for channel in range(4):
-            unit = "alpha" if channel == 3 else "rgb"
-            select = f.get(f"{unit}_pred", 0)
-            predicate = (
-                np.ones(n, bool)
-                if not select
-                else self.predicates[channel if select == table.PRED_PER_CHANNEL else select - 2]
-            )
-            enabled[channel] = ~predicate if f.get(f"{unit}_pred_inv") else predicate
-        running = np.ones(n, bool) if f.get("write_inactive") else self.active()
-        return enabled & running
-
-    def _write(self, f: table.Values, result: Array) -> None:
-        enabled = self._enabled(f)
-        kind = self.decoded[self.pc][0]
-        masks = [f.get("wmask_rgb", 0) >> c & 1 for c in range(3)] + [f.get("wmask_a", 0)]
-        outs = [f.get("omask_rgb", 0) >> c & 1 for c in range(3)] + [f.get("omask_a", 0)]
-        for channel in range(4):
-            unit, on = ("alpha", enabled[3]) if channel == 3 else ("rgb", enabled[channel])
-            if masks[channel]:
-                at = self._address(f.get(f"{unit}_dst", 0), f.get(f"{unit}_dst_rel", 0), table.TEMPORARIES, "r")
-                self.temps[at, channel, on] = result[channel, on]
-            if outs[channel]:
-                target = f.get(f"{unit}_target", 0)
-                if kind == table.OUT:
-                    self.outputs[target, channel, on] = result[channel, on]
-                else:
-                    self.predicates[channel, on] = against_zero(result[channel], target)[on]
-        if f.get("result_wmask"):
-            running = np.ones(self.options.group, bool) if f.get("write_inactive") else self.active()
-            tested = against_zero(result[3 if f.get("result_sel") else 0], f.get("result_op", 0))
-            self.result[running] = tested[running]
-            self.result_valid = True
-
-    # -- textures ------------------------------------------------------------------------------------------
-
-    def texture(self, f: table.Values) -> None:
-        """A fetch, at once: inputs hold one level and are read without filtering."""
-        inst = f.get("inst", 0)
-        source = self.temps[self._address(f.get("src", 0), f.get("src_rel", 0), table.TEMPORARIES, "r")]
-        s, t, r, q = (source[f.get(f"swiz_{c}", 0)] for c in "strq")
-        if inst == table.TEX_KILL:
-            self.dead |= self.active() & ((s < 0) | (t < 0) | (r < 0) | (q < 0))
-            return
-        if inst == table.TEX_NOP:
-            return
-        if inst == table.TEX_PROJ:
-            s, t = s / q, t / q
-        image = self.inputs.get(f.get("tex_id", 0))
-        if image is None:
-            self.fault("T043", f"there is no input {f.get('tex_id', 0)}")
-        height, width = image.shape[:2]
-        if not f.get("unscaled"):
-            s, t = s * width, t * height
-        x, y = (np.clip(np.nan_to_num(np.floor(v)), 0, size - 1).astype(int) for v, size in ((s, width), (t, height)))
-        texel = image[y, x].T
-        value = np.stack([texel[f.get(f"swiz_out_{c}", 0)] for c in "rgba"])
-        enabled = self._enabled(f)
-        masks = [f.get("wmask_rgb", 0) >> c & 1 for c in range(3)] + [f.get("wmask_a", 0)]
-        at = self._address(f.get("dst", 0), f.get("dst_rel", 0), table.TEMPORARIES, "r")
-        for channel in range(4):
-            if masks[channel]:
-                self.temps[at, channel, enabled[channel]] = value[channel, enabled[channel]]
-
-
-@functools.lru_cache(table.SLOTS)
-def _decoded(words: tuple[int, ...]) -> tuple[int, table.Values]:
-    """Type and fields of an instruction; all groups run the same ones."""
-    return table.decode(words)
+    def _note(self, cohort: Cohort, at: int, jumped: bool | None) -> None:
+        super()._note(cohort, at, jumped)
+        self.frames, self.addresses = cohort.frames, cohort.addresses

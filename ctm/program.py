@@ -201,14 +201,10 @@ def _read_slots(code: bytes, lines: Section | None) -> list[InstructionSlot]:
 
 def _read_constants(module: ShaderModule, tree: _Constants) -> None:
     """What :meth:`ShaderModule.to_bytes` writes as JSON; in a damaged file ``tree`` is something else, which raises."""
-    if any(len(v) != 4 for v in tree["floats"].values()) or any(len(v) != 3 for v in tree["integers"].values()):
-        raise ValueError("a constant has the wrong number of values")
-    if any(x != x for v in tree["floats"].values() for x in v):
-        raise ValueError("a constant is no number")
-    for n, (x, y, z, w) in tree["floats"].items():
-        module.floats[int(n)] = (float(x), float(y), float(z), float(w))
-    for n, (count, start, step) in tree["integers"].items():
-        module.integers[int(n)] = (int(count), int(start), int(step))
+    for number, values in tree["floats"].items():
+        module.floats[int(number)] = _float_constant(values)
+    for number, parts in tree["integers"].items():
+        module.integers[int(number)] = _integer_constant(parts)
     module.booleans = {int(n): bool(v) for n, v in tree["booleans"].items()}
     module.end, module.full, module.file = int(tree["end"]), bool(tree["full"]), str(tree["file"])
     module.plain = {str(name): bool(v) for name, v in tree.get("plain", {}).items()}
@@ -221,6 +217,24 @@ def _read_constants(module: ShaderModule, tree: _Constants) -> None:
             raise ValueError("a constant that does not exist")
     if not -1 <= module.end < len(module.slots):
         raise ValueError("a place outside the code")
+
+
+def _float_constant(values: Sequence[float]) -> FloatConstant:
+    if len(values) != 4:
+        raise ValueError("a constant has the wrong number of values")
+    if any(x != x for x in values):
+        raise ValueError("a constant is no number")
+    x, y, z, w = map(float, values)
+    return x, y, z, w
+
+
+def _integer_constant(values: Sequence[int]) -> IntConstant:
+    if len(values) != 3:
+        raise ValueError("a constant has the wrong number of values")
+    if any(not low <= x <= high for x, (_, low, high) in zip(values, table.INT_CONSTANT, strict=True)):
+        raise ValueError("an integer constant is out of range")
+    count, start, step = map(int, values)
+    return count, start, step
 
 
 def _read_symbols(module: ShaderModule, elf: Elf) -> None:

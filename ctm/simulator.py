@@ -11,8 +11,9 @@ from typing import TextIO
 import numpy as np
 
 from ctm.launch import GridLaunch, GridLaunchFile
-from ctm.machine import Options, ProcessorGroup, Step
+from ctm.machine import Deadline, ProcessorGroups, Step
 from ctm.printer import instruction_text
+from ctm.processors import Options
 from ctm.program import FloatConstant, IntConstant, ShaderModule, read_module
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import UsageError, read_bytes, read_text
@@ -22,6 +23,10 @@ from vsim.report import LaunchRow, check_array, has_failed, report_json, report_
 
 POSITION = 0
 """The register whose r and g hold a processor's (i, j) at the start; no public text says which it is."""
+MAXIMUM_PROCESSORS = 1 << 24
+"""Processors of a launch, for each of which 64 bytes of outputs are kept."""
+BATCH = 1 << 12
+"""Processors that run side by side: enough for numpy, and their registers stay in a cache."""
 GroupTrace = tuple[int, list[Step]]
 """A group's number, and its steps."""
 
@@ -46,6 +51,7 @@ class ShaderProgram:
         integers: Mapping[int, IntConstant] | None = None,
         booleans: Mapping[int, bool] | None = None,
         trace: list[GroupTrace] | None = None,
+        max_seconds: float | None = None,
     ) -> dict[int, Array]:
         """Run one processor for each point of a grid.
 
@@ -53,6 +59,7 @@ class ShaderProgram:
             inputs: arrays of shape (height, width, 4) by number, read by fetches.
             floats, integers, booleans: constants that replace those of the image.
             trace: receives the steps of every group, with the group's number.
+            max_seconds: when to give up; None for never.
 
         Returns:
             The four outputs, float32 of shape (height, width, 4); a processor that was killed leaves zeros.
@@ -63,6 +70,9 @@ class ShaderProgram:
         """
         if width < 1 or height < 1:
             raise LaunchError(Diagnostic("T060", f"a grid of {width} x {height} has no processors"))
+        if width * height > MAXIMUM_PROCESSORS:
+            message = f"a grid of {width} x {height} has more than {MAXIMUM_PROCESSORS} processors"
+            raise LaunchError(Diagnostic("T060", message, None, "run a part of it in each launch"))
         module = replace(
             self.module,
             floats=self.module.floats | dict(floats or {}),
@@ -72,13 +82,18 @@ class ShaderProgram:
         ready = _checked_inputs(inputs or {})
         outputs = {n: np.zeros((height, width, 4), np.float32) for n in range(4)}
         i, j = _processor_order(width, height)
+        deadline = None if max_seconds is None else Deadline.after(max_seconds)
         size = self.options.group
-        for number, start in enumerate(range(0, i.size, size)):
-            here = slice(start, min(start + size, i.size))
-            group = ProcessorGroup(module, self.options, ready, trace=None if trace is None else [])
-            _run_group(group, i[here], j[here], outputs)
+        batch = size if trace is not None else max(1, BATCH // size) * size
+        for start in range(0, i.size, batch):
+            here = slice(start, min(start + batch, i.size))
+            steps: list[Step] = []
+            groups = -(-(here.stop - start) // size)
+            following = None if trace is None else steps
+            machine = ProcessorGroups(module, self.options, ready, groups, trace=following, deadline=deadline)
+            _run_batch(machine, i[here], j[here], outputs)
             if trace is not None:
-                trace.append((number, group.trace or []))
+                trace.append((start // size, steps))
         return outputs
 
 
@@ -99,15 +114,15 @@ def _processor_order(width: int, height: int) -> tuple[Array, Array]:
     return i.ravel()[order], j.ravel()[order]
 
 
-def _run_group(group: ProcessorGroup, i: Array, j: Array, outputs: Mapping[int, Array]) -> None:
-    """Run a processor at each of the coordinates, of which there may be fewer than the group has; collect outputs."""
+def _run_batch(machine: ProcessorGroups, i: Array, j: Array, outputs: Mapping[int, Array]) -> None:
+    """Run a processor at each of the coordinates, of which there may be fewer than the groups have; collect outputs."""
     count = i.size
-    group.temps[POSITION, 0, :count], group.temps[POSITION, 1, :count] = i, j
-    group.dead[count:] = True
-    group.run()
-    alive = ~group.dead[:count]
+    machine.temps[POSITION, 0, :count], machine.temps[POSITION, 1, :count] = i, j
+    machine.dead[count:] = True
+    machine.run()
+    alive = ~machine.dead[:count]
     for n, output in outputs.items():
-        output[j[alive], i[alive]] = group.outputs[n, :, :count][:, alive].T
+        output[j[alive], i[alive]] = machine.outputs[n, :, :count][:, alive].T
 
 
 def options_from(settings: Sequence[str], group: int) -> Options:
@@ -166,6 +181,7 @@ class GridSession:
         output: where traces and the report go.
         show_trace: whether every step of every group is shown.
         allow_paths: whether the launch in an image may use files anywhere.
+        max_seconds: when to give up a launch; None for never.
     """
 
     def __init__(
@@ -176,8 +192,9 @@ class GridSession:
         output: TextIO,
         show_trace: bool = False,
         allow_paths: bool = False,
+        max_seconds: float | None = None,
     ) -> None:
-        self.program, self.image, self.out_dir = program, image, out_dir
+        self.program, self.image, self.out_dir, self.max_seconds = program, image, out_dir, max_seconds
         self.output, self.show_trace, self.allow_paths = output, show_trace, allow_paths
         self.rows: list[LaunchRow] = []
 
@@ -220,8 +237,9 @@ class GridSession:
         """Run, write outputs, compare."""
         trace: list[GroupTrace] | None = [] if self.show_trace else None
         found = self.program.launch(
-            launch.width, launch.height, launch.inputs, launch.floats, launch.integers, launch.booleans, trace
-        )
+            launch.width, launch.height, launch.inputs, launch.floats, launch.integers, launch.booleans, trace,
+            self.max_seconds,
+        )  # fmt: skip
         module = self.program.module
         if trace is not None:
             self.output.write(trace_text(module, trace) + "\n")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 WORDS = 6
 SLOTS = 512
+INT_CONSTANT = (("count", 0, 255), ("start of aL", 0, 255), ("step", -128, 127))
+"""The parts of an integer constant, and how small and how large they may be."""
 TEMPORARIES, FLOAT_CONSTANTS, INT_CONSTANTS, BOOL_CONSTANTS, OUTPUTS = 128, 256, 32, 32, 4
 ALU, OUT, FC, TEX = range(4)
 TYPE_NAMES = ("alu", "out", "fc", "tex")

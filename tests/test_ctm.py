@@ -13,8 +13,9 @@ from ctm.builder import ModuleBuilder
 from ctm.checks import check_module
 from ctm.flow import FlowEncoder
 from ctm.linker import link
-from ctm.machine import Options, ProcessorGroup
+from ctm.machine import ProcessorGroup, ProcessorGroups
 from ctm.printer import print_module
+from ctm.processors import Options
 from ctm.program import InstructionSlot, ShaderModule, read_module
 from visa import AssemblyError, LinkError, SimulationError
 
@@ -551,17 +552,17 @@ def alone(tree, registers):
 @settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")), deadline=None, suppress_health_check=list(HealthCheck)
 )
-@given(statements(), st.lists(st.lists(st.integers(-2, 6), min_size=4, max_size=4), min_size=4, max_size=4))
+@given(statements(), st.lists(st.lists(st.integers(-2, 6), min_size=12, max_size=12), min_size=4, max_size=4))
 def test_groups_do_what_each_processor_would_do_alone(tree, start):
     lines = [f".int i{n} {c} 0 1" for n, c in enumerate(COUNTS)]
     written(tree, lines)
     lines += ["end", "function sub", "add r3.r, r3, 4", "ret"]
-    machine = ProcessorGroup(link([assemble("\n".join(lines))]), Options(group=4))
+    machine = ProcessorGroups(link([assemble("\n".join(lines))]), Options(group=4), groups=3)
     for register, values in enumerate(start, 10):
         machine.temps[register, 0] = values
     machine.run()
-    for processor in range(4):
+    for processor in range(12):
         registers = {r: 0 for r in (1, 2, 3)} | {r: start[r - 10][processor] for r in range(10, 14)}
         alone(tree, registers)
         assert {r: machine.temps[r, 0, processor] for r in registers} == registers
-    assert (machine.counts == -1).all() and not machine.frames and not machine.addresses
+    assert (machine.counts == -1).all() and not machine.disabled.any() and not machine.waiting

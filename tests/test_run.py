@@ -157,7 +157,7 @@ def test_launches_from_several_threads():
 def test_ctm_sample(name, tmp_path):
     from ctm import assemble
     from ctm.linker import link
-    from ctm.machine import Options
+    from ctm.processors import Options
     from ctm.simulator import run_file
 
     folder = DATA.parent.parent / "samples" / "ctm" / name

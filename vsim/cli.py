@@ -107,7 +107,9 @@ def app(
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
 
-        return int(not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths))
+        return int(
+            not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
+        )
     from vsim.command_arguments import described_launch
     from vsim.driver import open_session
     from vsim.program import RunOptions

@@ -15,6 +15,7 @@ def run_ctm_image(
     trace: bool = False,
     as_json: bool = False,
     allow_paths: bool = False,
+    max_seconds: float | None = None,
 ) -> bool:
     """Run the launches of a launch file, or of the one in the image, and report them.
 
@@ -30,7 +31,7 @@ def run_ctm_image(
     from ctm.simulator import GridSession, load, options_from
 
     program = load(image, options_from(settings, group))
-    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths)
+    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths, max_seconds)
     if launch:
         session.run_file(launch)
     else:
