@@ -160,9 +160,11 @@ def _reads_relative(kind: int, values: table.Values) -> bool:
 def _renumber(kind: int, values: dict[str, int], moves: ConstantMoves) -> None:
     """Give the constants of an instruction their numbers in the image."""
     if kind == table.FC:
-        for field, moved in (("int", moves.integers), ("bool", moves.booleans)):
-            number = values.get(field, 0)
-            values[field] = moved.get(number, number)
+        # Fields that the instruction does not look at stay as they are.
+        if values.get("op", 0) in (table.LOOP, table.REP, table.ENDLOOP, table.ENDREP):
+            values["int"] = moves.integers.get(values.get("int", 0), values.get("int", 0))
+        if table.depends(values.get("func", 0), "bool"):
+            values["bool"] = moves.booleans.get(values.get("bool", 0), values.get("bool", 0))
     elif kind != table.TEX:
         for name in (f"{unit}_%s{n}" for unit in table.UNITS for n in range(3)):
             number = values.get(name % "addr", 0)
