@@ -123,8 +123,9 @@ class ProcessorGroups(Processors):
         while True:
             at = cohort.pc
             parts = self._step(cohort)
-            others = self.waiting and (self.code[at].kind == table.FC or any(map(self.waiting.meets, parts)))
-            if len(parts) != 1 or others or self.failure is not None:
+            if len(parts) != 1 or self.failure is not None:
+                break
+            if self.waiting and (self.code[at].kind == table.FC or self.waiting.meets(parts[0])):
                 break
             cohort = parts[0]
         for part in parts:

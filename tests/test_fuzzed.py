@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
-import ctm.linker
+import ctm
 import ctm.printer
 import ctm.program
 from vasm.assembler import assemble_text
@@ -52,13 +52,20 @@ def launch(data):
 
 
 def ctm_text(data):
-    ctm.assemble(data.decode("utf-8", "replace"), "x")
+    run_ctm(ctm.assemble(data.decode("utf-8", "replace"), "x"))
 
 
 def ctm_file(data):
     module = ctm.program.read_module(data, "x")
     ctm.printer.print_module(module)
-    ctm.linker.link([module])
+    run_ctm(module)
+
+
+def run_ctm(module):
+    """What links is run on three groups, the last of them with two processors; few steps, so that loops end soon."""
+    options = ctm.Options(group=4, max_steps=300)
+    inputs = {n: np.full((2, 3, 4), n, np.float32) for n in range(0, 16, 2)}
+    ctm.load(ctm.link([module]), options).launch(5, 2, inputs, max_seconds=5)
 
 
 def executed(data):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import test_fuzzed
 
+import ctm
 import visa
 from fuzzing.mutation import mutate_bytes, mutate_text
 from fuzzing.target import Finding, Target
@@ -79,15 +82,25 @@ def samples(target: str) -> list[bytes]:
     if target == "json":
         folder = DATA.parent.parent / "samples"
         return [p.read_bytes() for p in sorted(folder.glob("*/launch*.json"))] + kept(target)
-    return [data for kind, data in test_fuzzed.samples() if kind == target] + kept(target)
+    found = [data for kind, data in test_fuzzed.samples() if kind == target] + kept(target)
+    return found + [data for kind, data in golden_programs() if kind == target]
+
+
+def golden_programs() -> Iterator[tuple[str, bytes]]:
+    """The texts of the CTM target's golden files, and the objects of those that assemble."""
+    for path in sorted((DATA.parent / "golden" / "ctm").glob("*.test")):
+        for text in re.findall(r"^# FILE \w+\.ctm\n(.*?)(?=^# [A-Z]|\Z)", path.read_text(), re.M | re.S):
+            yield "ctm", text.encode()
+            with contextlib.suppress(VisaError):
+                yield "ctmo", ctm.assemble(text, "x").to_bytes()
 
 
 def input_of(target: str, seed: int) -> bytes:
     """The input of a seed."""
     source = random.Random(f"{target} {seed}")
     data = source.choice(samples(target))
-    if target == "visaasm":
-        return mutate_text(source, data, samples("visaasm"))
+    if target == "visaasm" or (target == "ctm" and seed % 2):
+        return mutate_text(source, data, samples(target))
     return mutate_bytes(source, data)
 
 
@@ -100,8 +113,8 @@ def _target(name: str, what: str, law: Callable[[bytes], None]) -> Target:
 
 
 READERS = (
-    ("ctm", "texts of the CTM target", test_fuzzed.ctm_text),
-    ("ctmo", "objects and images of the CTM target", test_fuzzed.ctm_file),
+    ("ctm", "texts of the CTM target, which run if they link", test_fuzzed.ctm_text),
+    ("ctmo", "objects and images of the CTM target, which run if they link", test_fuzzed.ctm_file),
     ("visaasm", "vISA texts, and their way round", text_law),
     ("isa", "CISA modules, and their way round", module_law),
     ("o", "objects", test_fuzzed.object_file),
