@@ -153,3 +153,5 @@ class Execution:
 
 EXEC_SIZES = (1, 2, 4, 8, 16, 32)
 MAXIMUM_LANES = 32
+ACTIVE_LANES, EVERY_LANE = Execution(MAXIMUM_LANES, 0), Execution(MAXIMUM_LANES, 8)
+"""All of a thread's lanes that run, and all of them."""

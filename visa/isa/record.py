@@ -166,6 +166,11 @@ class Flow(enum.Enum):
         return self in (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
 
     @cached_property
+    def is_call(self) -> bool:
+        """Whether it calls a subroutine or function, so that lanes come back behind it."""
+        return self is Flow.CALL or self.calls_function
+
+    @cached_property
     def ends_lanes(self) -> bool:
         """Whether lanes leave the function, or the subroutine that they are in."""
         return self in (Flow.RETURN, Flow.END)

@@ -117,9 +117,16 @@ def target_labels(instruction: Instruction) -> tuple[int, ...]:
 
 def takes_all(instruction: Instruction, lanes: int) -> bool:
     """Whether a jump or return takes every active lane; one of exec size 1 without a predicate does."""
+    return instruction.args.get("pred") is None and covers_all(instruction, lanes)
+
+
+def covers_all(instruction: Instruction, lanes: int) -> bool:
+    """Whether a jump, call or return is about every lane of a thread, as one of exec size 1 always is."""
     execution = instruction.args.get("exec")
-    size = 1 if execution is None or instruction.desc.flow is Flow.JUMP else execution.size
-    return instruction.args.get("pred") is None and (size == 1 or size >= lanes)
+    flow = instruction.desc.flow
+    if execution is None or flow.is_scalar_jump or flow is Flow.END or execution.size == 1:
+        return True
+    return bool(execution.offset == 0 and execution.size >= lanes)
 
 
 def control_flow(function: Function) -> ControlFlow:

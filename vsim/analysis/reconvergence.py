@@ -19,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from vsim.analysis.control_flow import ControlFlow
+from vsim.analysis.control_flow import ControlFlow, takes_all
 from vsim.analysis.uniformity import takes_one_way
 
 
@@ -50,11 +50,12 @@ class _Branch:
     waiting: int
 
 
-def reconvergence(flow: ControlFlow, uniform: frozenset[int], starts_full: bool) -> Reconvergence:
+def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts_full: bool) -> Reconvergence:
     """The reconvergence points of a function.
 
     Args:
         uniform: predicates that are equal in all lanes.
+        lanes: of a thread.
         starts_full: all lanes of a thread run when it begins; else nothing is known to be converged.
     """
     points: set[int] = set()
@@ -65,14 +66,14 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], starts_full: bool)
         if not kind.is_terminator:
             continue
         if kind.is_branch:
-            one_way = takes_one_way(i, uniform)
+            one_way = takes_one_way(i, uniform, lanes)
             for target in flow.targets(i):
                 # Of a backward jump that splits, the lanes that leave the loop wait.
                 waiting = target if one_way or target > n else n + 1
                 (uniform_branches if one_way else divergent).append(_Branch(n, waiting))
                 if waiting > n:
                     points.add(waiting)
-        elif kind.ends_lanes and i.args.get("pred") is not None:
+        elif kind.ends_lanes and not takes_all(i, lanes):
             divergent.append(_Branch(n, flow.end))
     converged = _converged(flow, divergent, uniform_branches) if starts_full else frozenset()
     return Reconvergence(flow, tuple(sorted(p for p in points if p < flow.end)), converged)

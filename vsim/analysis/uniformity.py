@@ -7,10 +7,15 @@ from __future__ import annotations
 from visa.isa.record import Flow
 from visa.operands import SCALAR, General, Immediate, Predicate
 from visa.program import Function, Instruction
+from vsim.analysis.control_flow import covers_all
 
 
-def takes_one_way(instruction: Instruction, uniform: frozenset[int]) -> bool:
-    """Whether all active lanes of a branch go the same way; ``uniform`` are the predicates that are."""
+def takes_one_way(instruction: Instruction, uniform: frozenset[int], lanes: int) -> bool:
+    """Whether all active lanes of a branch go the same way: none of a thread's ``lanes`` stands outside its mask and
+    size; ``uniform`` are the predicates that are.
+    """
+    if not covers_all(instruction, lanes):
+        return False
     args = instruction.args
     predicate = args.get("pred")
     if predicate is None or instruction.desc.flow is Flow.JUMP:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.diagnostics import SimulationError
-from visa.image import LinkedImage
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.arrays import Bools, Dwords
+from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, ReturnPoint, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.control_flow import Step, taken_lanes
@@ -30,11 +30,11 @@ class BatchCalls:
         running: Running,
         scheduler: Scheduler,
         faults: Faults,
-        image: LinkedImage,
+        dispatch: Dispatch,
         prepare: Callable[[Function], PreparedFunction],
     ) -> None:
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
-        self.faults, self.image, self.prepare = faults, image, prepare
+        self.faults, self.image, self.simd, self.prepare = faults, dispatch.image, dispatch.simd, prepare
 
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""
@@ -56,7 +56,7 @@ class BatchCalls:
         def enter(taken: Bools, back: ReturnPoint) -> None:
             if callee is None:
                 raise self._fault(taken, f"function '{function.strings[name]}' is not defined", instruction)
-            self._start(callee, back)
+            self._start(callee, taken, back)
 
         return self._call(lanes, instruction, enter)
 
@@ -70,7 +70,7 @@ class BatchCalls:
                 callee = self.image.function_at(int(value))
                 if callee is None:
                     raise self._fault(chosen, f"there is no function at address {int(value):#x}", instruction)
-                self._start(callee, back._replace(lanes=chosen))
+                self._start(callee, chosen, back._replace(lanes=back.lanes & (values == value)))
 
         return self._call(lanes, instruction, enter)
 
@@ -84,9 +84,10 @@ class BatchCalls:
         """What calls have in common: the lanes that do not take part wait behind the call for those that do.
 
         ``counts``: the depth of such calls is limited.
+        ``enter`` gets the lanes that run the callee, and where the running ones of their threads go on: behind it.
         """
         following = self.prepared.following
-        taken = taken_lanes(self.running, lanes, instruction.args["exec"])
+        taken = taken_lanes(self.running, lanes, instruction, self.simd)
 
         def step() -> bool:
             chosen = taken()
@@ -95,16 +96,17 @@ class BatchCalls:
             activation = self.running.activation
             if counts and activation.depth >= MAXIMUM_DEPTH:
                 raise self._fault(chosen, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
-            activation.split((following, activation.active & ~chosen))
-            enter(chosen, ReturnPoint(activation, following, chosen))
+            back = activation.active & any_lane(chosen)[:, None]
+            activation.split((following, activation.active & ~back))
+            enter(chosen, ReturnPoint(activation, following, back))
             return True
 
         return step
 
-    def _start(self, callee: Function, back: ReturnPoint) -> None:
+    def _start(self, callee: Function, lanes: Bools, back: ReturnPoint) -> None:
         prepared = self.prepare(callee)
         registers = prepared.new_registers(self.running.threads)
-        self.scheduler.start(Activation(prepared, registers, 0, back.lanes, back))
+        self.scheduler.start(Activation(prepared, registers, 0, lanes, back))
 
     def _fault(self, lanes: Bools, message: str, instruction: Instruction) -> SimulationError:
         """An error of the first thread among lanes."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.isa.record import Flow
-from visa.operands import Execution
 from visa.program import Instruction
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
+from vsim.semantics.flow import reach
 
 NARROW_THREADS = 32
 """Batches of fewer threads are not worth narrowing."""
@@ -21,22 +21,26 @@ MASK_LANES = 32
 Step = Callable[[], bool]
 
 
-def taken_lanes(running: Running, lanes: Callable[[], Mask], execution: Execution) -> Callable[[], Bools]:
-    """The running lanes for which an instruction's mask holds, threads x 32.
+def taken_lanes(
+    running: Running, lanes: Callable[[], Mask], instruction: Instruction, simd: int
+) -> Callable[[], Bools]:
+    """The lanes for which the mask of a jump, call or return holds, threads x 32: running ones, or for a call that
+    ignores the execution mask any of the ``simd`` lanes of a thread.
 
-    A mask of one lane holds for all lanes of the instruction; an instruction of size 1 is about whole threads.
+    A mask of one lane holds for all lanes that the instruction is about.
     """
-    offset, size = (execution.offset, execution.size) if execution.size > 1 else (0, MASK_LANES)
+    part = reach(instruction)
+    offset, room = part.offset, max(0, min(part.size, simd - part.offset))
+    ignores_mask = instruction.desc.flow.is_call and part.no_mask
+    is_whole = room == simd and not ignores_mask
 
     def taken() -> Bools:
         mask, active = lanes(), running.activation.active
-        if mask is True:
+        if mask is True and is_whole:
             return active
-        width = mask.shape[1]
-        start = 0 if width == MASK_LANES else offset
         full = np.zeros_like(active)
-        full[:, start : start + (size if width == 1 else width)] = mask
-        return full & active
+        full[:, offset : offset + room] = mask if mask is True else mask[:, :room]
+        return full if ignores_mask else full & active
 
     return taken
 
@@ -44,11 +48,14 @@ def taken_lanes(running: Running, lanes: Callable[[], Mask], execution: Executio
 class BatchControlFlow:
     """Control flow within one function; see :class:`vsim.semantics.algebra.Machine`."""
 
-    def __init__(self, prepared: PreparedFunction, running: Running, scheduler: Scheduler, may_narrow: bool) -> None:
-        self.prepared, self.running, self.scheduler, self.may_narrow = prepared, running, scheduler, may_narrow
+    def __init__(
+        self, prepared: PreparedFunction, running: Running, scheduler: Scheduler, simd: int, may_narrow: bool
+    ) -> None:
+        self.prepared, self.running, self.scheduler = prepared, running, scheduler
+        self.simd, self.may_narrow = simd, may_narrow
 
     def _taken(self, lanes: Callable[[], Mask]) -> Callable[[], Bools]:
-        return taken_lanes(self.running, lanes, self.prepared.instruction.args["exec"])
+        return taken_lanes(self.running, lanes, self.prepared.instruction, self.simd)
 
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
         """These lanes go on at the label."""

@@ -64,9 +64,9 @@ class NumpyMachine:
         self.atomic, self.mapped = messages.atomic, messages.mapped
 
         modes = dispatch.float_modes
-        flow = BatchControlFlow(prepared, running, scheduler, may_narrow=not modes.rounding and not modes.flushed)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
-        calls = BatchCalls(prepared, running, scheduler, faults, dispatch.image, batch.prepare)
+        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
         barriers = BatchBarriers(prepared, running, scheduler, batch.group_barrier, batch.named_barriers)
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier

@@ -9,22 +9,33 @@ instructions.
 from __future__ import annotations
 
 from visa import types
-from visa.operands import Execution
+from visa.isa.record import Flow
+from visa.operands import ACTIVE_LANES, EVERY_LANE, Execution
 from visa.program import Instruction
 from vsim.semantics.algebra import Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
-ALL_LANES = Execution(32, 0)
-"""Every lane that is active."""
+
+def reach(instruction: Instruction) -> Execution:
+    """The lanes that a SIMD jump, call or return is about.
+
+    Those of its mask and size; of size 1 those of the whole thread, which a scalar call takes whether they run or not,
+    as its callee's call mask begins with all ones. With NoMask a call takes lanes that do not run, too.
+    """
+    execution: Execution = instruction.args["exec"]
+    flow = instruction.desc.flow
+    if execution.size > 1 and flow is not Flow.END:
+        return execution
+    return EVERY_LANE if flow.is_call else ACTIVE_LANES
 
 
 def _lanes(m: Machine, instruction: Instruction) -> ReadMask:
-    """Lanes that take a SIMD jump or call: of size 1 without a predicate all that are active."""
+    """Lanes that take a SIMD jump, call or return, of :func:`reach`: a predicate of size 1 is about all of them."""
     args = instruction.args
-    execution: Execution = args["exec"]
-    if execution.size == 1 and args["pred"] is None:
-        return m.mask(ALL_LANES, None)
-    return m.mask(execution, args["pred"])
+    execution, predicate = args["exec"], args["pred"]
+    if execution.size > 1 or predicate is None:
+        return m.mask(reach(instruction), predicate)
+    return m.mask(Execution(1, execution.mask | EVERY_LANE.mask), predicate)
 
 
 # -- jumps -----------------------------------------------------------------------------------------------------
@@ -43,7 +54,7 @@ def goto(m: Machine, instruction: Instruction) -> Step:
 def jmp(m: Machine, instruction: Instruction) -> Step:
     """The whole thread goes on at the label, or at the next instruction if the predicate does not hold."""
     pred = instruction.args["pred"]
-    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else ALL_LANES) if pred else None
+    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else ACTIVE_LANES) if pred else None
     return m.jump(instruction.args["label"], taken)
 
 
@@ -58,7 +69,10 @@ def switchjmp(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("call")
 def call(m: Machine, instruction: Instruction) -> Step:
-    """The lanes that take it run a subroutine of the same function, and all go on together when they are back."""
+    """The lanes that take it run a subroutine of the same function, and all go on together when they are back.
+
+    A scalar call, and one with NoMask, has lanes run it that do not run before and behind it.
+    """
     return m.call(instruction.args["label"], _lanes(m, instruction), instruction)
 
 

@@ -14,12 +14,11 @@ from visa import types
 from visa.isa import instruction_set
 from visa.isa.enums import LSC_ADDRESS_SIZES, LSC_ADDRESS_TYPES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
 from visa.isa.record import Access, Flow, InstructionDesc
-from visa.operands import NULL, Execution, Immediate, Raw, VectorOperand
+from visa.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
 from visa.program import Instruction
 from vsim.refused import RAW_MESSAGES
 from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
-from vsim.semantics.flow import ALL_LANES
 
 THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 7, 10, 12
 LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}
@@ -291,7 +290,7 @@ def raw_send(m: Machine, instruction: Instruction) -> Step:
     send = nothing(m, instruction) if found is None else SEMANTICS[found.desc.semantics](m, found)
     if instruction.desc.flow is not Flow.END:
         return send
-    leave = m.leave(m.mask(ALL_LANES, None))
+    leave = m.leave(m.mask(ACTIVE_LANES, None))
 
     def last() -> object:
         send()

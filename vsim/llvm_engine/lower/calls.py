@@ -66,7 +66,7 @@ class Calls:
             def where() -> tuple[str, int, int, str]:
                 return "0", 0, 0, b.assign(f"zext i32 {value.text} to i64")
 
-            self.exits.leave_if("true", cx.CALL, "0", "0", where)
+            self.exits.leave_if(b.any(mask), cx.CALL, "0", "0", where)
             b.jump(done)
             b.label(done)
             self._return(depth)

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visa.program import Instruction
+from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
+from vsim.semantics.flow import reach
 
 Step = Callable[[], None]
 Lanes = Callable[[], Mask]
@@ -90,24 +92,27 @@ class ControlFlowLowering:
     # -- lanes ---------------------------------------------------------------------------------------------
 
     def taken(self, lanes: Lanes, instruction: Instruction) -> Mask:
-        """The running lanes for which a mask of an instruction holds: a mask over all lanes,
-        or True for all that run.
+        """The lanes for which the mask of a jump, call or return holds: a mask of all lanes, or True for all that run.
+
+        They are running ones; for a call that ignores the execution mask any.
         """
         total, b = self.state.lanes, self.state.b
-        execution = instruction.args["exec"]
-        if instruction.args.get("pred") is None and (execution.size == 1 or execution.size >= total):
+        part = reach(instruction)
+        ignores_mask = instruction.desc.flow.is_call and part.no_mask
+        if takes_all(instruction, total) and not ignores_mask:
             return True
-        value = lanes()
+        value, size = lanes(), min(part.size, total)
         if value is True:
-            return True
-        offset, size = (execution.offset, execution.size) if execution.size > 1 else (0, total)
-        value = b.broadcast(value, min(size, total)) if value.lanes == 1 else value
-        if value.lanes > total:
+            value = b.all_lanes(size)
+        elif value.lanes == 1:
+            value = b.broadcast(value, size)
+        if part.offset or value.lanes < total:
+            first, end = part.offset, part.offset + value.lanes
+            nobody = Value(b, value.type, value.lanes, "zeroinitializer")
+            value = b.mixed(value, nobody, [i - first if first <= i < end else value.lanes for i in range(total)])
+        elif value.lanes > total:
             value = b.lanes(value, list(range(total)))
-        if value.lanes < total:
-            end, nobody = offset + value.lanes, Value(b, value.type, value.lanes, "zeroinitializer")
-            value = b.mixed(value, nobody, [i - offset if offset <= i < end else value.lanes for i in range(total)])
-        return value & self.masks.running_vector()
+        return value if ignores_mask else value & self.masks.running_vector()
 
     def _wait(self, pc: int, lanes: Value) -> None:
         """Lanes go on at a reconvergence point later."""
@@ -130,7 +135,7 @@ class ControlFlowLowering:
         def step() -> None:
             b = state.b
             predicate = instruction.args.get("pred")
-            if takes_one_way(instruction, state.uniform) and predicate is not None:
+            if takes_one_way(instruction, state.uniform, state.lanes) and predicate is not None:
                 self._branch_uniform(pc, target, self.masks.first_bit(predicate))
                 return
             taken = self.taken(lanes, instruction)

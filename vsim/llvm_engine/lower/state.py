@@ -55,7 +55,7 @@ class FunctionState:
         self.layout = layout_of(function)
         self.flow = control_flow(function)
         self.uniform = uniform_predicates(function)
-        self.reconvergence = reconvergence(self.flow, self.uniform, self.is_kernel)
+        self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or not self.is_kernel
         """Whether predefined variables lie in the block that functions of a thread share."""
