@@ -193,7 +193,7 @@ class Writer:
 
 
 VARIABLES = [f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in ("T", "COUNTER_1", "COUNTER_2", "FUEL")]
-VARIABLES += [".decl INDEX v_type=G type=ud num_elts=1", ".decl ADDRESS v_type=G type=uq num_elts=1", ".decl P1 v_type=P num_elts=16", ".decl P2 v_type=P num_elts=16",
+VARIABLES += [".decl INDEX v_type=G type=ud num_elts=1", ".decl ADDRESS v_type=G type=ud num_elts=1", ".decl P1 v_type=P num_elts=16", ".decl P2 v_type=P num_elts=16",
               ".decl ARG v_type=G type=ud num_elts=16 align=GRF alias=<%arg, 0>", ".decl RESULT v_type=G type=ud num_elts=16 align=GRF alias=<%retval, 0>"]  # fmt: skip
 RECURSION = ["and (M1, 16) T(0,0)<1> X(0,0)<1;1,0> 7:ud", "cmp.ne (M1, 16) P1 T(0,0)<1;1,0> 0:ud", "add (M1, 16) RESULT(0,0)<1> X(0,0)<1;1,0> 5:ud",
              "(!P1) goto (M1, 16) done", "add (M1, 16) ARG(0,0)<1> X(0,0)<1;1,0> -1:d", "fcall (M1, 16) recursion 2 2",

@@ -82,7 +82,7 @@ PREDEFINED = {
     "message that reads": (operand("dst", Raw(8, 3000)), LOAD, "byte 3128 of '%arg', which has 1024 bytes .* V032"),
     "message that writes": (operand("src", Raw(8, 1020)), STORE, "byte 1084 of '%arg', which has 1024 bytes .* V032"),
     "message of one byte": (operand("src", Raw(7, 64)), STORE, "of '%r0', which has 64 bytes .* V032"),
-    "region": (operand("dst", General(9, 200, 0, (None, None, 1))), MOVE, "of '%retval', which has 512 bytes .* V032"),
+    "region": (operand("dst", General(9, 200, 0, (None, None, 1))), MOVE, "of '%retval', which has 384 bytes .* V032"),
     "source": (operand("src0", General(7, 1, 0, (1, 1, 0))), MOVE, "of '%r0', which has 64 bytes .* V032"),
     "alias": (alias, MOVE, "'W' reaches to byte 8256 of '%r0', which has 64 bytes .* V031"),
     "input before the payload": (before_payload, MOVE, "an input has the offset -200 .* C001"),

@@ -64,6 +64,23 @@ class SizeMismatch(NamedTuple):
     declared: int
 
 
+def differing_sizes(instruction: Instruction, target: Function) -> Iterator[tuple[str, str, int]]:
+    """The sizes of a call that are not those which its callee declares: the field, the attribute and its value."""
+    for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
+        declared = target.attribute(attribute)
+        if declared is not None and declared.integer != instruction.args[field]:
+            yield field, attribute, declared.integer
+
+
+def size_difference(instruction: Instruction, target: Function) -> str:
+    """What is wrong with the sizes of a call, in words; empty if nothing."""
+    for field, attribute, declared in differing_sizes(instruction, target):
+        what = "arguments" if field == "arg_grf" else "return value"
+        passed = f"the call passes {instruction.args[field]} registers of {what}"
+        return f"{passed}, '{target.name}' declares {attribute}={declared}"
+    return ""
+
+
 def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
     """The calls of a module's functions by name whose sizes are not those of the callee, if that is in the module."""
     functions = {f.name: f for f in module.functions}
@@ -72,10 +89,9 @@ def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
             if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
                 continue
             target = functions.get(function.strings[i.args["name"]])
-            for field, attribute in (("arg_grf", "ArgSize"), ("ret_grf", "RetValSize")):
-                declared = target.attribute(attribute) if target else None
-                if target and declared is not None and declared.integer != i.args[field]:
-                    yield SizeMismatch(function, i, field, target, attribute, declared.integer)
+            if target is not None:
+                for field, attribute, declared in differing_sizes(i, target):
+                    yield SizeMismatch(function, i, field, target, attribute, declared)
 
 
 def calls_of(function: Function) -> list[Call]:

@@ -41,3 +41,7 @@ def since(name: str) -> frozenset[str]:
 
 
 ALL = frozenset(PLATFORMS)
+SMALLEST_GRF_SIZE, MAXIMUM_GRF_SIZE = min(p.grf_size for p in _ALL), max(p.grf_size for p in _ALL)
+"""Bytes of a register. Where the platform is not known, rows count the smaller ones, and nothing is refused that the
+larger ones have room for.
+"""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from visa.isa import InstructionDesc
+from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.types import UD, UQ, UW, DataType
 
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
@@ -19,20 +20,28 @@ NAMED_SAMPLER = 31
 
 PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
     ("%null", UD, 256), ("%thread_x", UW, 1), ("%thread_y", UW, 1), ("%group_id_x", UD, 1), ("%group_id_y", UD, 1),
-    ("%group_id_z", UD, 1), ("%tsc", UD, 5), ("%r0", UD, 16), ("%arg", UD, 256), ("%retval", UD, 128), ("%sp", UQ, 1),
+    ("%group_id_z", UD, 1), ("%tsc", UD, 5), ("%r0", UD, 16), ("%arg", UD, 256), ("%retval", UD, 96), ("%sp", UQ, 1),
     ("%fp", UQ, 1), ("%hw_id", UD, 1), ("%sr0", UD, 4), ("%cr0", UD, 3), ("%ce0", UD, 1), ("%dbg0", UD, 2),
     ("%color", UD, 1), ("%impl_arg_buf_ptr", UQ, 1), ("%local_id_buf_ptr", UQ, 1), ("%msg0", UD, 3),
     ("%scratchloc", UQ, 1),
 )  # fmt: skip
-"""Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 2); the last is new in 4.2."""
+"""Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 4); the last is new in 4.2."""
+ARGUMENT_REGISTERS, RESULT_REGISTERS = 32, 12
+"""Registers of %arg and %retval, whatever bytes a register has; the counts above are of registers of 32 bytes."""
+ARG, RETVAL = 8, 9
+_IN_REGISTERS = {ARG: ARGUMENT_REGISTERS, RETVAL: RESULT_REGISTERS}
 
 _PREDEFINED_NAMES = tuple(n for n, _, _ in PREDEFINED_VARIABLES)
 PREDEFINED_SURFACES = ("%slm", "T1", "T2", "TSS", "%bss", "%scratch")
 SLM, SCRATCH, STATELESS, BINDLESS = 0, 5, 3, 4
 
 
-def predefined_size(index: int) -> int:
-    """Bytes of a predefined variable."""
+def predefined_size(index: int, grf_size: int) -> int:
+    """Bytes of a predefined variable on a platform with registers of so many bytes; the most that it can have for 0,
+    where the platform is not known.
+    """
+    if index in _IN_REGISTERS:
+        return _IN_REGISTERS[index] * (grf_size or MAXIMUM_GRF_SIZE)
     _, data_type, count = PREDEFINED_VARIABLES[index]
     return data_type.size * count
 
@@ -234,9 +243,11 @@ class Function:
         """The element type of a general variable, predefined or declared."""
         return PREDEFINED_VARIABLES[index][1] if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].type
 
-    def variable_size(self, index: int) -> int:
-        """Bytes of a general variable, predefined or declared."""
-        return predefined_size(index) if index < FIRST_VARIABLE else self.variables[index - FIRST_VARIABLE].size
+    def variable_size(self, index: int, grf_size: int) -> int:
+        """Bytes of a general variable, predefined or declared; ``grf_size`` as of :func:`predefined_size`."""
+        if index < FIRST_VARIABLE:
+            return predefined_size(index, grf_size)
+        return self.variables[index - FIRST_VARIABLE].size
 
     def alias_root(self, index: int) -> tuple[int, int]:
         """The variable at the end of a chain of aliases, and the byte offset in it.

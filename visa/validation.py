@@ -13,13 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from visa.call_rules import broken_calls, declared_sizes
 from visa.cisa.declarations import MAXIMUM_OFFSET, MAXIMUM_SIZE
 from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
 from visa.message_sizes import message_sizes
 from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
+from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, Module, predefined_size
+from visa.violation import Violation
 
 _MASKS = 16
 _EXECUTIONS = frozenset(e for size in EXEC_SIZES for mask in range(_MASKS) if (e := Execution(size, mask)).is_within)
@@ -27,16 +30,6 @@ _STORAGE = 64
 """Variables lie in pieces of so many bytes, which messages of whole registers may fill, as compilers have them do."""
 _MESSAGES = ("memory", "lsc", "sampler", "misc")
 """Instructions whose vector operands are single values, whatever the execution size."""
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A broken rule: code, message, hint and the field whose operand is guilty (empty for the whole instruction)."""
-
-    code: str
-    message: str
-    hint: str = ""
-    field: str = ""
 
 
 class _Place(NamedTuple):
@@ -49,10 +42,12 @@ class _Place(NamedTuple):
 
 
 class Extents:
-    """How far operands of one function reach, in bytes of their variables; ``grf_size`` in bytes."""
+    """How far operands of one function reach, in bytes of their variables; ``grf_size`` in bytes, 0 where the platform
+    is not known.
+    """
 
     def __init__(self, function: Function, grf_size: int) -> None:
-        self.function, self.grf_size = function, grf_size
+        self.function, self.grf_size = function, grf_size or SMALLEST_GRF_SIZE
         self._places: dict[int, _Place | None] = {}
 
     def place(self, var: int) -> _Place | None:
@@ -63,10 +58,10 @@ class Extents:
             except AliasCircle:
                 self._places[var] = None
             else:
-                room = self.function.variable_size(root)
+                room = self.function.variable_size(root, self.grf_size)
                 if root >= FIRST_VARIABLE:
                     room = -(-room // _STORAGE) * _STORAGE
-                self._places[var] = _Place(root, start, self.function.variable_size(var), room)
+                self._places[var] = _Place(root, start, self.function.variable_size(var, self.grf_size), room)
         return self._places[var]
 
     def region(self, op: General, count: int) -> tuple[int, int]:
@@ -113,7 +108,8 @@ class Extents:
             code = "W010"
         else:
             return None
-        room = f"'{self.function.variable_name(var)}', which has {self.function.variable_size(var)} bytes"
+        size = self.function.variable_size(var, self.grf_size)
+        room = f"'{self.function.variable_name(var)}', which has {size} bytes"
         message = f"{what} reaches to byte {end} of {room}"
         return Violation(code, message, f"it begins at byte {low}{tail}", name)
 
@@ -179,7 +175,9 @@ def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
 
 
 def aliases(function: Function) -> Iterator[Violation]:
-    """Aliases of what does not exist, in circles, or beyond a predefined register."""
+    """Aliases of what does not exist, in circles, or beyond what a predefined register has on any platform: operands
+    that reach beyond it on this one are found for themselves.
+    """
     for number, v in enumerate(function.variables, FIRST_VARIABLE):
         if v.alias is None:
             continue
@@ -191,8 +189,8 @@ def aliases(function: Function) -> Iterator[Violation]:
             root, start = function.alias_root(number)
         except AliasCircle:
             continue  # which the layout of registers reports
-        if root < FIRST_VARIABLE and start + v.size > predefined_size(root):
-            room = f"'{function.variable_name(root)}', which has {predefined_size(root)} bytes"
+        if root < FIRST_VARIABLE and start + v.size > (size := predefined_size(root, MAXIMUM_GRF_SIZE)):
+            room = f"'{function.variable_name(root)}', which has {size} bytes"
             yield Violation("V031", f"'{v.name}' reaches to byte {start + v.size} of {room}")
 
 
@@ -213,6 +211,7 @@ def _declarations(function: Function) -> Iterator[Violation]:
             yield Violation("C004", f"'{name}' has {elements} elements")
     yield from aliases(function)
     yield from inputs(function)
+    yield from declared_sizes(function)
 
 
 def _codes(i: Instruction) -> str:
@@ -287,6 +286,7 @@ class _FunctionPass:
                 yield found
             else:
                 self._operands.add(key)
+        yield from broken_calls(self.function, i)
         if shape.raws or shape.lists:
             if any(args[name].offset < 0 for name in shape.raws if name in args):
                 yield Violation("C004", f"{i.desc.mnemonic} has a message part at a negative offset")

@@ -64,7 +64,7 @@ class _Cells:
     """The cells of one function, and what its instructions do to them."""
 
     def __init__(self, function: Function, grf_size: int) -> None:
-        self.function, self.grf_size, self.layout = function, grf_size, layout_of(function)
+        self.function, self.grf_size, self.layout = function, grf_size, layout_of(function, grf_size)
 
     def effect(self, instruction: Instruction) -> _Effect:
         """What an instruction reads and writes."""

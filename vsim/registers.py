@@ -33,6 +33,7 @@ class Layout:
     """
 
     function: Function
+    grf_size: int
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     file_offsets: dict[int, int] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Layout:
 
     def room(self, root: int) -> int:
         """Bytes of a root variable that operands may touch: those of its storage, of a predefined one just its own."""
-        return self.sizes[root] if root >= FIRST_VARIABLE else predefined_size(root)
+        return self.sizes[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
 
     def holds(self, root: int, low: int, end: int) -> bool:
         """Whether bytes from ``low`` to before ``end`` of a root variable are its own."""
@@ -99,13 +100,13 @@ def takes_address(function: Function, instruction: Instruction) -> General | Non
     return source if is_address or "address-of" in instruction.desc.rules else None
 
 
-def layout_of(function: Function) -> Layout:
-    """Lay out the registers of a function.
+def layout_of(function: Function, grf_size: int) -> Layout:
+    """Lay out the registers of a function; ``grf_size`` in bytes.
 
     Raises:
         SimulationError: an alias names itself.
     """
-    found = Layout(function)
+    found = Layout(function, grf_size)
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = var, offset = _alias_root(function, number)
         if var >= FIRST_VARIABLE:

@@ -14,7 +14,7 @@ FORMS = (
     form(0x4F, "ifcall", "ec pr s:func_addr B:arg_grf B:ret_grf", "Call the function at an address.", category=_CATEGORY, flow=Flow.CALL_ADDRESS),
     form(0x50, "faddr", "N2:name d:dst", "Address of a function or data symbol.", category=_CATEGORY),
     form(0x67, "fcall", "ec pr N2:name B:arg_grf B:ret_grf", "Call a function by name.", category=_CATEGORY, flow=Flow.CALL_FUNCTION),
-    form(0x68, "fret", "ec pr", "Return from a function.", category=_CATEGORY, flow=Flow.RETURN),
+    form(0x68, "fret", "ec pr", "Return from a function.", category=_CATEGORY, flow=Flow.RETURN, rules="function-only"),
     form(0x69, "switchjmp", "ec n:labels s:index L*:labels", "Scalar jump to one of several labels.", category=_CATEGORY, flow=Flow.SWITCH, text="(exec) index labels*"),
     form(0x6C, "goto", "ec pr L:label", "SIMD jump: the lanes that take it wait at the label.", category=_CATEGORY, flow=Flow.GOTO),
 )  # fmt: skip

@@ -30,6 +30,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )
+from visa.platforms import SMALLEST_GRF_SIZE
 from visa.program import FIRST_VARIABLE, Function
 from visa.text import syntax
 from visa.text.expressions import ExpressionError, evaluate
@@ -43,10 +44,12 @@ _EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
 
 
 class Binder:
-    """Binds the operands of one function. ``grf_size`` is in bytes; it turns byte offsets of ``&V[n]`` into rows."""
+    """Binds the operands of one function. ``grf_size`` is in bytes, 0 where the platform is not known; it turns byte
+    offsets of ``&V[n]`` into rows.
+    """
 
     def __init__(self, function: Function, grf_size: int) -> None:
-        self.function, self.grf_size = function, grf_size
+        self.function, self.grf_size, self.registers = function, grf_size or SMALLEST_GRF_SIZE, grf_size
         self.names = Names(function.version)
 
     # -- names and numbers ---------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ class Binder:
         symbol = self.names.find(name)
         if symbol is None or symbol.kind != "V":
             return None
-        return self.function.variable_size(symbol.index)
+        return self.function.variable_size(symbol.index, self.registers)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
         """Value of an integer expression that must lie in a range."""

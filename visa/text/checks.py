@@ -21,7 +21,7 @@ _JUMPS = (Flow.GOTO, Flow.JUMP)
 
 
 class Checks:
-    """Checks functions of a text; ``grf_size`` in bytes."""
+    """Checks functions of a text; ``grf_size`` in bytes, 0 where the platform is not known."""
 
     def __init__(self, source: Source, reader: LineReader, grf_size: int) -> None:
         self.source, self.reader, self.grf_size = source, reader, grf_size

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from visa import types
+from visa.call_rules import excess
 from visa.cisa.declarations import (
     MAXIMUM_OFFSET,
     MAXIMUM_PREDICATE,
@@ -272,6 +273,9 @@ def kernel_attribute(parser: FunctionParser, source: Source, statement: Directiv
         data = targets[data]
     if name == "SimdSize" and data is not None and int.from_bytes(data, "little") not in SIMD_SIZES:
         raise Problem("V027", f"{_word(at)} is not a SIMD size", "it is 8, 16 or 32", at)
+    problem = excess(name, int.from_bytes(data or b"\1", "little"))
+    if problem:
+        raise Problem("V070", problem, "pass the rest in memory", at)
     if name == "AsmName":
         name = "OutputAsmPath"
     if len(parser.function.attributes) >= 0xFFFE:  # and Target, which may follow

@@ -22,7 +22,7 @@ _UNIFORM_EXEC = Execution(1, 0)
 
 
 class FunctionParser:
-    """Reads one function; ``grf_size`` in bytes."""
+    """Reads one function; ``grf_size`` in bytes, 0 where the platform is not known."""
 
     def __init__(self, function: Function, platform: Platform | None, grf_size: int, reader: LineReader) -> None:
         self.function, self.platform = function, platform

@@ -45,7 +45,7 @@ class ModuleParser:
         text: vISA assembly with line feeds as line ends.
         file: the name that diagnostics show.
         platform: checks that every instruction exists there; without it any platform's are taken.
-        grf_size: bytes of a register.
+        grf_size: bytes of a register; 0 where the platform is not known.
         collector: receives the diagnostics.
         caches: without them the grammar reads, and the binder binds, every line anew.
     """
@@ -290,4 +290,4 @@ def module_parser(
     hinted = platform
     if hinted is None and (m := _PLATFORM_COMMENT.search(text)):
         hinted = find(m[1])
-    return ModuleParser(text, file, platform, hinted.grf_size if hinted else 32, collector, caches)
+    return ModuleParser(text, file, platform, hinted.grf_size if hinted else 0, collector, caches)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visa import types
+from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
-from visa.isa.record import INTEGERS
+from visa.isa.record import INTEGERS, Flow
 from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
 from visa.program import Fields, Function, Instruction
 from visa.types import DataType
-from visa.validation import Extents, Violation, count_of, has_message, message_overruns
+from visa.validation import Extents, count_of, has_message, message_overruns
+from visa.violation import Violation
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
@@ -24,14 +26,16 @@ _MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
 
 
 class Rules:
-    """Checks the instructions of one function; ``grf_size`` in bytes, ``silent`` the codes that nobody wants to hear.
+    """Checks the instructions of one function; ``grf_size`` in bytes, 0 where the platform is not known, ``silent``
+    the codes that nobody wants to hear.
 
     What is known by identity (fields, operands) is kept, so that its identity stays its own.
     """
 
     def __init__(self, function: Function, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
-        self.function, self.grf_size, self.silent = function, grf_size, silent
+        self.function, self.silent = function, silent
         self.extents = Extents(function, grf_size)
+        self.grf_size = self.extents.grf_size
         self._clean: dict[int, Fields] = {}
         self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
@@ -70,6 +74,7 @@ class Rules:
         if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
             found += [v for v in self._instruction(i, size) if v.code not in self.silent]
         found += self._messages(i)
+        found += self._calls(i)
         if not found:
             self._clean[id(args)] = args
         return found
@@ -78,6 +83,11 @@ class Rules:
         if not has_message(i.desc):
             return []
         return [v for v in message_overruns(self.extents, i) if v.code not in self.silent]
+
+    def _calls(self, i: Instruction) -> list[Violation]:
+        if not (i.desc.flow.is_call or i.desc.flow is Flow.RETURN):
+            return []
+        return [v for v in (*broken_calls(self.function, i), *advice(self.function, i)) if v.code not in self.silent]
 
     def _kind(self, op: VectorOperand) -> int:
         t = self.type_of(op)

@@ -10,8 +10,8 @@ from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
 from visa.text.rules import Rules
 
-_GRF = 32
-"""Bytes of a register; no rule that is an error depends on them."""
+_UNKNOWN_GRF = 0
+"""A module does not say how many bytes a register has."""
 
 
 def unwritable_module(module: Module) -> str:
@@ -51,7 +51,7 @@ def _problems(function: Function) -> Iterator[str]:
 
 
 def _broken_rules(function: Function) -> Iterator[str]:
-    rules = Rules(function, _GRF)
+    rules = Rules(function, _UNKNOWN_GRF)
     seen: set[tuple[int, ...]] = set()
     for n, i in enumerate(function.instructions):
         # Equal operands are mostly one object, so what was checked is found by identity; the function keeps them all.

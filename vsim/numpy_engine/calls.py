@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from visa.calls import size_difference
 from visa.diagnostics import SimulationError
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
@@ -68,8 +69,11 @@ class BatchCalls:
             for value in np.unique(values[any_lane(taken)]):
                 chosen = taken & (values == value)
                 callee = self.image.function_at(int(value))
-                if callee is None:
+                if callee is None or callee.simd_size != self.simd:
                     raise self._fault(chosen, f"there is no function at address {int(value):#x}", instruction)
+                problem = size_difference(instruction, callee)
+                if problem:
+                    raise self._fault(chosen, f"{problem},", instruction)
                 self._start(callee, chosen, back._replace(lanes=back.lanes & (values == value)))
 
         return self._call(lanes, instruction, enter)

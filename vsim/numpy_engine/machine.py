@@ -99,7 +99,8 @@ class BatchExecution:
         """The code of a function, prepared once for the batch."""
         found = self._prepared.get(id(function))
         if found is None:
-            found = self._prepared[id(function)] = PreparedFunction(function, self._coverage(function))
+            found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function))
+            self._prepared[id(function)] = found
             machine = NumpyMachine(found, self)
             for instruction in function.instructions:
                 try:

@@ -29,9 +29,9 @@ class PreparedFunction:
     where the launch notes which instructions executed, None if nobody asked.
     """
 
-    def __init__(self, function: Function, executed: Bools | None) -> None:
+    def __init__(self, function: Function, grf_size: int, executed: Bools | None) -> None:
         self.function, self.executed = function, executed
-        self.layout = layout_of(function)
+        self.layout = layout_of(function, grf_size)
         self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
         self.steps: list[Step] = []
         self.barriers: dict[int, BarrierWait] = {}

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import predefined_size
 from vsim.arrays import Array, Bytes, Dwords
 from vsim.numpy_engine.memory import PartitionedSpace
@@ -53,7 +54,7 @@ class HardwareThreads:
         """Bytes of a predefined variable, which all functions of a thread share."""
         found = self._predefined.get(number)
         if found is None:
-            found = np.zeros((self.count, -(-predefined_size(number) // 64) * 64), np.uint8)
+            found = np.zeros((self.count, -(-predefined_size(number, MAXIMUM_GRF_SIZE) // 64) * 64), np.uint8)
             self._predefined[number] = found
             self.items.start_value(number, found)
         return found

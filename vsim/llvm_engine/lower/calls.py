@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from visa.calls import size_difference
 from visa.program import Function, Instruction
+from vsim.analysis.control_flow import takes_all
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value
@@ -57,16 +59,23 @@ class Calls:
             arms = [(b.new_label("target"), at, f) for at, f in self._candidates()]
             text = " ".join(f"i32 {at}, label %{label}" for label, at, _ in arms)
             b.emit(f"switch i32 {value.text}, label %{wild} [ {text} ]")
-            for label, _, function in arms:
-                b.label(label)
-                self._call(function, mask)
-                b.jump(done)
-            b.label(wild)
 
             def where() -> tuple[str, int, int, str]:
                 return "0", 0, 0, b.assign(f"zext i32 {value.text} to i64")
 
-            self.exits.leave_if(b.any(mask), cx.CALL, "0", "0", where)
+            def fail(kind: int) -> None:
+                some = "true" if takes_all(instruction, state.lanes) else b.any(mask)
+                self.exits.leave_if(some, kind, "0", "0", where)
+
+            for label, _, function in arms:
+                b.label(label)
+                if size_difference(instruction, function):
+                    fail(cx.CALL_SIZES)
+                else:
+                    self._call(function, mask)
+                b.jump(done)
+            b.label(wild)
+            fail(cx.CALL)
             b.jump(done)
             b.label(done)
             self._return(depth)

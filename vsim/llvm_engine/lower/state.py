@@ -52,7 +52,7 @@ class FunctionState:
         self.is_kernel = function.is_kernel
         self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size or self.dispatch.simd
         """Lanes of a thread in this function."""
-        self.layout = layout_of(function)
+        self.layout = layout_of(function, self.dispatch.grf_size)
         self.flow = control_flow(function)
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
+from visa.platforms import MAXIMUM_GRF_SIZE
+from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, predefined_size
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.runtime import context as cx
 from vsim.registers import Layout
@@ -22,7 +23,7 @@ Key = tuple[str, int]
 VARIABLE, ADDRESS, STATE, PREDICATE = "V", "A", "S", "P"
 """Kinds: general variables (by root), address variables, elements of surface and sampler variables, predicates."""
 
-_SHARED_SIZES = [max(64, -(-t.size * n // 64) * 64) for _, t, n in PREDEFINED_VARIABLES]
+_SHARED_SIZES = [-(-predefined_size(n, MAXIMUM_GRF_SIZE) // 64) * 64 for n in range(len(PREDEFINED_VARIABLES))]
 _SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 """Bytes of the block of registers that the functions of a thread share."""

@@ -36,7 +36,7 @@ class FaultRecord(NamedTuple):
 
 
 FAULT_FIELDS = FaultRecord._fields
-FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE = range(10)
+FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES = range(11)
 """Kinds of faults."""
 
 # One for each worker thread.

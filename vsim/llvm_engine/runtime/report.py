@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from visa.calls import size_difference
 from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Function
+from visa.program import Function, Instruction
 from vsim import threads
 from vsim.arrays import Words
 from vsim.dispatch import Dispatch
@@ -44,15 +45,19 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S030", _what(dispatch, record) + tail, span))
+    return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span))
 
 
-def _what(dispatch: Dispatch, record: FaultRecord) -> str:
+def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> str:
     """What went wrong."""
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
         return f"there is no function at address {record.address:#x}"
+    if record.kind == cx.CALL_SIZES:
+        callee = dispatch.image.function_at(record.address)
+        assert callee is not None, "the call found it at this address"
+        return f"{size_difference(instruction, callee)},"
     if record.kind == cx.DEPTH:
         nested = record.address - 1
         if nested < MAXIMUM_DEPTH:
