@@ -16,6 +16,10 @@ Region = tuple[int | None, int | None, int | None]
 
 VERTICAL_STRIDES, REGION_WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
 """What the parts of a region can be."""
+ADDRESS_WIDTHS = (1, 2, 4, 8, 16)
+"""How many elements of an address variable an operand names."""
+INDIRECT_OFFSETS = range(-512, 512)
+"""Bytes that can be added to the address in an indirect operand."""
 SCALAR: Region = (0, 1, 0)
 CONSECUTIVE: Region = (None, None, 1)
 SURFACE, SAMPLER = 0, 1
@@ -47,7 +51,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Elements of an address variable."""
+    """Elements of an address variable; lanes beyond ``width`` take them again. That of a destination says nothing."""
 
     var: int
     offset: int

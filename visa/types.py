@@ -33,6 +33,11 @@ class DataType:
     def is_integer(self) -> bool:
         return self.kind in (SIGNED, UNSIGNED)
 
+    @cached_property
+    def is_element(self) -> bool:
+        """Whether elements of registers can have it: packed vectors and booleans are only immediates and predicates."""
+        return self.kind not in (VECTOR, BOOL)
+
     @property
     def minimum(self) -> int:
         """Smallest value of an integer type."""

@@ -19,6 +19,7 @@ from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, re
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
 from visa.message_sizes import message_sizes
+from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, Module, predefined_size
@@ -28,8 +29,9 @@ _MASKS = 16
 _EXECUTIONS = frozenset(e for size in EXEC_SIZES for mask in range(_MASKS) if (e := Execution(size, mask)).is_within)
 _STORAGE = 64
 """Variables lie in pieces of so many bytes, which messages of whole registers may fill, as compilers have them do."""
-_MESSAGES = ("memory", "lsc", "sampler", "misc")
-"""Instructions whose vector operands are single values, whatever the execution size."""
+_SCALAR = ("memory", "lsc", "sampler", "misc", "sync", "flow")
+"""Instructions whose vector operands are scalar operands, whatever the execution size: their regions are ignored
+(manual, chapter 5, "Scalar Operands")."""
 
 
 class _Place(NamedTuple):
@@ -144,14 +146,19 @@ def _shape(desc: InstructionDesc) -> _Shape:
             tuple(f.name for f in fields if f.kind in ("d", "s")),
             tuple(f.name for f in fields if f.kind in ("r", "w")),
             tuple(f.name for f in fields if f.kind in ("r*", "r!")),
-            desc.category in _MESSAGES,
+            desc.category in _SCALAR,
         )
     return found
 
 
 def count_of(desc: InstructionDesc, execution_size: int) -> int:
-    """Elements of a vector operand: one for each lane, but in messages."""
-    return 1 if _shape(desc).single else execution_size
+    """Elements of a vector operand: one for each lane, but of scalar operands one."""
+    return 1 if takes_scalars(desc) else execution_size
+
+
+def takes_scalars(desc: InstructionDesc) -> bool:
+    """Whether the vector operands of an instruction are scalar operands, whose regions are ignored."""
+    return _shape(desc).single
 
 
 def has_message(desc: InstructionDesc) -> bool:
@@ -169,6 +176,25 @@ def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
         found = extents.message(name, raw, size) if size else None
         if found:
             yield found
+
+
+def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
+    """The parts of a message that do not begin with a register (manual, chapter 5, "Raw Operands").
+
+    Variables smaller than a register are a warning, as the reference compiler does not check them.
+    """
+    shape, args, grf = _shape(i.desc), i.args, extents.grf_size
+    raws = [(name, args[name]) for name in shape.raws if name in args]
+    raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
+    for name, raw in raws:
+        at = extents.place(raw.var) if raw.var else None
+        if at is None or not (at.start + raw.offset) % grf:
+            continue
+        small = extents.function.variable_size(at.root, grf) < grf
+        owner = extents.function.variable_name(at.root)
+        message = f"the message begins at byte {at.start + raw.offset} of '{owner}', not with a register of {grf} bytes"
+        hint = "copy it with mov to the beginning of a register"
+        yield Violation("W012" if small else "V056", message, hint, name)
 
 
 # -- the parts of a function -------------------------------------------------------------------------------------------
@@ -226,13 +252,30 @@ def _codes(i: Instruction) -> str:
     return ""
 
 
+def _classes(i: Instruction) -> Iterator[Violation]:
+    """Operands of classes, or with modifiers, that the instruction does not take."""
+    desc, args = i.desc, i.args
+    for name, classes in desc.classes.items():
+        op = args.get(name)
+        if op is None or (type(op) in classes and not op.modifier):
+            continue
+        message, hint = wrong_class(desc, name, op)
+        if message:
+            yield Violation("V055", message, hint, name)
+            continue
+        message, hint = wrong_modifier(desc, op, desc.by_name[name].kind == "d")
+        if message:
+            yield Violation("V037", message, hint, name)
+    yield from (Violation("V055", *broken) for broken in wrong_together(i))
+
+
 def _counts_forwards(op: object) -> bool:
     """Whether the numbers of an operand are those of places."""
     if isinstance(op, General):
         return op.row >= 0 and op.col >= 0 and _is_region(op.region)
     if isinstance(op, Address):
         return op.offset >= 0
-    return not isinstance(op, Indirect) or (op.element >= 0 and _is_region(op.region))
+    return not isinstance(op, Indirect) or (op.element >= 0 and op.type.is_element and _is_region(op.region))
 
 
 def _is_region(region: tuple[int | None, int | None, int | None]) -> bool:
@@ -273,6 +316,10 @@ class _FunctionPass:
         if problem:
             yield Violation("C004", f"{i.desc.mnemonic} {problem}")
             return
+        classes = list(_classes(i))
+        if classes:
+            yield from classes
+            return
         shape, args = _shape(i.desc), i.args
         execution = args.get("exec")
         count = count_of(i.desc, execution.size if execution else 1)
@@ -295,7 +342,9 @@ class _FunctionPass:
 
     def _operand(self, name: str, op: object, count: int) -> Violation | None:
         if not _counts_forwards(op):
-            return Violation("C004", "an operand has a negative row, column, element or stride", "", name)
+            return Violation(
+                "C004", "an operand has a negative row, column, element or stride, or no type of elements", "", name
+            )
         return self.extents.operand(name, op, count)
 
     def _names(self, i: Instruction) -> str:

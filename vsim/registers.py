@@ -10,6 +10,7 @@ from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
+from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
 
@@ -119,7 +120,7 @@ def layout_of(function: Function, grf_size: int) -> Layout:
             root, _ = found.root(register.var)
             if root not in UNADDRESSED and root not in found.file_offsets:
                 if root < FIRST_VARIABLE:
-                    found.sizes[root] = -(-predefined_size(root) // 64) * 64
+                    found.sizes[root] = -(-predefined_size(root, MAXIMUM_GRF_SIZE) // 64) * 64
                 found.file_offsets[root] = found.file_size
                 found.file_size += found.sizes[root]
     return found

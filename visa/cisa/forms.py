@@ -13,8 +13,9 @@ from visa import types
 from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, Number, TargetFlags
 from visa.isa.enums import GATHER_SIZES, LSC_ADDRESS_TYPES, LSC_ELEMENTS, LSC_ORDERS
 from visa.operands import (
-    EXEC_SIZES,
+    ADDRESS_WIDTHS,
     HORIZONTAL_STRIDES,
+    INDIRECT_OFFSETS,
     NO_MODIFIER,
     NULL,
     REGION_WIDTHS,
@@ -62,9 +63,11 @@ def illegal_operand(op: VectorOperand, slot: int) -> str:
     """What is wrong with a vector operand that stands there; empty if nothing is."""
     if slot in (DESTINATION, SATURATED):
         return _illegal_destination(op, slot)
-    if op.modifier == SAT or (op.modifier and isinstance(op, Predicate | Immediate)):
+    if op.modifier == SAT or (op.modifier and not isinstance(op, General | Indirect)):
         return "a source has a modifier that it cannot have"
     if isinstance(op, Immediate):
+        if op.type is types.BOOL_TYPE:
+            return "a number has no type bool"
         return "" if _fits(op) else f"{op.bits:#x} does not fit into type {op.type}"
     if slot == SCALAR_SOURCE:
         if not isinstance(op, General) or op.modifier:
@@ -89,8 +92,12 @@ def _illegal_destination(op: VectorOperand, slot: int) -> str:
 
 
 def _illegal_place(op: VectorOperand) -> str:
-    if isinstance(op, Address) and op.width not in EXEC_SIZES:
+    if isinstance(op, Address) and op.width not in ADDRESS_WIDTHS:
         return f"{op.width} is not the width of an address operand"
+    if isinstance(op, Indirect) and not op.type.is_element:
+        return f"elements of a register have no type {op.type}"
+    if isinstance(op, Indirect) and op.offset not in INDIRECT_OFFSETS:
+        return f"{op.offset} bytes cannot be added to an address"
     if isinstance(op, State) and op.kind not in (SURFACE, SAMPLER):
         return f"{op.kind} is not a kind of state"
     return ""

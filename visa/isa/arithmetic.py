@@ -60,7 +60,7 @@ FORMS = (
     _unary(0x1B, "inv", "Reciprocal.", rules="float-only"),
     _systolic(0x1C, "dpasw", "Systolic dot product with accumulation, src2 shared by a pair of fused threads."),
     form(0x1E, "srnd", "ec d:dst s:src0 s:src1", "Stochastic rounding to a narrower float; src1 holds the random bits.",
-         category=_CATEGORY, suffixes=(SAT,), types="ub hf f", platforms=since("pvc")),
+         category=_CATEGORY, suffixes=(SAT,), types="ub hf f", platforms=since("pvc"), classes="dst:g src0:g src1:gc"),
     _unary(0x1F, "lzd", "Count of leading zero bits.", INTEGERS),
     form(0x49, "addc", "ec pr d:dst d:carry s:src0 s:src1", "Unsigned sum and its carry.", category=_CATEGORY, types="ud", rules="ud-only"),
     form(0x4A, "subb", "ec pr d:dst d:borrow s:src0 s:src1", "Unsigned difference and its borrow.", category=_CATEGORY, types="ud", rules="ud-only"),

@@ -38,6 +38,9 @@ bare-region     a vector source may stand without its region: V(row,column), a p
 channels        the data name the channels of an element: V:d32.xyzw
 bare-surface    an address without coordinates is written as the surface alone
 =============== =============================================================================================
+
+Vector operands are general or register-indirect, sources can be immediates, too. Where that is not so, *classes* says it:
+``dst:p src0:gp`` with the letters g (general), i (indirect), c (immediate), a (address), p (predicate), s (state).
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from visa.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
+from visa.operands import Address, General, Immediate, Indirect, Predicate, State
 from visa.platforms import ALL
 
 
@@ -260,6 +264,10 @@ class InstructionDesc:
     payload: Payload = Payload.UNSAID
     operation: str = ""
     """What an atomic does, in the data port's words, if no field says it."""
+    written_classes: str = ""
+    """Classes of vector operands that are others than usual, in the notation."""
+    modifiers: str = ""
+    """Which modifiers sources can have: ``signs``, ``complement`` or none."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -278,6 +286,27 @@ class InstructionDesc:
             if f.name and f.name not in hidden and f.kind not in ("ec", "pr", "n"):
                 names.append(f.name)
         return tuple(names)
+
+    @cached_property
+    def classes(self) -> dict[str, frozenset[type]]:
+        """Of which classes each vector operand can be (manual, chapter 5 and the page of the instruction)."""
+        own = dict(word.split(":") for word in self.written_classes.split())
+        usual = {"d": "gi", "s": "gic"}
+        return {
+            f.name: frozenset(CLASSES[c] for c in own.get(f.name, usual[f.kind]))
+            for f in self.fields
+            if f.kind in usual and f.name
+        }
+
+    @cached_property
+    def works_on_predicates(self) -> bool:
+        """Whether whole predicates can be its operands, which are then all of them predicates."""
+        return bool(self.classes) and all(Predicate in found for found in self.classes.values())
+
+    @cached_property
+    def moves_states(self) -> bool:
+        """Whether it moves between registers and surface or sampler variables."""
+        return bool(self.classes) and all(State in found for found in self.classes.values())
 
     @cached_property
     def names_symbol(self) -> bool:
@@ -339,6 +368,12 @@ class InstructionDesc:
         return f"<InstructionDesc {self.opcode:#x} {self.mnemonic}>"
 
 
+_SIGNS, _COMPUTING = "signs", ("arithmetic", "move", "compare")
+"""Sources of these instructions can have signs, if their records do not say otherwise."""
+CLASSES: dict[str, type] = {
+    "g": General, "i": Indirect, "c": Immediate, "a": Address, "p": Predicate, "s": State,
+}  # fmt: skip
+"""Classes of vector operands by their letters."""
 _WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "n": 1}
 _ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)&(?P<bit>\d+))?(?::(?P<rest>.+))?$")
 
@@ -402,6 +437,8 @@ def form(
     spelling: str = "",
     payload: Payload = Payload.UNSAID,
     operation: str = "",
+    classes: str = "",
+    modifiers: str | None = None,
     **fixed: int,
 ) -> InstructionDesc:
     """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
@@ -409,7 +446,8 @@ def form(
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
         semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
-        frozenset(spelling.split()), payload, operation,
+        frozenset(spelling.split()), payload, operation, classes,
+        (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers,
     )  # fmt: skip
 
 

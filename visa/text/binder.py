@@ -8,8 +8,9 @@ from visa import types
 from visa.diagnostics import did_you_mean
 from visa.operands import (
     ABS,
-    EXEC_SIZES,
+    ADDRESS_WIDTHS,
     HORIZONTAL_STRIDES,
+    INDIRECT_OFFSETS,
     NEG,
     NEG_ABS,
     NO_MODIFIER,
@@ -200,6 +201,8 @@ class Binder:
             return Address(symbol.index, element, self._address_width(node.region), modifier)
         if symbol.kind == "P":
             raise Problem("V019", f"'{node.name}' is a predicate and takes neither index nor region")
+        if node.region is not None:
+            raise Problem("V019", f"'{node.name}' is {KIND_NAMES[symbol.kind]} and takes no region")
         return State(SURFACE if symbol.kind == "T" else SAMPLER, symbol.index, element, modifier)
 
     def _address_width(self, region: syntax.RegionNode | None) -> int:
@@ -207,12 +210,9 @@ class Binder:
             return 1
         if region.width is not None:
             raise Problem("V017", f"an address operand has only a width, not the region {region}", "write A0(0)<16>")
-        if region.horizontal not in EXEC_SIZES:
-            raise Problem(
-                "V016",
-                f"width {region.horizontal} of an address operand does not exist",
-                "it is 1, 2, 4, 8, 16 or 32",
-            )
+        if region.horizontal not in ADDRESS_WIDTHS:
+            message = f"width {region.horizontal} of an address operand does not exist"
+            raise Problem("V016", message, "it is 1, 2, 4, 8 or 16")
         return region.horizontal
 
     def _row_and_column(self, node: syntax.VectorNode) -> tuple[int, int]:
@@ -228,9 +228,16 @@ class Binder:
             raise Problem("V014", f"'{text}' needs a region and a type", "write r[A(element),offset]<v;w,h>:type")
         symbol = self.symbol(node.name, "A")
         element = self.integer(node.element, 0, 255, "element")
-        offset = self.integer(node.offset, -(1 << 15), (1 << 15) - 1, "offset")
+        offset = self.integer(node.offset, INDIRECT_OFFSETS[0], INDIRECT_OFFSETS[-1], "offset")
         region = self.region(node.region, destination, multi_address=True)
-        return Indirect(symbol.index, element, offset, region, self.data_type(node.type), MODIFIERS[node.modifier])
+        data_type = self.data_type(node.type)
+        if not data_type.is_element:
+            raise Problem(
+                "V022",
+                f"'{node.type}' is not a type of elements",
+                "only immediates are packed, only predicates booleans",
+            )
+        return Indirect(symbol.index, element, offset, region, data_type, MODIFIERS[node.modifier])
 
     def region(self, node: syntax.RegionNode, destination: bool, multi_address: bool = False) -> Region:
         """A region whose strides and width exist; with several addresses, rows need no vertical stride."""
@@ -268,6 +275,8 @@ class Binder:
     def immediate(self, value: syntax.Value, type_name: str, text: str) -> Immediate:
         """``number:type``; what does not fit into the type is an error."""
         data_type = self.data_type(type_name)
+        if data_type is types.BOOL_TYPE:
+            raise Problem("V022", "there are no numbers of type bool", "setp sets predicates from bits")
         written = text.rpartition(":")[0] or str(value)
         if isinstance(value, float):
             if not data_type.is_float:

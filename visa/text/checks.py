@@ -21,10 +21,11 @@ _JUMPS = (Flow.GOTO, Flow.JUMP)
 
 
 class Checks:
-    """Checks functions of a text; ``grf_size`` in bytes, 0 where the platform is not known."""
+    """Checks functions of a text; ``grf_size`` in bytes, 0 where the platform is not known, ``row_size`` as for
+    :class:`Rules`."""
 
-    def __init__(self, source: Source, reader: LineReader, grf_size: int) -> None:
-        self.source, self.reader, self.grf_size = source, reader, grf_size
+    def __init__(self, source: Source, reader: LineReader, grf_size: int, row_size: int) -> None:
+        self.source, self.reader, self.grf_size, self.row_size = source, reader, grf_size, row_size
 
     def function(self, parser: FunctionParser) -> None:
         """A function that has been read: its labels, scopes, instructions and inputs."""
@@ -47,7 +48,7 @@ class Checks:
 
     def _rules(self, function: Function) -> None:
         """What the manual forbids or advises against although it can be encoded."""
-        rules = Rules(function, self.grf_size, self.source.collector.silent)
+        rules = Rules(function, self.grf_size, self.source.collector.silent, self.row_size)
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)

@@ -178,8 +178,8 @@ def _general(
         raise Problem("V009", ".decl of a general variable needs type=", "write type=d")
     type_name = _word(settings["type"])
     data_type = types.BY_NAME.get(type_name.lower())
-    if data_type is None or data_type.kind in (types.VECTOR, types.BOOL):
-        hint = did_you_mean(type_name.lower(), types.BY_NAME)
+    if data_type is None or not data_type.is_element:
+        hint = did_you_mean(type_name.lower(), [name for name, t in types.BY_NAME.items() if t.is_element])
         raise Problem("V022", f"'{type_name}' is not a type of a variable", hint, settings["type"])
     align = _alignment(parser, settings["align"]) if "align" in settings else 0
     alias = _alias(parser, settings["alias"], name, elements * data_type.size) if "alias" in settings else None

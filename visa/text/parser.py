@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label
-from visa.platforms import Platform, find
+from visa.platforms import MAXIMUM_GRF_SIZE, Platform, find
 from visa.program import Attribute, Function, Module, predefined_strings
 from visa.text.checks import Checks
 from visa.text.comments import strip_block_comments, strip_line_comment
@@ -56,7 +56,7 @@ class ModuleParser:
         self.source = Source(text, file, collector)
         self.collector, self.platform, self.grf_size, self.caches = collector, platform, grf_size, caches
         self.reader = line_reader() if caches else LineReader(cached=False)
-        self.checks = Checks(self.source, self.reader, grf_size)
+        self.checks = Checks(self.source, self.reader, grf_size, platform.grf_size if platform else MAXIMUM_GRF_SIZE)
         self.module = Module()
         self.current: FunctionParser | None = None
         self.version_seen = False

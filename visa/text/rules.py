@@ -12,28 +12,39 @@ from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS, Flow
-from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, General, Immediate, Indirect, VectorOperand
+from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
+from visa.operands import SAT, General, Immediate, Indirect, VectorOperand
+from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import Fields, Function, Instruction
 from visa.types import DataType
-from visa.validation import Extents, count_of, has_message, message_overruns
+from visa.validation import (
+    Extents,
+    count_of,
+    has_message,
+    message_overruns,
+    takes_scalars,
+    unaligned_messages,
+)
 from visa.violation import Violation
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
 UNDEFINED_RELATION = 6
 _INTEGER, _REAL = 1, 2
-_MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)"}
 
 
 class Rules:
     """Checks the instructions of one function; ``grf_size`` in bytes, 0 where the platform is not known, ``silent``
     the codes that nobody wants to hear.
 
+    ``row_size`` is the size of a register as far as it is known: where it is not, that of the largest.
     What is known by identity (fields, operands) is kept, so that its identity stays its own.
     """
 
-    def __init__(self, function: Function, grf_size: int, silent: frozenset[str] = frozenset()) -> None:
-        self.function, self.silent = function, silent
+    def __init__(
+        self, function: Function, grf_size: int, silent: frozenset[str] = frozenset(), row_size: int = MAXIMUM_GRF_SIZE
+    ) -> None:
+        self.function, self.silent, self.row_size = function, silent, row_size
         self.extents = Extents(function, grf_size)
         self.grf_size = self.extents.grf_size
         self._clean: dict[int, Fields] = {}
@@ -58,9 +69,10 @@ class Rules:
         size = execution.size if execution else 1
         found: list[Violation] = []
         kinds = 0
-        for name, destination in names:
+        for field in names:
+            name, destination = field
             op = args[name]
-            key = (id(op), size, id(desc))
+            key = (id(op), size, id(field))
             kind = self._fine.get(key)
             if kind is None:
                 kind = 0 if destination else self._kind(op)
@@ -73,16 +85,19 @@ class Rules:
             kinds |= kind
         if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
             found += [v for v in self._instruction(i, size) if v.code not in self.silent]
-        found += self._messages(i)
+        found += self._whole(i)
         found += self._calls(i)
         if not found:
             self._clean[id(args)] = args
         return found
 
-    def _messages(self, i: Instruction) -> list[Violation]:
+    def _whole(self, i: Instruction) -> list[Violation]:
+        """What concerns several operands, or parts of messages."""
         if not has_message(i.desc):
-            return []
-        return [v for v in message_overruns(self.extents, i) if v.code not in self.silent]
+            together = i.desc.works_on_predicates or i.desc.moves_states
+            return [Violation("V055", *broken) for broken in wrong_together(i)] if together else []
+        found = [*message_overruns(self.extents, i), *unaligned_messages(self.extents, i)]
+        return [v for v in found if v.code not in self.silent]
 
     def _calls(self, i: Instruction) -> list[Violation]:
         if not (i.desc.flow.is_call or i.desc.flow is Flow.RETURN):
@@ -109,59 +124,62 @@ class Rules:
         if t is not None and desc.types and not address_of and not desc.types & _MEANT.get(t, {str(t)}):
             allowed = ", ".join(n for n in types.BY_NAME if n in desc.types)
             yield Violation("V034", f"{desc.mnemonic} does not take type {t}", f"it takes {allowed}", name)
-        if not destination and op.modifier:
-            bitwise = "bitwise" in desc.rules
-            if op.modifier == NOT and desc.category == "arithmetic":
-                yield Violation(
-                    "V037", f"{desc.mnemonic} takes no (~)", "arithmetic instructions take (-), (abs) and (-abs)", name
-                )
-            elif bitwise and op.modifier != NOT:
-                yield Violation(
-                    "V037",
-                    f"{desc.mnemonic} takes no {_MODIFIER_NAMES[op.modifier]}",
-                    "bitwise instructions take (~)",
-                    name,
-                )
+        message, hint = wrong_class(desc, name, op)
+        if message:
+            yield Violation("V055", message, hint, name)
+            return
+        message, hint = wrong_modifier(desc, op, destination)
+        if message:
+            yield Violation("V037", message, hint, name)
+        if isinstance(op, General):
+            yield from self._column(name, op)
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
             yield overrun
-        if isinstance(op, General) and t is not None and op.var:
-            yield from self._region(name, op, size, destination, overrun is not None)
+        if not isinstance(op, General | Indirect) or takes_scalars(desc) or (isinstance(op, General) and not op.var):
+            return
+        yield from self._region(name, op, size, destination)
+        if isinstance(op, General) and not overrun:
+            yield from self._registers(name, op, size)
 
-    def _region(self, name: str, op: General, size: int, destination: bool, overruns: bool) -> Iterator[Violation]:
+    def _column(self, name: str, op: General) -> Iterator[Violation]:
+        """Columns are those of one register (manual, chapter 5, "General Operands")."""
+        at = op.col * self.function.variable_type(op.var).size
+        if at >= self.row_size:
+            row, rest = divmod(at, self.grf_size)
+            column = rest // self.function.variable_type(op.var).size
+            message = f"column {op.col} begins at byte {at}, beyond a register of {self.row_size} bytes"
+            hint = f"with registers of {self.grf_size} bytes write ({op.row + row},{column})"
+            yield Violation("V057", message, hint, name)
+
+    def _registers(self, name: str, op: General, size: int) -> Iterator[Violation]:
+        """Operands over more registers than the manual lets them reach."""
+        low, end = self.extents.region(op, size)
+        if (end - 1) // self.grf_size - low // self.grf_size > 1:
+            message = f"the operand reaches over more than two registers of {self.grf_size} bytes"
+            yield Violation("W005", message, "", name)
+
+    def _region(self, name: str, op: General | Indirect, size: int, destination: bool) -> Iterator[Violation]:
+        """Regions of a width that does not fit, and those that say the same in an unusual way."""
         v, w, h = op.region
         h = h or 0
-        low, end = self.extents.region(op, size)
-        if not overruns and (end - 1) // self.grf_size - low // self.grf_size > 1:
-            yield Violation(
-                "W005", f"the operand reaches over more than two registers of {self.grf_size} bytes", "", name
-            )
-        if destination or w is None or v is None:
+        if destination or w is None:
             return
         if w > size:
-            yield Violation(
-                "V035",
-                f"the region is {w} wide, but the execution size is {size}",
-                f"write <{h * size};{size},{h}>",
-                name,
-            )
-        elif w == 1 and h:
-            yield Violation("V035", f"a region of width 1 has a horizontal stride of {h}", f"write <{v};1,0>", name)
-        elif v == 0 and h == 0 and w != 1:
-            yield Violation(
-                "V035", f"all elements of the region are the same, but its width is {w}", "write <0;1,0>", name
-            )
-        elif size == w and h and v != w * h:
-            yield Violation(
-                "W006",
-                f"the region has one row, but its vertical stride is {v}, not {w * h}",
-                f"write <{w * h};{w},{h}>",
-                name,
-            )
+            usual = f"<{size},{h}>" if v is None else f"<{h * size};{size},{h}>"
+            message = f"the region is {w} wide, but the execution size is {size}"
+            yield Violation("V035", message, f"write {usual}", name)
+        elif v is None:
+            return
+        elif w > 1 and h and size == w and v != w * h:
+            message = f"the region has one row, but its vertical stride is {v}, not {w * h}"
+            yield Violation("W006", message, f"write <{w * h};{w},{h}>", name)
         elif size == 1 and v:
-            yield Violation(
-                "W007", f"the region of a single element has a vertical stride of {v}", "write <0;1,0>", name
-            )
+            message = f"the region of a single element has a vertical stride of {v}"
+            yield Violation("W007", message, "write <0;1,0>", name)
+        elif (w == 1 and h) or (w > 1 and not h and not v):
+            message = f"<{v};{w},{h}> has the elements of <{v};1,0>, which hardware takes"
+            yield Violation("W007", message, f"write <{v};1,0>", name)
 
     # -- the instruction -----------------------------------------------------------------------------------
 

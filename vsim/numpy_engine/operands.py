@@ -76,7 +76,11 @@ class BatchOperands:
             return lambda: value
         if isinstance(op, Address):
             running, view = self.running, self.prepared.view(address_view(op.var))
-            columns = self._address_elements(op, max(1, min(op.width, count)))
+            width = max(1, min(op.width, count))
+            columns = self._address_elements(op, width)
+            if 1 < width < count:
+                lanes = np.resize(np.arange(op.offset, op.offset + width), count)
+                return lambda: running.views[view][:, lanes]
             return lambda: running.views[view][:, columns]
         if isinstance(op, Indirect):
             return self.indirect.reader(op, count)

@@ -77,7 +77,11 @@ class Operands:
         if isinstance(op, Address):
             width = max(1, min(op.width, count))
             self._check_elements(op.var, op.offset, op.offset + width)
-            return lambda: self.state.registers.read((ADDRESS, op.var), 4 * op.offset, width, types.UD)
+            key, low = (ADDRESS, op.var), 4 * op.offset
+            if 1 < width < count:
+                index = listed([lane % width for lane in range(count)])
+                return lambda: self._read(key, low, index, types.UD)
+            return lambda: self.state.registers.read(key, low, width, types.UD)
         if isinstance(op, Indirect):
             return lambda: self._read_indirect(op, count)
         raise Unsupported(f"an operand of class {type(op).__name__}")
