@@ -81,6 +81,7 @@ def changed(change):
         lambda f, a: f.surfaces.extend([Declared(0, "T", 1)] * 1000),
         lambda f, a: f.samplers.extend([Declared(0, "S", 1)] * 1000),
         lambda f, a: f.predicates.extend([Declared(0, "P", 1)] * 70_000),
+        lambda f, a: f.predicates.extend([Declared(0, "P", 1)] * 4095),
         lambda f, a: setattr(f.variables[0], "elements", 70_000),
         lambda f, a: setattr(f, "name", "k" * 70_000),
         lambda f, a: f.strings.append("\ud800"),

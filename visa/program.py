@@ -16,6 +16,8 @@ from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.types import UD, UQ, UW, DataType
 
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
+MAXIMUM_PREDICATES = (1 << 12) - 1
+"""Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
 NAMED_SAMPLER = 31
 
 PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (

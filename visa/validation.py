@@ -22,7 +22,15 @@ from visa.message_sizes import message_sizes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
-from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, Module, predefined_size
+from visa.program import (
+    FIRST_VARIABLE,
+    MAXIMUM_PREDICATES,
+    AliasCircle,
+    Function,
+    Instruction,
+    Module,
+    predefined_size,
+)
 from visa.violation import Violation
 
 _MASKS = 16
@@ -232,6 +240,9 @@ def inputs(function: Function) -> Iterator[Violation]:
 
 def _declarations(function: Function) -> Iterator[Violation]:
     others = (*function.addresses, *function.predicates, *function.samplers, *function.surfaces)
+    if len(function.predicates) > MAXIMUM_PREDICATES:
+        many = f"{len(function.predicates)} predicates"
+        yield Violation("C004", f"{many}, and instructions can name {MAXIMUM_PREDICATES}")
     for name, elements in [(d.name, d.elements) for d in others] + [(v.name, v.elements) for v in function.variables]:
         if elements < 0:
             yield Violation("C004", f"'{name}' has {elements} elements")

@@ -23,7 +23,7 @@ from visa.operands import (
     State,
     VectorOperand,
 )
-from visa.program import FIRST_VARIABLE, Fields, Function, Instruction
+from visa.program import FIRST_VARIABLE, MAXIMUM_PREDICATES, Fields, Function, Instruction
 
 _STRIDES = {None: 0, 0: 1, 1: 2, 2: 3, 4: 4, 8: 5, 16: 6, 32: 7}
 _STRIDE_OF = {v: k for k, v in _STRIDES.items()}
@@ -32,7 +32,7 @@ _WIDE_CODES = frozenset(t.code for t in _WIDE)
 _VECTOR_SIZES = {0: 9, 1: 5, 2: 3, 3: 9, 5: 6, 6: 5}
 """Bytes of a vector operand by class; a wide immediate has four more."""
 _MODES = {"": 0, "any": 1 << 13, "all": 2 << 13}
-_INVERSE, _MAXIMUM_PREDICATE = 1 << 15, (1 << 12) - 1
+_INVERSE = 1 << 15
 
 
 class DecodeError(Exception):
@@ -68,7 +68,7 @@ def encode_vector(op: VectorOperand) -> bytes:
 
 def encode_predicate(pred: PredicateControl | None) -> int:
     """The two bytes of the predicate in front of an instruction; 0 without one."""
-    if pred is not None and not 0 < pred.var <= _MAXIMUM_PREDICATE:
+    if pred is not None and not 0 < pred.var <= MAXIMUM_PREDICATES:
         raise OverflowError(f"predicate {pred.var} has no number in front of an instruction")
     return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
 

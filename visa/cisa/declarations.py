@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from visa import types
 from visa.program import (
+    MAXIMUM_PREDICATES,
     PREDEFINED_SURFACES,
     PREDEFINED_VARIABLES,
     Attribute,
@@ -65,6 +66,8 @@ def _other_problems(function: Function) -> Iterator[str]:
     for v in function.variables:
         if v.type.kind in (types.VECTOR, types.BOOL):
             yield f"'{v.name}' has type {v.type}"
+    if len(function.predicates) > MAXIMUM_PREDICATES:
+        yield f"it has {len(function.predicates)} predicates, and instructions can name {MAXIMUM_PREDICATES}"
     for p in function.predicates:
         if p.elements > MAXIMUM_PREDICATE:
             yield f"predicate '{p.name}' has {p.elements} elements"

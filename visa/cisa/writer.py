@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from visa.cisa.codec import Encoder
 from visa.collector import paused_collection
 from visa.diagnostics import UsageError
-from visa.program import Attribute, Declared, Function, Module, Variable
+from visa.program import MAXIMUM_PREDICATES, Attribute, Declared, Function, Module, Variable
 
 _MAGIC = b"CISA"
 
@@ -46,7 +46,7 @@ def _counts(module: Module) -> Iterator[tuple[str, int, int]]:
     for f in module.all_functions:
         yield f"bytes of the name '{f.name[:20]}...'", len(f.name.encode("utf-8", "surrogatepass")), 0xFFFF
         yield f"addresses of '{f.name}'", len(f.addresses), 0xFFFF
-        yield f"predicates of '{f.name}'", len(f.predicates), 0xFFFF
+        yield f"predicates of '{f.name}'", len(f.predicates), MAXIMUM_PREDICATES
         yield f"labels of '{f.name}'", len(f.labels), 0xFFFF
         yield f"samplers of '{f.name}'", len(f.samplers), 0xFF
         yield f"surfaces of '{f.name}'", len(f.surfaces), 0xFF
@@ -129,6 +129,8 @@ class _EncodedFunction:
             )
             out.append(record + _attributes(v.attributes))
         out.append(struct.pack("<H", len(function.addresses)) + _declared(function.addresses))
+        if len(function.predicates) > MAXIMUM_PREDICATES:
+            raise OverflowError("too many predicates")
         out.append(struct.pack("<H", len(function.predicates)) + _declared(function.predicates))
         out.append(
             struct.pack("<H", len(function.labels))

@@ -20,6 +20,7 @@ from visa.program import (
     FIRST_PREDICATE,
     FIRST_SURFACE,
     FIRST_VARIABLE,
+    MAXIMUM_PREDICATES,
     NAMED_SAMPLER,
     Attribute,
     Declared,
@@ -131,7 +132,7 @@ def declare(parser: FunctionParser, source: Source, statement: DirectiveStatemen
         parser.forget()
 
 
-MAXIMUM_DECLARED = {"A": 0xFFFF, "P": 0xFFF, "S": NAMED_SAMPLER, "T": 0x100 - FIRST_SURFACE}
+MAXIMUM_DECLARED = {"A": 0xFFFF, "P": MAXIMUM_PREDICATES, "S": NAMED_SAMPLER, "T": 0x100 - FIRST_SURFACE}
 """Variables of a function by kind: as many as the numbers in operands can tell apart."""
 MAXIMUM_VALUE, MAXIMUM_ATTRIBUTES = 255, 255
 """Bytes of an attribute's value; attributes of a variable."""
