@@ -16,8 +16,11 @@ from ctm.alu import Slots, SourceBank, UnitArithmetic, against_zero
 from ctm.cohort import Cohort
 from ctm.plan import PlannedInstruction, PlannedSource, UnitPlan, planned, written_channels
 from ctm.program import ShaderModule
-from visa.diagnostics import Diagnostic, SimulationError, Span
+from visa.diagnostics import Diagnostic, SimulationError, Span, UsageError
 from vsim.arrays import Array, Bools
+
+MAXIMUM_GROUP = 1 << 16
+"""Processors of a group; the chips had 16 or 48."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,15 @@ class Options:
     legacy_multiply: bool = False  # zero times anything is zero, as a bit of the hardware's configuration had it
     mixed_loops: bool = False  # D8: ENDLOOP may name another integer constant than its LOOP
     max_steps: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse groups that there cannot be.
+
+        Raises:
+            UsageError: a group has no processors or more than 65,536.
+        """
+        if not 1 <= self.group <= MAXIMUM_GROUP:
+            raise UsageError(f"a group has 1 to {MAXIMUM_GROUP} processors, found {self.group}")
 
 
 class GroupFault(Exception):
