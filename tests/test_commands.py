@@ -158,7 +158,7 @@ USAGE = [
     ("vasm", "a b -o c", "-o names one output, but there are several inputs; use --out-dir"),
     ("vasm", "a -o b --out-dir c", "-o and --out-dir exclude each other"),
     ("vasm", "k -W no-out-of-bound", "-W no-out-of-bound: there is no warning 'out-of-bound'; did you mean 'out-of-bounds'?"),
-    ("vasm", "--explain V01O", "there is no message 'V01O'; did you mean 'V051' or 'V041'?"),
+    ("vasm", "--explain V01O", "there is no message 'V01O'; did you mean 'V071' or 'V051'?"),
     ("vdis", "", "FILE is missing; see vdis --help"),
     ("vdis", "a b", "there is no place for 'b'; see vdis --help"),
     ("vlink", "--data x", "--data takes NAME=FILE, found 'x'"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from visa import types
 from visa.isa.record import Flow
-from visa.operands import Address, General, Immediate, Indirect, Predicate, State
+from visa.operands import General, Immediate, Indirect
 from visa.program import ARGUMENT_REGISTERS, RESULT_REGISTERS, Function, Instruction
 from visa.violation import Violation
 
@@ -16,7 +16,6 @@ _ROOM = {"ArgSize": ("%arg", ARGUMENT_REGISTERS), "RetValSize": ("%retval", RESU
 """What holds the registers that an attribute counts, and how many it has."""
 _SIZES = {"arg_grf": "ArgSize", "ret_grf": "RetValSize"}
 """The attribute of a callee that a field of a call must equal."""
-_KINDS = {Address: "an address variable", Predicate: "a predicate", State: "a surface or sampler"}
 
 
 def excess(attribute: str, registers: int) -> str:
@@ -50,15 +49,12 @@ def _target(function: Function, i: Instruction) -> Iterator[Violation]:
     """The address that a call is about: a ud in a general variable, or a constant."""
     op = i.args["func_addr"]
     name = i.desc.mnemonic
-    if kind := _KINDS.get(type(op)):
-        yield Violation("V071", f"{name} takes the address of a function, this is {kind}", "", "func_addr")
+    if not isinstance(op, (General, Indirect, Immediate)):  # an operand of a class that no such instruction takes
         return
     t = function.variable_type(op.var) if isinstance(op, General) else op.type
     if t is not types.UD:
         hint = "declare a variable of type ud with alias=<V, 0>" if isinstance(op, (General, Indirect)) else "write :ud"
         yield Violation("V071", f"{name} takes an address of type ud, this is {t}", hint, "func_addr")
-    elif not isinstance(op, Immediate) and op.modifier:
-        yield Violation("V071", f"{name} takes no source modifier", "", "func_addr")
 
 
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:
