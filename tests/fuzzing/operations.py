@@ -19,7 +19,7 @@ COPIES, ELEMENTS = 2, 32
 """Variables of each type, and elements of each."""
 VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
 PREDICATES = ("P1", "P2", "P3", "P4")
-SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw"}
+SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw", "srnd"}
 """What has a rule of its own below, or needs registers in an order of its own."""
 COMPUTING = [
     f
@@ -27,6 +27,7 @@ COMPUTING = [
     if f.category in ("arithmetic", "logic", "move") and f.semantics in SEMANTICS and f.mnemonic not in SPECIAL
 ]
 SIGNS, BITWISE = ("(-)", "(abs)", "(-abs)"), ("and", "or", "xor", "not")
+GROUPS_OF_FOUR = ("dp2", "dp3", "dp4", "dph")
 REGISTERS_ONLY = ("line", "plane", "dp2", "dp3", "dp4", "dph")
 """What takes no numbers, which the engines say when it executes."""
 RELATIONS = ("eq", "ne", "gt", "ge", "lt", "le")
@@ -128,6 +129,8 @@ class Operations:
         form = self.random.choice(COMPUTING)
         family = sorted(self._family(form))
         size = self.size()
+        if form.mnemonic in GROUPS_OF_FOUR and size < 4:
+            size = self.simd
         modifiers = ("(~)",) if form.mnemonic in BITWISE else SIGNS
         operands = []
         for f in form.fields:
