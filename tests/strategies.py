@@ -321,8 +321,9 @@ def alu_lines(draw):
     family = ({draw(st.sampled_from(sorted(legal & set(FLOATS))))} if floats else legal & set(INTEGERS)) or legal
     size = draw(st.sampled_from([1, 8, 16]))
     operands = [draw(operand_texts(family, size)) for f in desc.fields if f.kind == "s"]
-    if desc.mnemonic in ("and", "or", "xor", "not", "bfn"):
-        operands = [(t, text.replace("(-)", "(~)").replace("(abs)", "")) for t, text in operands]
+    if desc.modifiers != "signs":
+        minus = "(~)" if desc.modifiers else ""
+        operands = [(t, text.replace("(-)", minus).replace("(abs)", "")) for t, text in operands]
     dst_type = draw(st.sampled_from(sorted(family)))
     mask = draw(st.sampled_from(["M1", "M1_NM", "M3" if size == 8 else "M1"]))
     predicate = draw(st.sampled_from(["", "(P1) ", "(!P2) ", "(P1.any) "]))

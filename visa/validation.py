@@ -193,7 +193,8 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
     """
     shape, args, grf = _shape(i.desc), i.args, extents.grf_size
     raws = [(name, args[name]) for name in shape.raws if name in args]
-    raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
+    if shape.lists:
+        raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
     for name, raw in raws:
         at = extents.place(raw.var) if raw.var else None
         if at is None or not (at.start + raw.offset) % grf:

@@ -124,14 +124,14 @@ class Rules:
         if t is not None and desc.types and not address_of and not desc.types & _MEANT.get(t, {str(t)}):
             allowed = ", ".join(n for n in types.BY_NAME if n in desc.types)
             yield Violation("V034", f"{desc.mnemonic} does not take type {t}", f"it takes {allowed}", name)
-        message, hint = wrong_class(desc, name, op)
-        if message:
-            yield Violation("V055", message, hint, name)
+        if type(op) not in desc.classes[name]:
+            yield Violation("V055", *wrong_class(desc, name, op), name)
             return
-        message, hint = wrong_modifier(desc, op, destination)
-        if message:
-            yield Violation("V037", message, hint, name)
-        if isinstance(op, General):
+        if op.modifier:
+            message, hint = wrong_modifier(desc, op, destination)
+            if message:
+                yield Violation("V037", message, hint, name)
+        if isinstance(op, General) and op.col:
             yield from self._column(name, op)
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
