@@ -6,7 +6,8 @@ rule of the manual, it is a warning, or one that is off until asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from visa import types
 from visa.call_rules import advice, broken_calls
@@ -33,6 +34,33 @@ UNDEFINED_RELATION = 6
 _INTEGER, _REAL = 1, 2
 
 
+class _Plan(NamedTuple):
+    """What is to be checked of a kind of instruction."""
+
+    operands: tuple[tuple[str, bool, dict[int, int]], ...]
+    """Names of its operands, whether each is a destination, and those that broke no rule: their kinds by identity."""
+    rules: bool
+    """There are rules of its own."""
+    computes: bool
+    """Its operands ought to be of one kind."""
+    whole: bool
+    """There are rules of several operands, or of parts of messages."""
+    calls: bool
+    """It calls or returns."""
+
+    @classmethod
+    def of(cls, desc: InstructionDesc) -> _Plan:
+        """The plan of an instruction's record, which lives as long as the program."""
+        operands = tuple(
+            (f.name, f.kind == "d", dict[int, int]())
+            for f in desc.fields
+            if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of
+        )
+        computes = desc.category in ("arithmetic", "compare")
+        whole = has_message(desc) or desc.works_on_predicates or desc.moves_states
+        return cls(operands, bool(desc.rules), computes, whole, desc.flow.is_call or desc.flow is Flow.RETURN)
+
+
 class Rules:
     """Checks the instructions of one function; ``grf_size`` in bytes, 0 where the platform is not known, ``silent``
     the codes that nobody wants to hear.
@@ -48,61 +76,54 @@ class Rules:
         self.extents = Extents(function, grf_size)
         self.grf_size = self.extents.grf_size
         self._clean: dict[int, Fields] = {}
-        self._fine: dict[tuple[int, int, int], int] = {}
         self._keep: list[VectorOperand] = []
-        self._operands: dict[InstructionDesc, tuple[tuple[str, bool], ...]] = {}
+        self._plans: dict[tuple[int, int], _Plan] = {}
+        """What is to be checked of each kind of instruction: by identity of its record, and execution size."""
 
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
         desc, args = i.desc, i.args
         if id(args) in self._clean:
             return []
-        names = self._operands.get(desc)
-        if names is None:
-            fields = [
-                f
-                for f in desc.fields
-                if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of
-            ]
-            names = self._operands[desc] = tuple((f.name, f.kind == "d") for f in fields)
         execution = args.get("exec")
         size = execution.size if execution else 1
+        plan = self._plans.get((id(desc), size))
+        if plan is None:
+            plan = self._plans[id(desc), size] = _Plan.of(desc)
         found: list[Violation] = []
         kinds = 0
-        for field in names:
-            name, destination = field
+        for name, destination, fine in plan.operands:
             op = args[name]
-            key = (id(op), size, id(field))
-            kind = self._fine.get(key)
+            kind = fine.get(id(op))
             if kind is None:
                 kind = 0 if destination else self._kind(op)
-                broken = [v for v in self._operand(desc, name, op, size, destination) if v.code not in self.silent]
+                broken = self._heard(self._operand(desc, name, op, size, destination))
                 if broken:
                     found += broken
                 else:
-                    self._fine[key] = kind
+                    fine[id(op)] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
-        if desc.rules or (kinds == _INTEGER | _REAL and desc.category in ("arithmetic", "compare")) or "rel_op" in args:
-            found += [v for v in self._instruction(i, size) if v.code not in self.silent]
-        found += self._whole(i)
-        found += self._calls(i)
+        if plan.rules or (kinds == _INTEGER | _REAL and plan.computes) or "rel_op" in args:
+            found += self._heard(self._instruction(i, size))
+        if plan.whole:
+            found += self._heard(self._whole(i))
+        if plan.calls:
+            found += self._heard((*broken_calls(self.function, i), *advice(self.function, i)))
         if not found:
             self._clean[id(args)] = args
         return found
 
-    def _whole(self, i: Instruction) -> list[Violation]:
-        """What concerns several operands, or parts of messages."""
-        if not has_message(i.desc):
-            together = i.desc.works_on_predicates or i.desc.moves_states
-            return [Violation("V055", *broken) for broken in wrong_together(i)] if together else []
-        found = [*message_overruns(self.extents, i), *unaligned_messages(self.extents, i)]
-        return [v for v in found if v.code not in self.silent]
+    def _heard(self, violations: Iterable[Violation]) -> list[Violation]:
+        return [v for v in violations if v.code not in self.silent]
 
-    def _calls(self, i: Instruction) -> list[Violation]:
-        if not (i.desc.flow.is_call or i.desc.flow is Flow.RETURN):
-            return []
-        return [v for v in (*broken_calls(self.function, i), *advice(self.function, i)) if v.code not in self.silent]
+    def _whole(self, i: Instruction) -> Iterator[Violation]:
+        """What concerns several operands, or parts of messages."""
+        if has_message(i.desc):
+            yield from message_overruns(self.extents, i)
+            yield from unaligned_messages(self.extents, i)
+        else:
+            yield from (Violation("V055", *broken) for broken in wrong_together(i))
 
     def _kind(self, op: VectorOperand) -> int:
         t = self.type_of(op)

@@ -52,14 +52,8 @@ def _problems(function: Function) -> Iterator[str]:
 
 def _broken_rules(function: Function) -> Iterator[str]:
     rules = Rules(function, _UNKNOWN_GRF)
-    seen: set[tuple[int, ...]] = set()
     for n, i in enumerate(function.instructions):
-        # Equal operands are mostly one object, so what was checked is found by identity; the function keeps them all.
-        key = (id(i.desc), *map(id, i.args.values()))
-        if key in seen:
-            continue
-        seen.add(key)
-        for v in rules.check(i):
+        for v in rules.check(i):  # Equal operands are mostly one object, and looked at once.
             if not v.code.startswith("W"):
                 yield f"instruction {n}: {v.message} [{v.code}]"
                 return
