@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SAT, Address, General, Immediate, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Immediate, Indirect, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
@@ -92,11 +92,14 @@ def movs(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("setp")
 def setp(m: Machine, instruction: Instruction) -> Step:
-    """Bit i of the source becomes lane i of the predicate."""
-    args = instruction.args
-    execution = args["exec"]
-    read = source(m, args["src0"], 1, types.UD)
+    """Bit i of a scalar becomes lane i of the predicate; of a region, the lowest bit of element i."""
+    args, a = instruction.args, m.algebra
+    execution, op = args["exec"], args["src0"]
     write, mask = m.predicate_writer(args["dst"].var, execution.offset, execution.size), m.mask(execution, None)
+    if isinstance(op, General | Indirect) and op.region != SCALAR and execution.size > 1:
+        elements, one, zero = source(m, op, execution.size, types.UD), a.const(1, types.UD), a.const(0, types.UD)
+        return lambda: write((elements() & one) != zero, mask())
+    read = source(m, op, 1, types.UD)
     return lambda: write(m.predicate_from_integer(read(), execution.size), mask())
 
 
