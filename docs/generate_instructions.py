@@ -12,13 +12,14 @@ from visa.cisa.codec import Encoder
 from visa.diagnostics import Collector
 from visa.isa import Choice, Flag, InstructionDesc, Number, Saturate, instruction_set
 from visa.isa.enums import ENUMERATED
-from visa.isa.record import width_of
+from visa.isa.record import ANY_SIZE, Saturation, width_of
 from visa.platforms import PLATFORMS
 from visa.text.instruction_syntax import operands_of
 from visa.text.parser import parse_module
 
 ROOT = Path(__file__).parent.parent
 MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
+TYPE_ORDER = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
 GOLDEN = ROOT / "tests" / "data" / "golden"
 FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
                "r!": "6 each", "L*": "2 each"}  # fmt: skip
@@ -91,6 +92,26 @@ def _encoding(desc: InstructionDesc) -> list[str]:
     return rows
 
 
+def _restrictions(desc: InstructionDesc) -> list[str]:
+    """What holds of its operands beyond their types."""
+    out = [f"  * `{name}`: {_names(allowed)}" for name, allowed in desc.operand_types.items() if allowed]
+    out += [f"  * `{name}`: {_names(more)}, too, as compilers write it" for name, more in desc.beyond.items()]
+    out += [f"  * {t} from {_names(of)}" for t, of in desc.pairs.items()]
+    if desc.has_exec and desc.sizes != ANY_SIZE:
+        out.append(f"* Execution sizes: {', '.join(map(str, desc.sizes))}")
+    if any(f.kind == "s" for f in desc.fields):
+        out.append(f"* Source modifiers: {desc.modifiers or 'none'}")
+    if any(isinstance(s, Saturate) for s in desc.suffixes) and desc.saturation is not Saturation.ANY:
+        out.append(f"* Saturation: {'of floats' if desc.saturation is Saturation.FLOATS else 'none'}")
+    out += [f"* `{name}` begins at a multiple of {unit} bytes" for name, unit in desc.aligned.items()]
+    out += [f"* `{name}`: {least} to {greatest}" for name, (least, greatest) in desc.limits.items()]
+    return out
+
+
+def _names(names: frozenset[str]) -> str:
+    return ", ".join(t for t in TYPE_ORDER if t in names)
+
+
 def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, tuple[str, bytes]]) -> str:
     """The page of a mnemonic; a few have a typed and an untyped form."""
     out = [f"# {name}", ""]
@@ -104,8 +125,8 @@ def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, t
         if desc.suffixes:
             out += ["| suffix | words | |", "|---|---|---|", *_suffixes(desc), ""]
         platforms = [p for p in PLATFORMS if p in desc.platforms]
-        types = [t for t in ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df") if t in desc.types]
-        out += [f"* Category: {desc.category}", f"* Element types: {', '.join(types) or 'those of the message'}"]
+        out += [f"* Category: {desc.category}", f"* Element types: {_names(desc.types) or 'those of the message'}"]
+        out += _restrictions(desc)
         out += [f"* Platforms: {'all' if len(platforms) == len(PLATFORMS) else ', '.join(platforms)}"]
         out += [
             f"* Predicate: {'yes' if desc.has_predicate else 'no'}",

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from scalar import DTYPES, FLOATS, INTEGERS, SIZES
 
 from visa.isa import FORMS, instruction_set
+from visa.isa.record import Saturation
 from vsim.semantics import SEMANTICS
 
 FUZZ = int(os.environ.get("FUZZ_EXAMPLES", "0"))
@@ -235,15 +236,28 @@ def surroundings(draw, name, number, dst, operands, size, saturate=False):
     return Case(name, number, size, dst, stride, mask, operands, predicate, saturate, draw(numbers(dst, 32)))
 
 
-def legal(name):
-    """The types that an instruction works on."""
-    return {t for form in instruction_set().by_mnemonic[name] for t in form.types if t in SIZES and t != "bf"}
+def source_types(desc):
+    """The types that all sources of an instruction take."""
+    names = [f.name for f in desc.fields if f.kind == "s"]
+    found = [desc.types_of(name) | desc.beyond.get(name, frozenset()) for name in names]
+    return {t for t in frozenset.intersection(*found) if t in SIZES and t != "bf"}
+
+
+def result_types(desc):
+    """The types of its result."""
+    return {t for t in desc.types_of("dst") | desc.beyond.get("dst", frozenset()) if t in SIZES and t != "bf"}
+
+
+def can_saturate(desc, t):
+    """Whether an instruction can saturate a result of a type."""
+    return desc.saturation is Saturation.ANY or (desc.saturation is Saturation.FLOATS and t in FLOATS)
 
 
 @st.composite
 def lanewise(draw, name, number):
     """An instruction that does the same in each lane."""
-    types = legal(name)
+    form = instruction_set().by_mnemonic[name][0]
+    types, possible = source_types(form), result_types(form)
     floats = sorted(types & set(FLOATS))
     integers = sorted(types & set(INTEGERS))
     if floats and (not integers or draw(st.booleans())):
@@ -252,15 +266,17 @@ def lanewise(draw, name, number):
             if name not in ("add", "mul")
             else set(draw(st.sampled_from([("f",), ("hf",), ("df",), ("f", "hf")])))
         )
-        results = sorted(set(floats) & {"f", "hf"} if family <= {"f", "hf"} else family)
+        results = set(FLOATS) & {"f", "hf"} if family <= {"f", "hf"} else family
     elif name in SAME_SIGN or name in SIGNED_ONLY:
-        signed = name in SIGNED_ONLY or draw(st.booleans())
+        kinds = sorted({INTEGERS[t][1] for t in integers})
+        signed = name in SIGNED_ONLY or draw(st.sampled_from(kinds))
         family = {t for t in integers if INTEGERS[t][1] == signed}
-        results = sorted(family)
+        results = {t for t in possible if t in INTEGERS and INTEGERS[t][1] == signed}
     else:
         # What a signed source beside an unsigned one of 64 bits means is open.
         family = {t for t in integers if not INTEGERS[t][1]} if draw(st.integers(0, 3)) == 0 else set(integers) - {"uq"}
-        results = integers
+        results = set(INTEGERS)
+    results = sorted(results & possible)
     size = draw(st.sampled_from([1, 4, 8, 16]))
     modifiers = BITWISE_MODIFIERS if name in BITWISE else ("",) if name in NO_MODIFIERS else ARITHMETIC_MODIFIERS
     count = sum(1 for f in instruction_set().by_mnemonic[name][0].fields if f.kind == "s")
@@ -268,10 +284,10 @@ def lanewise(draw, name, number):
     operands = [draw(sources(f"S{number}_{k}", family, size, modifiers, not periodic)) for k in range(count)]
     for s in operands if periodic else ():
         s.elements = [scalar.narrow(math.fmod(x, 30000.0), s.type) if math.isfinite(x) else x for x in s.elements]
-    form = instruction_set().by_mnemonic[name][0]
-    saturate = form.category == "arithmetic" and draw(st.integers(0, 3)) == 0
+    result = draw(st.sampled_from(results))
+    saturate = form.category == "arithmetic" and can_saturate(form, result) and draw(st.integers(0, 3)) == 0
     suffix = f".x{draw(st.integers(0, 255)):x}" if name == "bfn" else ""
-    return draw(surroundings(name + suffix, number, draw(st.sampled_from(results)), operands, size, saturate))
+    return draw(surroundings(name + suffix, number, result, operands, size, saturate))
 
 
 # -- programs of straight code, branches and loops -----------------------------------------------------------------
@@ -316,19 +332,20 @@ def operand_texts(draw, types, size):
 def alu_lines(draw):
     """One arithmetic or logic instruction, with and without predicate and mask."""
     desc = draw(st.sampled_from(ALU))
-    legal = {t for t in desc.types if t in TYPES}
+    legal = source_types(desc)
     floats = bool(legal & set(FLOATS)) and (not legal & set(INTEGERS) or draw(st.booleans()))
-    family = ({draw(st.sampled_from(sorted(legal & set(FLOATS))))} if floats else legal & set(INTEGERS)) or legal
+    family = {draw(st.sampled_from(sorted(legal & set(FLOATS))))} if floats else legal & set(INTEGERS)
     size = draw(st.sampled_from([1, 8, 16]))
     operands = [draw(operand_texts(family, size)) for f in desc.fields if f.kind == "s"]
     if desc.modifiers != "signs":
         minus = "(~)" if desc.modifiers else ""
         operands = [(t, text.replace("(-)", minus).replace("(abs)", "")) for t, text in operands]
-    dst_type = draw(st.sampled_from(sorted(family)))
+    dst_type = draw(st.sampled_from(sorted((family if floats else set(INTEGERS)) & result_types(desc))))
     mask = draw(st.sampled_from(["M1", "M1_NM", "M3" if size == 8 else "M1"]))
     predicate = draw(st.sampled_from(["", "(P1) ", "(!P2) ", "(P1.any) "]))
     suffix = f".x{draw(st.integers(0, 255)):x}" if desc.mnemonic == "bfn" else ""
-    saturate = ".sat" if desc.category == "arithmetic" and draw(st.integers(0, 4)) == 0 else ""
+    saturates = desc.category == "arithmetic" and can_saturate(desc, dst_type)
+    saturate = ".sat" if saturates and draw(st.integers(0, 4)) == 0 else ""
     dst = f"{dst_type.upper()}_{draw(st.integers(0, COUNT - 1))}(0,0)<{draw(st.sampled_from([1, 1, 2]))}>"
     return f"{predicate}{desc.mnemonic}{suffix}{saturate} ({mask}, {size}) {dst} {' '.join(t for _, t in operands)}"
 

@@ -1,5 +1,9 @@
 """docs/conformance.md: every statement of the manual has a golden file that shows it."""
 
+import re
+import runpy
+import sys
+
 import pytest
 from golden_files import ROOT
 
@@ -24,3 +28,34 @@ def test_every_statement_has_its_golden(line, cells):
     names = golden.replace("`", "").split(", ")
     missing = [name for name in names if not (GOLDEN / f"{name}.test").is_file()]
     assert not missing, f"docs/conformance.md:{line}: no such golden: {missing}"
+
+
+@pytest.fixture(scope="module")
+def generator():
+    sys.path.insert(0, str(ROOT / "docs"))
+    yield runpy.run_path(str(ROOT / "docs" / "generate_conformance.py"))
+    sys.path.remove(str(ROOT / "docs"))
+
+
+def test_the_rows_and_goldens_are_those_of_the_table(generator):
+    shown = generator["lines"]()
+    assert DOCUMENT.read_text() == generator["document"](shown), "make docs"
+    heads = generator["goldens"](shown)
+    assert {p.stem for p in (GOLDEN / "instructions").glob("*.test")} == set(heads)
+    old = [
+        name
+        for name, head in heads.items()
+        if not (GOLDEN / "instructions" / f"{name}.test").read_text().startswith(head)
+    ]
+    assert not old, f"make docs: {old}"
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "instructions").glob("*.test")), ids=lambda p: p.stem)
+def test_lines_are_accepted_as_they_say(path):
+    """A line that says ``no`` has a message, one that says ``yes`` has none."""
+    head, _, shown = path.read_text().partition("# STDERR")
+    lines = head.partition("# FILE t.visaasm\n")[2].split("\n")
+    told = {int(m[1]) for m in re.finditer(r"^t\.visaasm:(\d+):", shown, re.MULTILINE)}
+    said = {n: m[1] for n, line in enumerate(lines, 1) if (m := re.search(r"// (yes|no): ", line))}
+    assert said, "no line says anything"
+    assert {n for n, word in said.items() if word == "no"} == told

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from conftest import build_text, same
 from hypothesis import given
-from strategies import ALU, COUNT, LANES, TYPES, VARIABLES, blocks, effort, lines_of, program_text, seeds
+from strategies import (
+    ALU,
+    COUNT,
+    LANES,
+    TYPES,
+    VARIABLES,
+    blocks,
+    effort,
+    lines_of,
+    program_text,
+    result_types,
+    seeds,
+    source_types,
+)  # fmt: skip
 
 from visa.isa import instruction_set
 from vsim.program import Program
@@ -63,7 +76,7 @@ def test_each_instruction_on_both_engines(desc):
     suffix = ".x6a" if desc.mnemonic == "bfn" else ""
     sources = sum(1 for f in desc.fields if f.kind == "s")
     lines = []
-    for t in sorted(desc.types & set(TYPES)):
+    for t in sorted(source_types(desc) & result_types(desc)):
         names = " ".join(f"{t.upper()}_{k % COUNT}(0,0)<1;1,0>" for k in range(1, sources + 1))
         lines.append(f"{desc.mnemonic}{suffix} (M1, 16) {t.upper()}_0(0,0)<1> {names}")
     text, size = program_text(lines)

@@ -17,7 +17,7 @@ HEAD = """.version 4.1
 .decl X v_type=G type=f num_elts=8 align=GRF
 .decl Y v_type=G type=f num_elts=8 align=GRF
 .decl H v_type=G type=hf num_elts=16 align=GRF
-.decl N v_type=G type=d num_elts=8 align=GRF
+.decl N v_type=G type=ud num_elts=8 align=GRF
 .decl LANE v_type=G type=uw num_elts=8 align=GRF
 .decl T6 v_type=T num_elts=1
 .decl P1 v_type=P num_elts=8

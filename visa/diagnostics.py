@@ -130,7 +130,7 @@ class VisaWarning(UserWarning):
         super().__init__("\n".join(str(d) for d in self.diagnostics))
 
 
-QUIET = frozenset({"W005", "W007"})
+QUIET = frozenset({"W005", "W007", "W015"})
 """Warnings about what compilers do all the time; they must be asked for."""
 
 

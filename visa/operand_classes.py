@@ -34,12 +34,15 @@ _HINTS = {"signs": "it takes (-), (abs) and (-abs)", "complement": "bitwise inst
 
 def wrong_class(desc: InstructionDesc, name: str, op: VectorOperand) -> tuple[str, str]:
     """What is wrong with the class of an operand, and what can stand there; empty if nothing is."""
-    classes = desc.classes[name]
-    if type(op) in classes:
+    if type(op) in desc.classes[name]:
         return "", ""
-    allowed = [text for kind, text in _NAMES.items() if kind in classes]
-    listed = " or ".join([", ".join(allowed[:-1]), allowed[-1]] if allowed[1:] else allowed)
-    return f"{desc.mnemonic} does not take {_NAMES[type(op)]} here", f"it takes {listed}"
+    return f"{desc.mnemonic} does not take {_NAMES[type(op)]} here", f"it takes {class_names(desc, name)}"
+
+
+def class_names(desc: InstructionDesc, name: str) -> str:
+    """The classes that an operand can have, in words."""
+    allowed = [text for kind, text in _NAMES.items() if kind in desc.classes[name]]
+    return " or ".join([", ".join(allowed[:-1]), allowed[-1]] if allowed[1:] else allowed)
 
 
 def wrong_modifier(desc: InstructionDesc, op: VectorOperand, destination: bool) -> tuple[str, str]:

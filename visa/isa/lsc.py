@@ -78,5 +78,5 @@ FORMS = (
     _typed(Access.NONE, "lsc_read_state_info", 30, "Read the state of a surface.", "(exec) dst @address", spelling="optional-exec bare-surface",
            implied=(("data_size", LSC_DATA_SIZES["d32"]), ("order", LSC_ORDERS["n"]), ("elems", LSC_ELEMENTS[1]))),
     form(0x8B, "lsc_fence", "ec pr B:sfid B:op B:scope", "Order memory accesses.", category=_CATEGORY, text="",
-         suffixes=(Choice("sfid", LSC_SFIDS), Choice("op", FENCE_OPS), Choice("scope", FENCE_SCOPES)), platforms=since("dg2")),
+         suffixes=(Choice("sfid", LSC_SFIDS), Choice("op", FENCE_OPS), Choice("scope", FENCE_SCOPES)), platforms=since("dg2"), sizes=(1,)),
 )  # fmt: skip

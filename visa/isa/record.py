@@ -47,7 +47,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -234,6 +234,20 @@ class Payload(enum.Enum):
     """Old value and sources in ``data_size``."""
 
 
+class Saturation(enum.Enum):
+    """Which results an instruction can saturate; one without the suffix saturates nothing, whatever this says."""
+
+    ANY = enum.auto()
+    FLOATS = enum.auto()
+    """Only those of a floating-point type."""
+    NONE = enum.auto()
+    """The encoding has a place for it, the manual or the reference compiler's verifier forbids it."""
+
+
+TypesOf = dict[str, frozenset[str]]
+"""Types by the name of an operand."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class InstructionDesc:
     """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
@@ -266,8 +280,23 @@ class InstructionDesc:
     """What an atomic does, in the data port's words, if no field says it."""
     written_classes: str = ""
     """Classes of vector operands that are others than usual, in the notation."""
+    operand_types: TypesOf = field(default_factory=dict)
+    """The types of operands where they are not ``types``; of message operands only those that stand here."""
+    beyond: TypesOf = field(default_factory=dict)
+    """Types that compilers write although the manual does not have them."""
+    pairs: TypesOf = field(default_factory=dict)
+    """For each type of the destination those of src0, where a conversion has no others."""
     modifiers: str = ""
     """Which modifiers sources can have: ``signs``, ``complement`` or none."""
+    saturation: Saturation = Saturation.ANY
+    aligned: dict[str, int] = field(default_factory=dict)
+    """Bytes of which the places of operands are multiples where more than one lane executes."""
+    limits: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The least and greatest value of a number, of an immediate, or length of a list."""
+
+    def types_of(self, operand: str) -> frozenset[str]:
+        """The element types of a vector operand; empty if there is no rule."""
+        return self.operand_types.get(operand, self.types)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -409,6 +438,12 @@ def target_outputs(mode: int) -> int:
     return 4 + sum(1 for bit in TARGET_OUTPUTS if mode & bit)
 
 
+def types_by_operand(text: str) -> TypesOf:
+    """The types of operands, or of pairs, written ``dst:uw,w src0:ub,b``; ``src0:`` has no rule."""
+    pairs = [item.split(":") for item in text.split()]
+    return {name: frozenset(filter(None, types.split(","))) for name, types in pairs}
+
+
 INTEGERS = frozenset({"ud", "d", "uw", "w", "ub", "b", "uq", "q"})
 FLOATS = frozenset({"df", "f", "hf"})
 ANY_SIZE = (1, 2, 4, 8, 16, 32)
@@ -438,16 +473,26 @@ def form(
     payload: Payload = Payload.UNSAID,
     operation: str = "",
     classes: str = "",
+    operands: str = "",
+    beyond: str = "",
+    pairs: str = "",
     modifiers: str | None = None,
+    saturation: Saturation = Saturation.ANY,
+    aligned: dict[str, int] | None = None,
+    limits: dict[str, tuple[int, int]] | None = None,
     **fixed: int,
 ) -> InstructionDesc:
-    """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does."""
+    """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does.
+
+    ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them.
+    """
     types = frozenset(types.split()) if isinstance(types, str) else types
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
         semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
-        frozenset(spelling.split()), payload, operation, classes,
-        (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers,
+         frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
+         types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
+         aligned or {}, limits or {},
     )  # fmt: skip
 
 

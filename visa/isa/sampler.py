@@ -2,6 +2,7 @@
 
 from visa.isa.enums import SAMPLE_FORMATS, TARGET_BITS
 from visa.isa.record import CHANNELS, Access, Choice, Flag, InstructionDesc, Memory, TargetFlags, form
+from visa.platforms import ALL, since
 
 _CATEGORY = "sampler"
 _MASK = Choice("channel_mask", CHANNELS)
@@ -15,19 +16,22 @@ def _sample(opcode: int, name: str, subop: int, summary: str) -> InstructionDesc
     channels = _MASK if opcode != 0x6F else _ONE
     sampler = "" if opcode == 0x6E else "S:sampler "
     text = "(exec) offsets " + ("sampler " if sampler else "") + "surface dst params*"
-    return form(opcode, name, f"{_HEAD} {sampler}{_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text, suffixes=(*_OPTIONS, channels), subop=subop)
+    return form(opcode, name, f"{_HEAD} {sampler}{_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text, suffixes=(*_OPTIONS, channels), subop=subop,
+                operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)})
 
 
 FORMS = (
     form(0x40, "sample", "B:channel_mask.4+simd16.1 S:sampler T:surface r:u r:v r:r w:dst", "Sample an image (media form).", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD,
          suffixes=(_MASK,), text="(simd) sampler surface u v r dst"),
     form(0x41, "sample_unorm", "B:channel_mask.4+format.4 S:sampler T:surface s:u s:v s:du s:dv w:dst", "Sample a block of pixels as normalised words.",
-         category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, suffixes=(_MASK, Choice("format", SAMPLE_FORMATS))),
+         category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, suffixes=(_MASK, Choice("format", SAMPLE_FORMATS)),
+         operands="u:f v:f du:f dv:f dst:uw", beyond="dst:ud"),
     form(0x42, "load", "B:channel_mask.4+simd16.1 T:surface r:u r:v r:r w:dst", "Read image elements (media form).", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD,
          suffixes=(_MASK,), text="(simd) surface u v r dst"),
     form(0x43, "avs", "B:channel_mask S:sampler T:surface s:u s:v s:du s:dv s:u2d s:group_id s:vertical_block B:format s:v2d B:mode s:ief w:dst",
          "Adaptive video scaling.", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, suffixes=(_MASK,),
-         text="surface sampler u v du dv u2d group_id vertical_block =format v2d =mode ief dst"),
+         text="surface sampler u v du dv u2d group_id vertical_block =format v2d =mode ief dst",
+         operands="u:f v:f du:f dv:f u2d:f group_id:ud vertical_block:ud v2d:f ief:ub", platforms=ALL - since("tgllp")),
     form(0x44, "va", "", "Video analytics (no public encoding).", category=_CATEGORY),
     form(0x4D, "va_skl_plus", "", "Video analytics since Gen9 (no public encoding).", category=_CATEGORY),
     _sample(0x6D, "sample_3d", 0, "Sample an image."),
@@ -48,11 +52,15 @@ FORMS = (
     _sample(0x6F, "sample4_c", 16, "Gather with comparison."),
     _sample(0x6F, "sample4_po", 17, "Gather with offsets for each pixel."),
     _sample(0x6F, "sample4_po_c", 18, "Gather with offsets for each pixel and comparison."),
-    form(0x70, "resinfo", "B:subop ec B:channel_mask T:surface r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=10),
-    form(0x70, "sampleinfo", "B:subop ec B:channel_mask T:surface w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=11),
+    form(0x70, "resinfo", "B:subop ec B:channel_mask T:surface r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=10,
+         operands="lod:ud dst:ud", beyond="lod:f", sizes=(8, 16, 32)),
+    form(0x70, "sampleinfo", "B:subop ec B:channel_mask T:surface w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=11,
+         operands="dst:ud", sizes=(8, 16, 32)),
     form(0x71, "rt_write_3d", "ec pr H:mode T:surface r:header s?mode&2048:sample_index s?mode&256:cps_counter s?mode&4:target_index r!:outputs",
          "Write pixels to a render target.", category=_CATEGORY, memory=Memory.IMAGE, access=Access.STORE, suffixes=(TargetFlags(TARGET_BITS),),
-         text="(exec) surface header sample_index? cps_counter? target_index? outputs*"),
+         text="(exec) surface header sample_index? cps_counter? target_index? outputs*",
+         operands="target_index:ub", sizes=(8, 16), limits={"target_index": (0, 7)}),
     form(0x72, "urb_write_3d", "ec pr B:num_out r:channel_mask H:global_offset r:handle r:per_slot_offset r:data", "Write vertex data to the URB.",
-         category=_CATEGORY, memory=Memory.URB, access=Access.STORE, text="(exec) num_out global_offset channel_mask handle per_slot_offset data"),
+         category=_CATEGORY, memory=Memory.URB, access=Access.STORE, text="(exec) num_out global_offset channel_mask handle per_slot_offset data",
+         operands="channel_mask:ud handle:ud per_slot_offset:ud data:ud,d,f", sizes=(8,), limits={"num_out": (1, 8), "global_offset": (0, 2047)}),
 )  # fmt: skip

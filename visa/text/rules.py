@@ -12,11 +12,12 @@ from typing import NamedTuple
 from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
-from visa.isa.record import INTEGERS, Flow
+from visa.isa.record import INTEGERS, Flow, Saturation
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
-from visa.operands import SAT, General, Immediate, Indirect, VectorOperand
-from visa.platforms import MAXIMUM_GRF_SIZE
-from visa.program import Fields, Function, Instruction
+from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
+from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
+from visa.program import FIRST_VARIABLE, Fields, Function, Instruction
+from visa.text.restrictions import is_restricted, restrictions
 from visa.types import DataType
 from visa.validation import (
     Extents,
@@ -30,8 +31,10 @@ from visa.violation import Violation
 
 _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
-UNDEFINED_RELATION = 6
-_INTEGER, _REAL = 1, 2
+_INTEGER, _F, _HF, _BF, _DF = (1 << n for n in range(5))
+_KINDS = {"f": _F, "vf": _F, "hf": _HF, "bf": _BF, "df": _DF}
+_MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
+"""Kinds of types that arithmetic takes together: the manual's type maps."""
 
 
 class _Plan(NamedTuple):
@@ -39,10 +42,8 @@ class _Plan(NamedTuple):
 
     operands: tuple[tuple[str, bool, dict[int, int]], ...]
     """Names of its operands, whether each is a destination, and those that broke no rule: their kinds by identity."""
-    rules: bool
-    """There are rules of its own."""
-    computes: bool
-    """Its operands ought to be of one kind."""
+    restricted: bool
+    """There are restrictions of its own."""
     whole: bool
     """There are rules of several operands, or of parts of messages."""
     calls: bool
@@ -56,9 +57,8 @@ class _Plan(NamedTuple):
             for f in desc.fields
             if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of
         )
-        computes = desc.category in ("arithmetic", "compare")
         whole = has_message(desc) or desc.works_on_predicates or desc.moves_states
-        return cls(operands, bool(desc.rules), computes, whole, desc.flow.is_call or desc.flow is Flow.RETURN)
+        return cls(operands, is_restricted(desc), whole, desc.flow.is_call or desc.flow is Flow.RETURN)
 
 
 class Rules:
@@ -96,7 +96,7 @@ class Rules:
             op = args[name]
             kind = fine.get(id(op))
             if kind is None:
-                kind = 0 if destination else self._kind(op)
+                kind = self._kind(desc, op, destination)
                 broken = self._heard(self._operand(desc, name, op, size, destination))
                 if broken:
                     found += broken
@@ -104,8 +104,10 @@ class Rules:
                     fine[id(op)] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
-        if plan.rules or (kinds == _INTEGER | _REAL and plan.computes) or "rel_op" in args:
-            found += self._heard(self._instruction(i, size))
+        if kinds not in _MIXES and not found:
+            found += self._heard(self._mixed(i, plan))
+        if plan.restricted:
+            found += self._heard(restrictions(self.type_of, i, size))
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:
@@ -122,12 +124,21 @@ class Rules:
         if has_message(i.desc):
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
+            yield from self._raw_types(i)
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))
 
-    def _kind(self, op: VectorOperand) -> int:
-        t = self.type_of(op)
-        return 0 if t is None else _REAL if t.is_float or t is types.VF else _INTEGER
+    def _raw_types(self, i: Instruction) -> Iterator[Violation]:
+        for name in i.desc.operand_types:
+            op = i.args.get(name)
+            if isinstance(op, Raw) and op.var:
+                yield from self._type(i.desc, name, self.function.variable_type(op.var), True)
+
+    def _kind(self, desc: InstructionDesc, op: VectorOperand, destination: bool) -> int:
+        """The kind of type of an operand, as far as it counts for the others."""
+        calculates = desc.category == "arithmetic" and not desc.pairs
+        t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
+        return 0 if t is None else _KINDS.get(t.name, _INTEGER)
 
     def type_of(self, op: VectorOperand) -> DataType | None:
         """The element type of an operand; None where it has none."""
@@ -140,20 +151,18 @@ class Rules:
     def _operand(
         self, desc: InstructionDesc, name: str, op: VectorOperand, size: int, destination: bool
     ) -> Iterator[Violation]:
-        t = self.type_of(op)
-        address_of = name == "src0" and "address-of" in desc.rules
-        if t is not None and desc.types and not address_of and not desc.types & _MEANT.get(t, {str(t)}):
-            allowed = ", ".join(n for n in types.BY_NAME if n in desc.types)
-            yield Violation("V034", f"{desc.mnemonic} does not take type {t}", f"it takes {allowed}", name)
         if type(op) not in desc.classes[name]:
             yield Violation("V055", *wrong_class(desc, name, op), name)
             return
+        t = self.type_of(op)
+        if t is not None:
+            yield from self._type(desc, name, t)
         if op.modifier:
-            message, hint = wrong_modifier(desc, op, destination)
-            if message:
-                yield Violation("V037", message, hint, name)
+            yield from self._modifier(desc, name, op, t, destination)
         if isinstance(op, General) and op.col:
             yield from self._column(name, op)
+        if size > 1 and name in desc.aligned and isinstance(op, General) and op.var:
+            yield from self._alignment(desc, name, op)
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
             yield overrun
@@ -162,6 +171,29 @@ class Rules:
         yield from self._region(name, op, size, destination)
         if isinstance(op, General) and not overrun:
             yield from self._registers(name, op, size)
+
+    def _type(self, desc: InstructionDesc, name: str, t: DataType, message: bool = False) -> Iterator[Violation]:
+        meant, allowed = _MEANT.get(t, {t.name}), desc.types_of(name)
+        if not allowed or allowed & meant:
+            return
+        hint = f"it takes {', '.join(n for n in types.BY_NAME if n in allowed)}"
+        # Messages move bytes, and no tool looks at their types.
+        if message or desc.beyond.get(name, frozenset()) & meant:
+            yield Violation("W015", f"{desc.mnemonic} does not take type {t} here in the manual", hint, name)
+        else:
+            yield Violation("V034", f"{desc.mnemonic} does not take type {t}{_place(desc, name)}", hint, name)
+
+    def _modifier(
+        self, desc: InstructionDesc, name: str, op: VectorOperand, t: DataType | None, destination: bool
+    ) -> Iterator[Violation]:
+        message, hint = wrong_modifier(desc, op, destination)
+        if message:
+            yield Violation("V037", message, hint, name)
+        elif destination:
+            never = desc.saturation is Saturation.NONE
+            if never or (desc.saturation is Saturation.FLOATS and t is not None and not t.is_float):
+                message = f"{desc.mnemonic} cannot saturate" + ("" if never else f" type {t}")
+                yield Violation("V038", message, "leave out .sat", name)
 
     def _column(self, name: str, op: General) -> Iterator[Violation]:
         """Columns are those of one register (manual, chapter 5, "General Operands")."""
@@ -179,6 +211,26 @@ class Rules:
         if (end - 1) // self.grf_size - low // self.grf_size > 1:
             message = f"the operand reaches over more than two registers of {self.grf_size} bytes"
             yield Violation("W005", message, "", name)
+
+    def _alignment(self, desc: InstructionDesc, name: str, op: General) -> Iterator[Violation]:
+        """An operand that does not begin at a multiple of the bytes that the table asks for, in its root variable."""
+        place = self.extents.place(op.var)
+        if place is None or op.region == SCALAR:
+            return
+        unit = desc.aligned[name]
+        at = place.start + self.extents.region(op, 1)[0]
+        wanted = f"{desc.mnemonic} takes operands that begin at a multiple of {unit} bytes"
+        if at % unit:
+            yield Violation("V039", f"{wanted}, this one begins at byte {at}", "", name)
+        elif self._declared_alignment(place.root) < unit:
+            hint = f"declare '{self.function.variable_name(place.root)}' with align={'oword' if unit == 16 else 'GRF'}"
+            yield Violation("W015", f"{wanted}, this one's variable may begin anywhere", hint, name)
+
+    def _declared_alignment(self, var: int) -> int:
+        """Bytes of whose multiples the variable begins at one, as far as its declaration says."""
+        if var < FIRST_VARIABLE:
+            return SMALLEST_GRF_SIZE
+        return types.ALIGNMENT_BYTES[self.function.variables[var - FIRST_VARIABLE].align]
 
     def _region(self, name: str, op: General | Indirect, size: int, destination: bool) -> Iterator[Violation]:
         """Regions of a width that does not fit, and those that say the same in an unusual way."""
@@ -204,38 +256,24 @@ class Rules:
 
     # -- the instruction -----------------------------------------------------------------------------------
 
-    def _instruction(self, i: Instruction, size: int) -> Iterator[Violation]:
-        desc, args = i.desc, i.args
-        sources = [(f.name, self.type_of(args[f.name])) for f in desc.fields if f.kind == "s" and f.name in args]
-        real = [t for _, t in sources if t is not None and (t.is_float or t is types.VF)]
-        if desc.category in ("arithmetic", "compare") and real:
-            odd = next(
-                ((name, t) for name, t in sources if t is not None and not t.is_float and t is not types.VF), None
-            )
-            if odd:
-                yield Violation(
-                    "V036",
-                    f"{desc.mnemonic} mixes types {real[0]} and {odd[1]}",
-                    f"convert one with mov; all sources are {real[0]}, or none is",
-                    odd[0],
-                )
-        if args.get("rel_op") == UNDEFINED_RELATION:
-            yield Violation(
-                "W011",
-                "the comparison has no condition, so its result is undefined",
-                "write cmp.eq, .ne, .gt, .ge, .lt or .le",
-            )
-        if desc.rules:
-            dst = args.get("dst")
-            if "bitwise" in desc.rules and getattr(dst, "modifier", 0) == SAT:
-                yield Violation("V038", f"{desc.mnemonic} cannot saturate", "leave out .sat", "dst")
-            if "not-size-2" in desc.rules and size == 2:
-                yield Violation("V039", f"{desc.mnemonic} does not exist with execution size 2", "", "")
-            if "aligned-16" in desc.rules and size > 1:
-                for f in desc.fields:
-                    op = args.get(f.name)
-                    if isinstance(op, General) and op.var and op.region != (0, 1, 0):
-                        at = op.row * self.grf_size + op.col * self.function.variable_type(op.var).size
-                        if at % 16:
-                            wanted = f"{desc.mnemonic} takes operands that begin at a multiple of 16 bytes"
-                            yield Violation("V039", f"{wanted}, this one begins at byte {at}", "", f.name)
+    def _mixed(self, i: Instruction, plan: _Plan) -> Iterator[Violation]:
+        """Types that no calculation takes together: an integer beside a float, or two floats that are not converted."""
+        found = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
+        real = next(t for _, t in reversed(found) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
+        mnemonic = i.desc.mnemonic
+        whole = [(name, t) for name, t in found if _KINDS.get(t.name, _INTEGER) == _INTEGER]
+        destinations = {name for name, destination, _ in plan.operands if destination}
+        sources = [(name, t) for name, t in whole if name not in destinations]
+        if sources:
+            name, t = sources[-1]
+            hint = f"convert one with mov; all sources are {real}, or none is"
+            yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
+            return
+        name, t = whole[-1] if whole else next((n, t) for n, t in found if t is not real)
+        hint = "operands are f and hf, f and bf, or of one type; convert with mov"
+        yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
+
+
+def _place(desc: InstructionDesc, name: str) -> str:
+    """Where the operand stands, if others take other types."""
+    return f" as {name}" if name in desc.operand_types else ""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from visa.calls import mismatched_sizes
+from visa.diagnostics import QUIET
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
 from visa.text.rules import Rules
@@ -51,7 +52,7 @@ def _problems(function: Function) -> Iterator[str]:
 
 
 def _broken_rules(function: Function) -> Iterator[str]:
-    rules = Rules(function, _UNKNOWN_GRF)
+    rules = Rules(function, _UNKNOWN_GRF, QUIET)
     for n, i in enumerate(function.instructions):
         for v in rules.check(i):  # Equal operands are mostly one object, and looked at once.
             if not v.code.startswith("W"):

@@ -1,0 +1,107 @@
+"""What single instructions forbid beyond types and modifiers (manual, chapter 5): sizes, masks, numbers, classes.
+
+The records of the table say it, in ``sizes``, ``limits``, ``aligned``, ``pairs`` and ``rules``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+from visa.isa import InstructionDesc
+from visa.isa.record import ANY_SIZE
+from visa.operands import SCALAR, Execution, General, Immediate, Indirect, VectorOperand
+from visa.program import Fields, Instruction
+from visa.types import VECTOR, DataType
+from visa.violation import Violation
+
+UNDEFINED_RELATION = 6
+TypeOf = Callable[[VectorOperand], DataType | None]
+_Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
+
+
+@functools.cache
+def is_restricted(desc: InstructionDesc) -> bool:
+    """Whether there is anything to check."""
+    return bool(desc.rules or desc.limits or desc.pairs or desc.sizes != ANY_SIZE or "rel_op" in desc.by_name)
+
+
+def restrictions(type_of: TypeOf, i: Instruction, size: int) -> Iterator[Violation]:
+    """The restrictions of its own that an instruction of so many lanes breaks."""
+    desc, args = i.desc, i.args
+    if args.get("rel_op") == UNDEFINED_RELATION:
+        message = "the comparison has no condition, so its result is undefined"
+        yield Violation("W011", message, "write cmp.eq, .ne, .gt, .ge, .lt or .le")
+    if size not in desc.sizes and desc.has_exec:
+        sizes = ", ".join(map(str, desc.sizes))
+        yield Violation("V039", f"{desc.mnemonic} does not exist with execution size {size}", f"it takes {sizes}")
+    yield from _limits(desc, args)
+    if desc.pairs:
+        yield from _pair(type_of, desc, args)
+    for word in sorted(desc.rules & _RULES.keys()):
+        yield from _RULES[word](type_of, desc, args)
+
+
+def _limits(desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    for name, (least, greatest) in desc.limits.items():
+        value = args.get(name)
+        number = len(value) if isinstance(value, tuple) else value.bits if isinstance(value, Immediate) else value
+        if isinstance(number, int) and not least <= number <= greatest:
+            what = f"{number} {name}" if isinstance(value, tuple) else f"{name} {number}"
+            message = f"{desc.mnemonic} does not exist with {what}"
+            yield Violation("V039", message, f"{least} to {greatest} {'are' if greatest > 1 else 'is'} possible", name)
+
+
+def _pair(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    result, source = type_of(args["dst"]), type_of(args["src0"])
+    if result is None or source is None or source.name in desc.pairs.get(result.name, ()):
+        return
+    pairs = "; ".join(f"{to} from {' or '.join(sorted(of))}" for to, of in desc.pairs.items())
+    yield Violation("V034", f"{desc.mnemonic} does not make {result} from {source}", f"it makes {pairs}", "src0")
+
+
+# -- the words of the records ------------------------------------------------------------------------------------------
+
+
+def _no_packed(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    for f in desc.fields:
+        op = args.get(f.name)
+        if isinstance(op, Immediate) and op.type.kind == VECTOR:
+            message = f"{desc.mnemonic} does not take type {op.type}"
+            yield Violation("V034", message, "it takes no packed immediates", f.name)
+
+
+def _no_mask(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if not args["exec"].no_mask:
+        yield Violation("V039", f"{desc.mnemonic} executes for all lanes", "write (M1_NM, ...)")
+
+
+def _no_mask_to_bytes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    result = type_of(args["dst"])
+    if result is not None and result.size == 1 and not args["exec"].no_mask:
+        yield Violation("W015", f"{desc.mnemonic} to bytes executes for all lanes in the manual", "write (M1_NM, ...)")
+
+
+def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if args["pred"] is None:
+        message = f"{desc.mnemonic} needs a predicate, which takes the overflow"
+        yield Violation("V039", message, f"write (P) {desc.mnemonic}")
+
+
+def _predicate_bits(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    execution: Execution = args["exec"]
+    op = args["src0"]
+    scalar = isinstance(op, Immediate) or (isinstance(op, General | Indirect) and op.region == SCALAR)
+    allowed = (8,) if execution.size == 32 else (8, 12)
+    if scalar and execution.size > 1 and execution.mask not in allowed:
+        masks = " or ".join(f"M{(mask & 7) + 1}_NM" for mask in allowed)
+        yield Violation("W015", f"{desc.mnemonic} of single bits has the mask {masks} in the manual")
+
+
+_RULES: dict[str, _Rule] = {
+    "no-packed": _no_packed,
+    "no-mask": _no_mask,
+    "no-mask-to-bytes": _no_mask_to_bytes,
+    "needs-predicate": _needs_predicate,
+    "predicate-bits": _predicate_bits,
+}
