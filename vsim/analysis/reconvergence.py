@@ -16,8 +16,11 @@ it is converged if it is also where the others come to, unless an enclosing jump
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
 
 from vsim.analysis.control_flow import ControlFlow, takes_all
 from vsim.analysis.uniformity import takes_one_way
@@ -32,9 +35,15 @@ class Reconvergence:
     flow: ControlFlow
     points: tuple[int, ...]
     converged: frozenset[int]
+    following: tuple[int, ...]
+    """The next point behind each instruction at which lanes may wait when it is run, the function's end where there is
+    none; empty for functions with subroutines.
+    """
 
     def next_point(self, pc: int) -> int | None:
-        """The next reconvergence point behind an instruction, in its subroutine."""
+        """The next reconvergence point behind an instruction, in its subroutine, at which lanes may wait."""
+        if self.following:
+            return self.following[pc] if self.following[pc] < self.flow.end else None
         at = bisect_right(self.points, pc)
         inside = at < len(self.points) and self.points[at] < self.flow.subroutine_end(pc)
         return self.points[at] if inside else None
@@ -58,7 +67,7 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
         lanes: of a thread.
         starts_full: all lanes of a thread run when it begins; else nothing is known to be converged.
     """
-    points: set[int] = set()
+    points: dict[int, int] = {}
     divergent: list[_Branch] = []
     uniform_branches: list[_Branch] = []
     for n, i in enumerate(flow.function.instructions):
@@ -72,11 +81,41 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
                 waiting = target if one_way or target > n else n + 1
                 (uniform_branches if one_way else divergent).append(_Branch(n, waiting))
                 if waiting > n:
-                    points.add(waiting)
+                    points.setdefault(waiting, n)
         elif kind.ends_lanes and not takes_all(i, lanes):
             divergent.append(_Branch(n, flow.end))
     converged = _converged(flow, divergent, uniform_branches) if starts_full else frozenset()
-    return Reconvergence(flow, tuple(sorted(p for p in points if p < flow.end)), converged)
+    following = () if flow.subroutines else _following(flow, points)
+    return Reconvergence(flow, tuple(sorted(p for p in points if p < flow.end)), converged, following)
+
+
+def _following(flow: ControlFlow, points: Mapping[int, int]) -> tuple[int, ...]:
+    """For each instruction the next point at which lanes may wait when it is run, the function's end without one.
+
+    Lanes wait at a point after one of its branches, so from the first of these on, or from where a way back leads that
+    is open behind that one.
+
+    Args:
+        points: the first branch to each.
+    """
+    back = sorted(flow.backward)
+    lowest = list(accumulate((target for _, target in reversed(back)), min))[::-1]
+
+    def earliest(pc: int) -> int:
+        while (at := bisect_left(back, (pc, 0))) < len(back) and lowest[at] < pc:
+            pc = lowest[at]
+        return pc
+
+    opened = sorted((earliest(branch), point) for point, branch in points.items())
+    found, heap, at = [], list[int](), 0
+    for pc in range(flow.end + 1):
+        while at < len(opened) and opened[at][0] <= pc:
+            heappush(heap, opened[at][1])
+            at += 1
+        while heap and heap[0] <= pc:
+            heappop(heap)
+        found.append(min(heap[0], flow.end) if heap else flow.end)
+    return tuple(found)
 
 
 def _converged(flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branch]) -> frozenset[int]:

@@ -7,14 +7,18 @@ carried on in SSA form to the blocks that their only writer dominates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
 from vsim.llvm_engine.lower.registers import BlockNeeds, BlockUse
 from vsim.llvm_engine.lower.state import ENTRY, FunctionState
 from vsim.llvm_engine.lower.storage import PREDICATE, Key
+
+BEHIND_ALL = 1 << 62
+"""A block behind all blocks."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class StorageUse:
     only_writer: Mapping[Key, int]
     """The block of registers that one block alone writes."""
     dominators: Dominators
+    repeats: Mapping[int, int]
+    """The block from which the first way back leads to a block or in front of it, of those from that block on."""
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
         """What the others want of a block."""
@@ -41,7 +47,16 @@ class StorageUse:
             stores=lambda key: bool(stored & bits.get(key, 0)) or visible(key),
             carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
             sees=lambda other: self.dominators.dominates(other, block),
+            lies_in=lambda other: self._lies_in(block, other),
         )
+
+    def _lies_in(self, block: int, other: int) -> bool:
+        """Whether all lanes that run in a block ran in another one when that was run last.
+
+        All of them went through the other, as it dominates the block. It is not run again before they are there, as the
+        lanes at the smallest pc run first, and none of those leads back that far.
+        """
+        return other < block <= self.repeats.get(other, -1) and self.dominators.dominates(other, block)
 
 
 class _Uses:
@@ -112,7 +127,22 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     # Inputs may fill a register in part: what they leave must not be what was on the stack.
     unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
-    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators)
+    repeats = {} if flow.subroutines else _repeats(flow.starts, successors)
+    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats)
+
+
+def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> dict[int, int]:
+    """For each block, the nearest one from it on that leads to it or in front of it; one behind all where none does."""
+    back = sorted((target, n) for n in starts for target in successors[n] if target <= n)
+    found, heap, at = {}, list[int](), 0
+    for start in starts:
+        while at < len(back) and back[at][0] <= start:
+            heappush(heap, back[at][1])
+            at += 1
+        while heap and heap[0] < start:
+            heappop(heap)
+        found[start] = heap[0] if heap else BEHIND_ALL
+    return found
 
 
 def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]) -> Graph:

@@ -101,6 +101,7 @@ class FunctionLowering:
         converged = start in state.reconvergence.converged
         running: Mask = self.masks.work_items() if converged else self.masks.load_running()
         at = state.at = Position(start, running, converged)
+        self._place_in_others(at)
         if self.coverage:
             self.coverage.mark(start)
         for pc in range(start, end):
@@ -110,6 +111,20 @@ class FunctionLowering:
                 return
         state.registers.end_block(start)
         state.b.jump(self.flow.entrance(end))
+
+    def _place_in_others(self, at: Position) -> None:
+        """Find the block in which all lanes of this one ran, so that what was proved of its lanes holds here, too."""
+        around = self.state.around
+        while around and not self.state.registers.needs.lies_in(around[-1].block):
+            around.pop()
+        if at.running is True:
+            return
+        if around:
+            at.around = around[-1]
+            outer = at.around.running
+            assert outer is not True
+            at.running.implies |= outer.implies | {outer.text}
+        around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:
         """Prepare an instruction, unless that was done, and emit it."""

@@ -81,6 +81,12 @@ class Masks:
         found = at.running_parts.get((offset, size))
         if found is None:
             found = at.running_parts[offset, size] = self._running_part(offset, size)
+            outer = at.around
+            while outer is not None:
+                if (part := outer.running_parts.get((offset, size))) is not None:
+                    found.implies |= part.implies | {part.text}
+                    break
+                outer = outer.around
         return found
 
     def _running_part(self, offset: int, size: int) -> Value:

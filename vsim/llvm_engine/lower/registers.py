@@ -85,12 +85,13 @@ class BlockNeeds:
 
     ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
     values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
-    this one.
+    this one. ``lies_in``: whether all lanes that run in this one ran in another block when that was run last.
     """
 
     stores: Keys
     carries: Keys
     sees: Callable[[int], bool]
+    lies_in: Callable[[int], bool] = lambda block: False
 
 
 NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: True)

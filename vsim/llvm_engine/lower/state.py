@@ -42,6 +42,8 @@ class Position:
     """Whether an instruction has ended the block."""
     running_parts: dict[tuple[int, int], Value] = field(default_factory=dict)
     """Parts of the running lanes by first lane and size."""
+    around: Position | None = None
+    """The nearest block in which all lanes of this one ran when it was run last."""
 
 
 class FunctionState:
@@ -65,6 +67,8 @@ class FunctionState:
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.registers = Registers(self.b, self.storage)
         self.at = Position(ENTRY, True, self.is_kernel)
+        self.around: list[Position] = []
+        """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
         self.cold: list[str] = []
         """Lines off the hot path, which stand behind all others."""
 
@@ -76,6 +80,7 @@ class FunctionState:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
         self.registers = Registers(self.b, self.storage)
+        self.around = []
         self.cold = []
 
     @property
