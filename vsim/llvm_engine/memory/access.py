@@ -12,20 +12,25 @@ from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of
+from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of, stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
 from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.memory.stride import StridedAccess
+from vsim.llvm_engine.memory.together import UnprovedAccess
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 
 
 class LanePartAccess:
     """Loads and stores the lanes of a part, in the way in which they lie.
 
-    ``tests_uniform``: where nothing is proved of a load, it is tested whether the lanes share an offset.
+    ``unproved`` handles lanes of which nothing is proved, ``strided`` those at another constant distance than their
+    size; without these they are tested for a row, else scattered.
     """
 
-    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter, tests_uniform: bool = True) -> None:
-        self.b, self.bounds, self.scatter, self.tests_uniform = b, bounds, scatter, tests_uniform
+    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
+        self.b, self.bounds, self.scatter = b, bounds, scatter
+        self.unproved: UnprovedAccess | None = None
+        self.strided: StridedAccess | None = None
 
     def load(self, part: LanePart) -> list[Value]:
         """The elements of each lane, a value for the first of all lanes, one for the second,
@@ -35,9 +40,12 @@ class LanePartAccess:
         if lanes == 1:
             return self._load_scalar(part)
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
+        stride = stride_of(part)
+        if self.unproved and stride is None:
+            return self.unproved.load(part, vector)
+        if self.strided and stride is not None and stride not in (0, part.size):
+            return self.strided.load(part, stride, vector)
         pattern = pattern_of(part, vector)
-        if not self.tests_uniform:
-            pattern.uniform = "false"
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
         def contiguous() -> list[Value]:
@@ -78,10 +86,15 @@ class LanePartAccess:
 
         if part.offset.lanes == 1:
             return single(part.offset)
-        pattern = pattern_of(part, vector)
-        if not (pattern.proved and self.tests_uniform):
-            pattern.uniform = "false"  # Not worth a test: lanes seldom store to one place.
         values = [b.broadcast(v, lanes) for v in values]
+        stride = stride_of(part)
+        if self.unproved and stride is None:
+            self.unproved.store(part, values, vector)
+            return []
+        if self.strided and stride is not None and stride not in (0, part.size):
+            self.strided.store(part, stride, values, vector)
+            return []
+        pattern = pattern_of(part, vector)
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
         def contiguous() -> list[Value]:
@@ -122,6 +135,8 @@ class MemoryAccess:
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
+        self.parts.unproved = UnprovedAccess(b, bounds, self.loops)
+        self.parts.strided = StridedAccess(b, bounds, self.loops)
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane, 0 where the mask does not hold."""

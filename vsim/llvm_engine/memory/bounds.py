@@ -14,6 +14,7 @@ from typing import Protocol
 
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, UNLIKELY
+from vsim.llvm_engine.ir.strided import BasePointer
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart, mask_bits, scalar_offset
@@ -66,7 +67,7 @@ class CheckedBounds:
         """Host pointer of lane 0's element. If not all lanes of the row are inside, the active ones must be."""
         b, size = self.b, part.size
         address = scalar_offset(part.space, low)
-        outside, pointer = self._locate_row(part, low, address)
+        outside, pointer = self.span(part, low, part.offset.lanes * size)
         if vector is None and not low.base_pointer:
             self._check(outside, part, lambda: ("0", size, size, address))
             return pointer
@@ -88,10 +89,30 @@ class CheckedBounds:
         certain = pattern.contiguous in ("true", "false")
         if not part.space.is_flat or certain or not pattern.proved or vector is not None:
             return None
-        outside, pointer = self._locate_row(part, pattern.low, scalar_offset(part.space, pattern.low))
+        outside, pointer = self.span(part, pattern.low, part.offset.lanes * part.size)
         inside = self.b.assign(f"xor i1 {outside}, true")
         pattern.contiguous = self.b.assign(f"and i1 {pattern.contiguous}, {inside}")
         return pointer
+
+    def span(self, part: LanePart, low: Value, count: int) -> tuple[str, str]:
+        """Whether any of ``count`` bytes from a scalar offset on is outside (i1), and its host pointer if none is."""
+        address = scalar_offset(part.space, low)
+        return self._presume(low, address, count) if low.base_pointer else self._locate(part.space, address, count)
+
+    def buffer_at(self, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
+        """Base, host pointer and size of the buffer in which flat addresses lie most likely: that of the pointer
+        argument from which they were computed, else that of one ``address``.
+        """
+        if offset.base_pointer:
+            return self._buffer_of_argument(offset.base_pointer)
+        return self._buffer_of(address(), self.b.assign)
+
+    def limit(self, size: str, count: int) -> str:
+        """The lowest offset of ``count`` bytes in a memory of some size that are not all inside."""
+        b = self.b
+        b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
+        assign = b.hoist if size in b.levels else b.assign
+        return size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
 
     # -- where things are ----------------------------------------------------------------------------------
 
@@ -105,18 +126,18 @@ class CheckedBounds:
         assert space.size
         return self._within(address, space.pointer, space.size, count)
 
-    def _locate_row(self, part: LanePart, low: Value, address: str) -> tuple[str, str]:
-        count = part.offset.lanes * part.size
-        return self._presume(low, address, count) if low.base_pointer else self._locate(part.space, address, count)
-
     def _presume(self, low: Value, address: str, count: int) -> tuple[str, str]:
         """:meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
-        b, pointer_argument = self.b, low.base_pointer
-        assert pointer_argument
-        at = b.hoist(f"getelementptr i8, ptr {pointer_argument.payload}, i64 {pointer_argument.byte}")
+        assert low.base_pointer
+        base, pointer, size = self._buffer_of_argument(low.base_pointer)
+        return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
+
+    def _buffer_of_argument(self, argument: BasePointer) -> tuple[str, str, str]:
+        """:meth:`_buffer_of` a pointer argument, found once for the launch."""
+        b = self.b
+        at = b.hoist(f"getelementptr i8, ptr {argument.payload}, i64 {argument.byte}")
         given = b.hoist(f"load i64, ptr {at}, align 1, {INVARIANT_LOAD}")
-        base, pointer, size = self._buffer_of(given, b.hoist)
-        return self._within(b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
+        return self._buffer_of(given, b.hoist)
 
     def _buffer_of(self, address: str, assign: Callable[[str], str]) -> tuple[str, str, str]:
         """Base address, host pointer and size of the buffer whose slot an address is in; the size is 0 if there is
@@ -141,10 +162,7 @@ class CheckedBounds:
 
     def _within(self, start: str, pointer: str, size: str, count: int) -> tuple[str, str]:
         """Whether any of ``count`` bytes from an offset on is outside, and its host pointer."""
-        b = self.b
-        b.declare("llvm.usub.sat.i64", "i64", "i64, i64")
-        assign = b.hoist if size in b.levels else b.assign
-        limit = size if count == 1 else assign(f"call i64 @llvm.usub.sat.i64(i64 {size}, i64 {count - 1})")
+        b, limit = self.b, self.limit(size, count)
         return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     def _check(self, outside: str, part: LanePart, where: Where) -> None:

@@ -10,6 +10,9 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.space import MemorySpace
 
+SHORTEST_STRIDED = 8
+"""Lanes of a row from which on it is worth a part of its own if its lanes overlap or leave gaps."""
+
 
 @dataclass(frozen=True)
 class LanePart:
@@ -62,10 +65,10 @@ def rows(offset: Value, mask: Mask, length: int) -> Iterator[tuple[Value, Mask, 
 
 
 def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, Mask, int]]:
-    """An access by rows, where that makes the lanes of each row follow each other or share an address; else in one."""
+    """An access by rows, where the lanes of each row are at a constant distance; else in one."""
     offset = known_under(offset, mask)
     known = offset.strided
-    if known is None or known.stride not in (0, size):
+    if known is None or (known.stride not in (0, size) and known.row < SHORTEST_STRIDED):
         yield offset, mask, 0
     else:
         yield from rows(offset, mask, known.row)

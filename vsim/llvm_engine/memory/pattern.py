@@ -26,15 +26,21 @@ class AccessPattern:
     proved: bool = False
 
 
+def stride_of(part: LanePart) -> int | None:
+    """The constant distance of the lanes in bytes, if it is proved that all of them are one row with such a one."""
+    known = part.offset.strided
+    return known.stride if known is not None and known.row == part.offset.lanes else None
+
+
 def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
-    """How the active lanes of an access lie, as far as it is proved; else the tests are emitted."""
+    """How the active lanes of an access lie, as far as it is proved; else the test for a row is emitted."""
     offset, t = part.offset, part.offset.type
-    b, known = offset.builder, offset.strided
-    if known is not None and known.row == offset.lanes:
+    b, known, stride = offset.builder, offset.strided, stride_of(part)
+    if known is not None and stride is not None:
         low = b.retype(known.first_lane, t)
-        if known.stride == part.size:
+        if stride == part.size:
             return AccessPattern(low, low, contiguous=known.holds(), proved=True)
-        if known.stride == 0:
+        if stride == 0:
             return AccessPattern(low, low, uniform=known.holds(), proved=True)
         return AccessPattern(low, low)
     offset = masked(part.space, offset)
@@ -43,8 +49,5 @@ def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
     low = at_first
     if first != "0":
         low = at_first - b.cast(Value(b, types.UQ, 1, first), t) * b.const(part.size, t)
-    same, equal = offset == low + byte_steps(b, t, offset.lanes, part.size), offset == at_first
-    if vector is not None:
-        outside = ~vector
-        same, equal = same | outside, equal | outside
-    return AccessPattern(low, at_first, b.all(same), b.all(equal))
+    same = offset == low + byte_steps(b, t, offset.lanes, part.size)
+    return AccessPattern(low, at_first, b.all(same if vector is None else same | ~vector))

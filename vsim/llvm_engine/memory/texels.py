@@ -33,7 +33,7 @@ class TexelAccess:
         self.b, self.helpers, self.row = b, helpers, row
         self.loops = LaneLoops(b, CheckedBounds(b, leave, helpers))
         # Lanes outside the mask must be 0, and texels seldom are the same: no test for one place.
-        self.parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b), tests_uniform=False)
+        self.parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b))
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; 0 where the mask does not hold."""
@@ -91,7 +91,7 @@ class TexelAccess:
     def _body(self, name: str, result: str, element: DataType, lanes: int, count: int) -> str:
         """The module of a function; one without a result stores."""
         b, stores = Builder({}), result == "void"
-        parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b), tests_uniform=False)
+        parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b))
         offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
         values = [Value(b, element, lanes, f"%value{k}") for k in range(count)] if stores else []
         part = LanePart(MemorySpace(cx.SURFACE, "%base"), offset, mask, element, count, lanes)

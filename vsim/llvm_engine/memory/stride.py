@@ -1,0 +1,95 @@
+"""Lanes at a constant distance, which overlap or leave gaps: one scalar check of all the bytes from the first lane to
+the last, then rows, vectors of which the lanes are picked, or the lanes one by one at constant offsets.
+
+Example: ``a[i - 1] + a[i] + a[i + 1]``, which compilers make one message of three elements for each lane, 4 bytes
+apart. Each of the three is a row. ``p[i].x`` of structures of four floats is one lane of every four of four vectors.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.emitter import UNLIKELY
+from vsim.llvm_engine.ir.intrinsics import masked_write
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.memory.bounds import CheckedBounds
+from vsim.llvm_engine.memory.each_lane import load_lanes, store_lanes
+from vsim.llvm_engine.memory.part import LanePart, masked
+from vsim.llvm_engine.memory.scatter import LaneLoops
+from vsim.llvm_engine.memory.vector import load_row
+
+LARGEST_PICK = 4
+"""So many elements lie from lane to lane at most where vectors are loaded and lanes picked of them."""
+
+
+class StridedAccess:
+    """Loads and stores of lanes that are proved to be at a constant distance, neither 0 nor their size."""
+
+    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops) -> None:
+        self.b, self.bounds, self.loops = b, bounds, loops
+
+    def load(self, part: LanePart, stride: int, vector: Value | None) -> list[Value]:
+        """The elements of each lane; 0 for lanes that are not active."""
+        b, lanes, element = self.b, part.lanes, part.element
+        apart = stride // element.size
+        picks = stride % element.size == 0 and part.count <= apart <= LARGEST_PICK
+        outside, pointer = self._span(part, stride, lanes * stride if picks else 0)
+
+        def inside() -> list[Value]:
+            if stride != element.size and not picks:
+                return load_lanes(part, pointer, _offsets(part, stride), vector)
+            if picks:
+                whole = LanePart(part.space, part.offset, True, element, apart, lanes)
+                found = load_row(whole, pointer, None)[: part.count]
+            else:
+                places = [b.offset(pointer, k * element.size) for k in range(part.count)]
+                found = [b.load(element, lanes, place, 1) for place in places]
+            return found if vector is None else [b.select(vector, v, b.const(0, element)) for v in found]
+
+        away = partial(self.loops.load, part, masked(part.space, part.offset), vector, rare=True)
+        return b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+
+    def store(self, part: LanePart, stride: int, values: list[Value], vector: Value | None) -> None:
+        """Elements of each active lane, the first of all lanes, then the second of all lanes, and so on."""
+        b, size = self.b, part.element.size
+        outside, pointer = self._span(part, stride)
+
+        def inside() -> list[Value]:
+            if stride != size:
+                store_lanes(part, pointer, _offsets(part, stride), values, vector)
+                return []
+            for k, value in enumerate(values):
+                if vector is None:
+                    b.store(value, b.offset(pointer, k * size), 1)
+                else:
+                    masked_write(b, "store", value, b.offset(pointer, k * size), 1, vector)
+            return []
+
+        def away() -> list[Value]:
+            self.loops.store(part, masked(part.space, part.offset), values, vector, rare=True)
+            return []
+
+        b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+
+    def _span(self, part: LanePart, stride: int, count: int = 0) -> tuple[str, str]:
+        """Whether the lanes may be outside (i1), and the host pointer of the lowest one if they are not.
+
+        Args:
+            count: bytes from the lowest lane on that must be inside; 0: those of all lanes.
+        """
+        b, known, t = self.b, part.offset.strided, part.offset.type
+        assert known
+        back = min(0, stride * (part.lanes - 1))
+        low = b.retype(known.first_lane, t).deferred("add", b.const(back, t))
+        outside, pointer = self.bounds.span(part, low, count or abs(stride) * (part.lanes - 1) + part.size)
+        holds = known.holds()
+        if holds != "true":
+            outside = b.assign(f"or i1 {outside}, {b.assign(f'xor i1 {holds}, true')}")
+        return outside, pointer
+
+
+def _offsets(part: LanePart, stride: int) -> list[int]:
+    """Offsets of the lanes from the lowest one."""
+    back = min(0, stride * (part.lanes - 1))
+    return [i * stride - back for i in range(part.lanes)]

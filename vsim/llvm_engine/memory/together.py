@@ -1,0 +1,147 @@
+"""Lanes of which nothing is proved: one comparison of all offsets checks that they are inside one buffer; then they
+are loaded or stored inline, as a row, as one element, or lane by lane.
+
+The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
+address. Lanes in several buffers, and what is outside, go through the functions out of line, which find out what is
+wrong. Inactive lanes take the place of the first active one, which is inside; what they would store goes nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from visa import types
+from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.memory.bounds import CheckedBounds
+from vsim.llvm_engine.memory.each_lane import load_lanes, store_lanes
+from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
+from vsim.llvm_engine.memory.scatter import LaneLoops
+from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
+
+INLINE_LANES = 1024
+"""So many lanes of a function's accesses are handled inline, the others out of line: code for each of them takes time
+to compile.
+"""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Lanes inside one buffer.
+
+    ``outside``: whether they are not (i1). ``pointer``: host pointer of the buffer. ``offsets`` (ud or uq) of all
+    lanes, and ``at_first``: that of the first active one.
+    """
+
+    outside: str
+    pointer: str
+    offsets: Value
+    at_first: Value
+
+
+class UnprovedAccess:
+    """Loads and stores of lanes of which nothing is proved, in one function."""
+
+    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops) -> None:
+        self.b, self.bounds, self.loops = b, bounds, loops
+        self.inline_lanes = 0
+
+    def load(self, part: LanePart, vector: Value | None) -> list[Value]:
+        """The elements of each lane; 0 for lanes that are not active."""
+        b, lanes = self.b, part.lanes
+        offset = masked(part.space, part.offset)
+        if not self._is_inline(part):
+            return self.loops.load(part, offset, vector, rare=False)
+
+        def uniform(found: Together) -> list[Value]:
+            pointer = b.offset(found.pointer, b.cast(found.at_first, types.UQ).text)
+            return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
+
+        def scattered() -> list[Value]:
+            found = self._together(part, offset, vector)
+
+            def inside() -> list[Value]:
+                same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
+                each = partial(load_lanes, part, found.pointer, found.offsets, vector)
+                return b.first_of([(same, LIKELY, partial(uniform, found))], each, b.new_label("done"))
+
+            outside = partial(self.loops.load, part, offset, vector, rare=True)
+            return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+
+        row, pointer = self._row(part, offset, vector)
+        return b.first_of([(row, "", lambda: load_row(part, pointer, vector))], scattered, b.new_label("done"))
+
+    def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
+        """Elements of each active lane; of lanes with one address the highest wins."""
+        b = self.b
+        offset = masked(part.space, part.offset)
+        if not self._is_inline(part):
+            self.loops.store(part, offset, values, vector, rare=False)
+            return
+
+        def contiguous() -> list[Value]:
+            store_row(part, pointer, values, vector)
+            return []
+
+        def scattered() -> list[Value]:
+            found = self._together(part, offset, vector)
+
+            def inside() -> list[Value]:
+                store_lanes(part, found.pointer, found.offsets, values, vector)
+                return []
+
+            return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+
+        def outside() -> list[Value]:
+            self.loops.store(part, offset, values, vector, rare=True)
+            return []
+
+        row, pointer = self._row(part, offset, vector)
+        b.first_of([(row, "", contiguous)], scattered, b.new_label("done"))
+
+    def _is_inline(self, part: LanePart) -> bool:
+        self.inline_lanes += part.lanes * part.count
+        return self.inline_lanes <= INLINE_LANES
+
+    # -- the test of all lanes -----------------------------------------------------------------------------
+
+    def _together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
+        b, lanes = self.b, offset.lanes
+        first = first_active(b, vector, lanes)
+        pointer, limit, counted = self._counted(part, offset, first)
+        bad = counted >= b.broadcast(limit, lanes)
+        at_first = b.lane(counted, first)
+        if vector is not None:
+            bad = bad & vector
+            counted = b.select(vector, counted, b.broadcast(at_first, lanes))
+        return Together(b.any(bad), pointer, counted, at_first)
+
+    def _counted(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
+        """Host pointer of the buffer, the lowest offset from which on a lane is outside, and the lanes' offsets."""
+        b, space = self.b, part.space
+        if not space.is_flat:
+            assert space.pointer and space.size
+            limit = self.bounds.limit(space.size, part.size)
+            if offset.type.size == 8:
+                return space.pointer, Value(b, types.UQ, 1, limit), b.retype(offset, types.UQ)
+            b.declare("llvm.umin.i64", "i64", "i64, i64")
+            held = b.assign(f"call i64 @llvm.umin.i64(i64 {limit}, i64 {(1 << 32) - 1})")
+            return space.pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), b.retype(offset, types.UD)
+        base, pointer, size = self.bounds.buffer_at(offset, lambda: b.lane(offset, first).text)
+        counted = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
+        return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), counted
+
+    def _row(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, str]:
+        """Whether the lanes follow each other and all are inside, active or not (i1), and lane 0's pointer then."""
+        b, t = self.b, offset.type
+        first = first_active(b, vector, offset.lanes)
+        low = b.lane(offset, first)
+        if first != "0":
+            low = low - b.cast(Value(b, types.UQ, 1, first), t) * b.const(part.size, t)
+        low.base_pointer = offset.base_pointer
+        follow = offset == low + byte_steps(b, t, offset.lanes, part.size)
+        outside, pointer = self.bounds.span(part, low, offset.lanes * part.size)
+        inside = b.assign(f"xor i1 {outside}, true")
+        return b.assign(f"and i1 {b.all(follow if vector is None else follow | ~vector)}, {inside}"), pointer
