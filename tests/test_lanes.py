@@ -7,6 +7,8 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
 from visa import SimulationError
+from vsim.llvm_engine.runtime.helpers import lane_function
+from vsim.llvm_engine.runtime.native import compile_support
 
 WORD = 0xFFFFFFFF
 FLAT = {(size, count): f"svm_{{}}.{size}.{count} (M1, 16) ADDRESS.0 DATA.0" for size in (1, 4, 8) for count in (1, 2)}
@@ -16,6 +18,10 @@ SCALED = {
     "local": "{}_scaled.4 (M1, 16) %slm 0:ud PLACE.0 DATA.0",
 }
 MESSAGES = FLAT | SCALED
+ATOMICS = (
+    "add", "sub", "inc", "dec", "min", "max", "minsint", "maxsint", "xchg", "and", "or", "xor", "cmpxchg",
+    "fmax", "fmin", "fadd", "fsub", "fcmpwr",
+)  # fmt: skip
 
 
 def same_on_both_engines(probe):
@@ -92,3 +98,12 @@ def test_lanes_in_any_way(message, op, places, scale, elsewhere, size, running):
     probe.addresses("ADDRESS", "MEM", offsets)
     probe.lines.append(message.format(op))
     same_on_both_engines(probe)
+
+
+@pytest.mark.parametrize("op", ATOMICS)
+def test_atomics_of_a_group_alone_take_no_lock(op):
+    sources = 2 if op in ("cmpxchg", "fcmpwr") else 0 if op in ("inc", "dec") else 1
+    for size in (4, 8) if op.startswith("f") else (2, 4, 8):
+        text = lane_function("f", op, False, "i32", size, 16, sources, rare=False, own=True)
+        assert "atomicrmw" not in text and "= cmpxchg" not in text
+        assert compile_support(text)

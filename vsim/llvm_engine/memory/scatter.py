@@ -12,6 +12,7 @@ from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
+from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.helpers import lane_function, widened_function
 
 
@@ -92,10 +93,11 @@ class LaneLoops:
     def _function(self, op: str, part: LanePart, offset: Value, sources: int, rare: bool) -> str:
         """The name of the function, which the module links to."""
         flat, index, size, lanes = part.space.is_flat, ir_type(offset.type, 1), part.element.size, part.lanes
-        memory = "flat" if flat else "region"
+        own = part.space.kind in (cx.LOCAL, cx.SCRATCH)  # A group runs on one thread of the host.
+        memory = "flat" if flat else "own" if own else "region"
         name = f"lanes_{op}_{memory}_{index}_{size}_{lanes}_{sources}{'_rare' if rare else ''}"
         if name not in self.bounds.helpers:
-            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare)
+            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own)
         region = [] if flat else ["ptr, i64"]
         self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
         return name

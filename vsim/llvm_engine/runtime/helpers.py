@@ -15,12 +15,18 @@ _READ_MODIFY_WRITE = {
     "maxsint": "max", "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
 """LLVM's words for atomic operations by those of the data port."""
+_ORDERS = {
+    "umin": "ult", "umax": "ugt", _READ_MODIFY_WRITE["minsint"]: "slt", _READ_MODIFY_WRITE["maxsint"]: "sgt",
+}  # fmt: skip
+"""Comparisons after which the value that was there stays, of operations that give the smaller or larger one."""
 _FLOATS = {2: "half", 4: "float", 8: "double"}
 _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
 
 
-def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool) -> str:
+def lane_function(
+    name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool, own: bool
+) -> str:
     """The module of a function that goes through the active lanes of an access, all at once where it can.
 
     The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be
@@ -32,6 +38,7 @@ def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: 
         index: the LLVM type of addresses.
         size: bytes of an element.
         rare: it is seldom called, and leaves all registers as they are.
+        own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
     """
     ty = f"i{8 * size}"
     declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
@@ -53,7 +60,7 @@ def lane_function(name: str, op: str, flat: bool, index: str, size: int, lanes: 
         buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
         outside=fill("lanes", "outside"),
         operands="\n".join(fill("lanes", "operand", ty=ty, k=k) for k in range(sources)),
-        act=_act(op, ty, size),
+        act=_act(op, ty, size, own),
         bad="br label %next" if op == "mapped" else "ret i64 %lane",
     )
     return module([text], declarations)
@@ -80,16 +87,32 @@ def _clear(ty: str, lanes: int, size: int, rare: bool) -> str:
     return "\n".join([*parts, "  br label %cleared"])
 
 
-def _act(op: str, ty: str, size: int) -> str:
+def _act(op: str, ty: str, size: int, own: bool) -> str:
     """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
-    if op in ("mapped", "load", "store", "cmpxchg"):
+    if op in ("mapped", "load", "store") or (op == "cmpxchg" and not own):
         return fill("lanes", op, ty=ty, size=size)
     if op in _READ_MODIFY_WRITE:
         operand = "1" if op in ("inc", "dec") else "%s0"
         operation = _READ_MODIFY_WRITE[op]
+        if own:
+            return fill("lanes", "plain", ty=ty, update=_plain_update(operation, ty, operand))
         return fill("lanes", "read_modify_write", ty=ty, size=size, operation=operation, operand=operand)
+    if op == "cmpxchg":
+        return fill("lanes", "plain", ty=ty, update=fill("lanes", "compare_exchange", ty=ty))
     real = _FLOATS[size]
-    return fill("lanes", "float_loop", ty=ty, size=size, real=real, update=fill("lanes", op, ty=ty, real=real))
+    update = fill("lanes", op, ty=ty, real=real)
+    if own:
+        return fill("lanes", "plain", ty=ty, update=f"{fill('lanes', 'as_floats', ty=ty, real=real)}\n{update}")
+    return fill("lanes", "float_loop", ty=ty, size=size, real=real, update=update)
+
+
+def _plain_update(operation: str, ty: str, operand: str) -> str:
+    """%new from %seen and an operand."""
+    if operation == _READ_MODIFY_WRITE["xchg"]:
+        return f"  %new = add {ty} {operand}, 0"
+    if order := _ORDERS.get(operation):
+        return fill("lanes", "smaller_or_larger", ty=ty, order=order, operand=operand)
+    return f"  %new = {operation} {ty} %seen, {operand}"
 
 
 def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:

@@ -106,6 +106,26 @@ clear:
   store $ty %old, ptr %rp
   br label %next
 
+;; plain
+; An atomic where nobody else comes between.
+  %seen = load $ty, ptr %p, align 1
+$update
+  store $ty %new, ptr %p, align 1
+  store $ty %seen, ptr %rp
+  br label %next
+
+;; smaller_or_larger
+  %k = icmp $order $ty %seen, $operand
+  %new = select i1 %k, $ty %seen, $ty $operand
+
+;; compare_exchange
+  %k = icmp eq $ty %seen, %s0
+  %new = select i1 %k, $ty %s1, $ty %seen
+
+;; as_floats
+  %x = bitcast $ty %seen to $real
+  %y = bitcast $ty %s0 to $real
+
 ;; float_loop
 ; An atomic on floats: tried until nobody else came between.
   %start = load atomic $ty, ptr %p monotonic, align $size
