@@ -2,11 +2,15 @@
 
 They are written in the algebra, so that every engine computes the same bits. Arguments are evaluated in double
 precision and rounded once, which is more exact than the hardware must be (its limits are in the manual's math tables).
-Each has three parts: *reduce* the argument to a short interval, sum a *polynomial* there, and undo the reduction.
+Each has three parts: *reduce* the argument to a short interval, sum a *polynomial* there, and undo the reduction. For
+results of f and hf the polynomials are shorter, off by less than 2**-32, which shows in the last place of one result
+in a hundred thousand (0.5001 units at most); and whole numbers have 32 bits, as hosts convert few numbers of 64 bits
+at a time.
 
 * 2**x: n is x rounded to a whole number, and 2**x = 2**n * 2**(x - n) with x - n between -1/2 and 1/2, where the Taylor
   polynomial of degree 13 is off by less than 2**-57. 2**10.75 = 2**11 * 2**-0.25 = 2048 * 0.8409. The power of two is
-  bits, n + 1023 in the exponent field; in two halves, so that only the last product rounds a subnormal result.
+  bits, n + 1023 in the exponent field; in two halves, so that only the last product rounds a subnormal result. For f,
+  degree 8 and one product do.
 * log2 x: the exponent field gives x = 2**n * m with m between sqrt(1/2) and sqrt(2). With s = (m - 1) / (m + 1),
   log2 x = n + 2 / ln 2 * (s + s**3 / 3 + s**5 / 5 + ...), where s**2 < 0.03. log2 12 = 4 + log2 0.75, and s = -1/7.
 * sin x, cos x: k is x / (pi/2) rounded, and the rest x - k * pi/2 lies between -pi/4 and pi/4. One product would lose
@@ -18,14 +22,25 @@ from __future__ import annotations
 
 import math
 
-from visa.types import DF, UQ, DataType, Q
+from visa.types import DF, UD, UQ, D, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes
 from vsim.semantics.core import alu, real_type
 
 _EXP2 = [math.log(2) ** k / math.factorial(k) for k in range(14)]
 _LOG2 = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
+_EXP2_OF_FLOAT = [
+    1.0, 0.6931471805459335, 0.2402265069581299, 0.05550410941205933, 0.009618129159402558, 0.0013333450568000645,
+    0.00015403455852453838, 1.5310079402249296e-05, 1.3255224878668817e-06,
+]  # fmt: skip
+"""2**x between -1/2 and 1/2, interpolated at the zeros of a Chebyshev polynomial: off by less than 2**-39."""
+_LOG2_OF_FLOAT = [
+    2.885390081789987, 0.9617966734515402, 0.5770835660065643, 0.41167376612987955, 0.3407120436569899
+]  # fmt: skip
+"""The same for the logarithm's factor of s, over s**2: off by less than 2**-37."""
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
+_SIN_TERMS, _COS_TERMS = 6, 7
+"""So many of them are enough for f: what is left out is less than 2**-32 of the result."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 """Pi/2 in three parts of which the first two have trailing zero bits, so that small multiples of them are exact."""
 
@@ -75,8 +90,12 @@ def log2(a: Algebra, x: Lanes) -> Lanes:
     return a.select((x == infinity) | (x != x), x, value)
 
 
-def _sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
-    """The sine of x + quarters * pi/2 of df lanes; arguments from 2**52 * pi/2 on give that of 0, infinities NaN."""
+def _sine(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2 of df lanes; arguments from 2**52 * pi/2 on give that of 0, infinities NaN.
+
+    Args:
+        t: the type that the result is for.
+    """
     turns = a.rint(x * a.const(2 / math.pi, DF))
     fits = a.absolute(turns) < a.const(2.0**52, DF)
     turns = a.select(fits, turns, a.const(0.0, DF))
@@ -85,12 +104,44 @@ def _sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
         rest = rest - turns * a.const(part, DF)
     rest = a.select(fits, rest, a.const(0.0, DF))
     square = rest * rest
-    sine = rest * _polynomial(a, _SIN, square)
-    cosine = _polynomial(a, _COS, square)
-    quadrant = a.cast(turns, Q) + a.const(quarters, Q)
-    value = a.select((quadrant & a.const(1, Q)) == a.const(0, Q), sine, cosine)
-    value = a.select((quadrant & a.const(2, Q)) == a.const(0, Q), value, a.negate(value))
+    sine = rest * _polynomial(a, _SIN if t is DF else _SIN[:_SIN_TERMS], square)
+    cosine = _polynomial(a, _COS if t is DF else _COS[:_COS_TERMS], square)
+    turns = turns + a.const(float(quarters), DF)
+    quadrant = turns - a.const(4.0, DF) * a.floor(turns * a.const(0.25, DF))
+    odd = (quadrant == a.const(1.0, DF)) | (quadrant == a.const(3.0, DF))
+    value = a.select(odd, cosine, sine)
+    value = a.select(quadrant < a.const(2.0, DF), value, a.negate(value))
     return a.select(a.absolute(x) < a.const(math.inf, DF), value, a.const(math.nan, DF))
+
+
+# -- for floats ------------------------------------------------------------------------------------------------
+
+
+def _exp2_for_float(a: Algebra, x: Lanes) -> Lanes:
+    """2**x of df lanes, to be rounded to f or hf: beyond their ranges it is any number that rounds to 0 or infinity."""
+    low, high = a.const(-200.0, DF), a.const(200.0, DF)
+    held = a.select(x > low, a.select(x < high, x, high), low)
+    whole = a.rint(held)
+    power = a.bitcast((a.cast(a.cast(whole, D), Q) + a.const(1023, Q)) << a.const(52, Q), DF)
+    return a.select(x == x, _polynomial(a, _EXP2_OF_FLOAT, held - whole) * power, x)
+
+
+def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
+    """Logarithm to base 2 of f lanes, as df lanes: NaN below zero, -inf at zero."""
+    zero, infinity = a.const(0.0, F), a.const(math.inf, F)
+    tiny = x < a.const(2.0**-126, F)
+    bits = a.bitcast(a.select(tiny, x * a.const(2.0**24, F), x), UD)
+    exponent = a.bitcast(bits >> a.const(23, UD), D) - a.const(127, D)
+    mantissa = a.bitcast((bits & a.const((1 << 23) - 1, UD)) | a.const(127 << 23, UD), F)
+    large = mantissa > a.const(math.sqrt(2), F)
+    mantissa = a.cast(a.select(large, mantissa * a.const(0.5, F), mantissa), DF)
+    exponent = exponent + a.mask_to_int(large, D) - a.select(tiny, a.const(24, D), a.const(0, D))
+    one = a.const(1.0, DF)
+    s = a.fdiv(mantissa - one, mantissa + one)
+    value = a.cast(exponent, DF) + s * _polynomial(a, coefficients, s * s)
+    value = a.select(x == zero, a.const(-math.inf, DF), value)
+    value = a.select(x < zero, a.const(math.nan, DF), value)
+    return a.select((x == infinity) | (x != x), a.cast(x, DF), value)
 
 
 # -- instructions ----------------------------------------------------------------------------------------------
@@ -100,6 +151,10 @@ _ARC = (
     "Computed in double precision and rounded once, for arguments up to 2**20; "
     "the manual bounds the error up to 32767 * pi."
 )
+
+
+def _in_float(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x if t is F else a.cast(x, F)
 
 
 def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
@@ -113,25 +168,26 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
-    return _back(a, t, exp2(a, _in_double(a, t, x)))
+    power = exp2 if t is DF else _exp2_for_float
+    return _back(a, t, power(a, _in_double(a, t, x)))
 
 
 @alu(real_type, "log", rounded=True, deviation=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
-    return _back(a, t, log2(a, _in_double(a, t, x)))
+    return log2(a, x) if t is DF else a.cast(_log2_of_float(a, _in_float(a, t, x), _LOG2_OF_FLOAT), t)
 
 
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Sine, rounded once; zeros keep their sign. The manual allows some error, up to 32767 * pi."""
-    return a.select(x == a.const(0.0, t), x, _back(a, t, _sine(a, _in_double(a, t, x), 0)))
+    return a.select(x == a.const(0.0, t), x, _back(a, t, _sine(a, t, _in_double(a, t, x), 0)))
 
 
 @alu(real_type, "cos", rounded=True, deviation=_ARC)
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Cosine, rounded once. The manual allows some error, up to 32767 * pi."""
-    return _back(a, t, _sine(a, _in_double(a, t, x), 1))
+    return _back(a, t, _sine(a, t, _in_double(a, t, x), 1))
 
 
 @alu(
@@ -143,8 +199,11 @@ def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 )
 def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x**y as 2**(y * log2 x): a negative x gives NaN, and x**0 is 1."""
-    wide_y = _in_double(a, t, y)
-    value = _back(a, t, exp2(a, wide_y * log2(a, _in_double(a, t, x))))
+    if t is DF:
+        value = exp2(a, y * log2(a, x))
+    else:
+        logarithm = _log2_of_float(a, _in_float(a, t, x), _LOG2)
+        value = a.cast(_exp2_for_float(a, a.cast(y, DF) * logarithm), t)
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 
 
