@@ -1,9 +1,11 @@
 """Where lanes may wait: the next such place from each instruction on."""
 
+import pytest
 from conftest import build_text
 
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.reconvergence import reconvergence
+from vsim.analysis.uniformity import uniform_predicates
 
 
 def next_points(lines):
@@ -33,3 +35,22 @@ def test_a_way_back_opens_the_points_behind_it():
     inner = max(n for n in found if n is not None)
     behind = min(n for n in found if n is not None)
     assert behind < inner and set(found[:behind]) == {behind}
+
+
+@pytest.mark.parametrize(
+    ("second", "uniform"),
+    [
+        ("cmp.lt (M5_NM, 16) P1 A(0,0)<0;1,0> 0x5:d", True),
+        ("cmp.lt (M5_NM, 16) P1 A(0,0)<0;1,0> 0x6:d", False),
+        ("cmp.gt (M5_NM, 16) P1 A(0,0)<0;1,0> 0x5:d", False),
+        ("cmp.lt (M5_NM, 16) P1 A(0,0)<1;1,0> 0x5:d", False),
+        ("cmp.lt (M5, 16) P1 A(0,0)<0;1,0> 0x5:d", False),
+        ("cmp.lt (M1_NM, 16) P1 A(0,0)<0;1,0> 0x5:d", False),
+        ("L: cmp.lt (M5_NM, 16) P1 A(0,0)<0;1,0> 0x5:d", False),
+    ],
+)
+def test_a_comparison_in_two_halves_is_uniform(second, uniform):
+    head = [".version 4.1", '.kernel "k"', ".decl A v_type=G type=d num_elts=16", ".decl P1 v_type=P num_elts=32"]
+    lines = ["cmp.lt (M1_NM, 16) P1 A(0,0)<0;1,0> 0x5:d", *second.replace(": ", ":\n").splitlines(), "ret (M1, 1)"]
+    text = "\n".join([*head, ".kernel_attr SimdSize=32", *lines, ""])
+    assert (1 in uniform_predicates(build_text(text).module.kernels[0])) is uniform

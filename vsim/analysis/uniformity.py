@@ -4,6 +4,8 @@ takes the whole thread one way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from visa.isa.record import Flow
 from visa.operands import SCALAR, General, Immediate, Predicate
 from visa.program import Function, Instruction
@@ -27,37 +29,63 @@ def uniform_predicates(function: Function) -> frozenset[int]:
     """Predicates whose every write gives all lanes the same bit, whatever lanes are active: the greatest fixed point of
     that.
     """
-    writes: dict[int, list[Instruction]] = {}
-    for i in function.instructions:
+    writes: dict[int, list[int]] = {}
+    for n, i in enumerate(function.instructions):
         dst = i.args.get("dst")
         if isinstance(dst, Predicate):
-            writes.setdefault(dst.var, []).append(i)
+            writes.setdefault(dst.var, []).append(n)
         if i.desc.writes_predicate and i.args.get("pred"):
-            writes.setdefault(i.args["pred"].var, []).append(i)
+            writes.setdefault(i.args["pred"].var, []).append(n)
     found, before = set(writes), 0
     while len(found) != before:
         before = len(found)
         for var in list(found):
-            if not all(_gives_one_bit(function, i, var, found) for i in writes[var]):
+            if not all(_gives_one_bit(function, n, var, found) for n in writes[var]):
                 found.discard(var)
     return frozenset(found)
 
 
-def _gives_one_bit(function: Function, instruction: Instruction, var: int, uniform: set[int]) -> bool:
-    """Whether a write of a predicate gives all lanes the same bit: a comparison of scalars, or logic on uniform
-    predicates.
+def _gives_one_bit(function: Function, number: int, var: int, uniform: set[int]) -> bool:
+    """Whether a write of a predicate gives all lanes the same bit: a comparison of scalars, whole or in two halves next
+    to each other, or logic on uniform predicates.
     """
+    instruction = function.instructions[number]
     args, desc = instruction.args, instruction.desc
-    execution = args["exec"]
     width = min(32, function.predicates[var - 1].elements)
-    if not (execution.no_mask and execution.offset == 0 and execution.size >= width):
-        return False
+    whole = _covers(instruction, 0, width)
     if desc.category == "compare":
-        return _is_scalar(args["src0"]) and _is_scalar(args["src1"])
-    if "bitwise" not in desc.rules or args.get("pred") is not None:
+        scalars = _is_scalar(args["src0"]) and _is_scalar(args["src1"])
+        return scalars and (whole or _is_half(function.instructions, number, width))
+    if not whole or "bitwise" not in desc.rules or args.get("pred") is not None:
         return False
     sources = [args[s] for s in ("src0", "src1") if s in args]
     return all(isinstance(o, Predicate) and o.var in uniform for o in sources)
+
+
+def _covers(instruction: Instruction, first: int, end: int) -> bool:
+    """Whether an instruction writes lanes from one on, up to the end or further, whatever lanes are active."""
+    execution = instruction.args["exec"]
+    covers: bool = execution.no_mask and execution.offset == first and first + execution.size >= end
+    return covers
+
+
+def _is_half(instructions: Sequence[Instruction], number: int, width: int) -> bool:
+    """Whether the instruction before or behind one does the same for the other half of the lanes.
+
+    Labels are instructions, so that nothing leads between the two.
+    """
+    return any(
+        0 <= n < len(instructions) - 1
+        and _does_the_same(instructions[n], instructions[n + 1])
+        and _covers(instructions[n], 0, width // 2)
+        and _covers(instructions[n + 1], width // 2, width)
+        for n in (number - 1, number)
+    )
+
+
+def _does_the_same(one: Instruction, other: Instruction) -> bool:
+    """Whether two instructions differ in their lanes alone."""
+    return one.desc is other.desc and all(other.args.get(k) == v for k, v in one.args.items() if k != "exec")
 
 
 def _is_scalar(op: object) -> bool:
