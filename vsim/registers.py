@@ -22,7 +22,7 @@ FILE_BEGIN = 64
 ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
-_ALL_BITS = 0xFFFFFFFF
+ALL_BITS = 0xFFFFFFFF
 
 
 @dataclass
@@ -168,7 +168,7 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
     return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
 
 
-_UPDATES: dict[str, Callable[[int, int], int]] = {
+CONTROL_UPDATES: dict[str, Callable[[int, int], int]] = {
     "or": operator.or_,
     "and": operator.and_,
     "xor": operator.xor,
@@ -180,14 +180,14 @@ _UPDATES: dict[str, Callable[[int, int], int]] = {
 def _control_change(instruction: Instruction) -> tuple[int, int]:
     """The bits that a write of %cr0 may set, and those it may clear; what it surely sets is in the first alone."""
     args = instruction.args
-    constants = [op.bits & _ALL_BITS for op in (args.get("src0"), args.get("src1")) if isinstance(op, Immediate)]
+    constants = [op.bits & ALL_BITS for op in (args.get("src0"), args.get("src1")) if isinstance(op, Immediate)]
     if len(constants) != 1 or args.get("pred") is not None:
-        return _ALL_BITS, _ALL_BITS
-    update = _UPDATES.get(instruction.desc.semantics)
+        return ALL_BITS, ALL_BITS
+    update = CONTROL_UPDATES.get(instruction.desc.semantics)
     if update is None:
-        return _ALL_BITS, _ALL_BITS
+        return ALL_BITS, ALL_BITS
     (bits,) = constants
-    return update(0, bits), update(_ALL_BITS, bits) ^ _ALL_BITS
+    return update(0, bits), update(ALL_BITS, bits) ^ ALL_BITS
 
 
 def _is_control(function: Function, var: int) -> bool:

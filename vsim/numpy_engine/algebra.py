@@ -108,6 +108,11 @@ def both(mask: Mask, more: Mask) -> Mask:
 class NumpyAlgebra:
     """See :class:`vsim.semantics.algebra.Algebra`."""
 
+    directs = False
+
+    def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Array) -> Array:
+        raise NotImplementedError("numpy rounds to nearest even")
+
     def const(self, value: int | float, data_type: DataType) -> Array:
         if data_type.is_integer:
             value = int(value) & ((1 << data_type.bits) - 1)

@@ -81,6 +81,14 @@ class Algebra(Protocol):
     def fma(self, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
         """x * y + z rounded once."""
 
+    directs: bool
+    """Whether :meth:`in_mode` is there; who has it not makes directed results from the nearest ones."""
+
+    def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Lanes) -> Lanes:
+        """``fadd``, ``fmul``, ``fma``, ``fdiv``, ``sqrt`` or ``fptrunc`` of floats or doubles, rounded up (1) or
+        towards zero (3) to a type.
+        """
+
     def sqrt(self, x: Lanes) -> Lanes:
         """Correctly rounded square root."""
 
@@ -195,8 +203,10 @@ class Machine(Protocol):
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""
 
-    def rounding(self) -> Lanes | None:
-        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; None if the program never changes it."""
+    def rounding(self) -> Lanes | int | None:
+        """Rounding mode of %cr0 (0 nearest, 1 up, 2 down, 3 zero) as UD lanes; a number where it is known, and None
+        where it is known to be nearest.
+        """
 
     def denormals(self, data_type: DataType) -> Mask | None:
         """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""

@@ -39,6 +39,12 @@ from vsim.semantics.core import (
 from vsim.semantics.rounding import (
     WithError,
     fused_with_error,
+    is_direct,
+    narrow_fused,
+    narrow_product,
+    narrow_quotient,
+    narrow_reciprocal,
+    narrow_root,
     product_with_error,
     quotient_with_error,
     reciprocal_with_error,
@@ -46,6 +52,7 @@ from vsim.semantics.rounding import (
     step_by_mode,
     sum_with_error,
     to_odd,
+    two_sum,
 )  # fmt: skip
 
 # -- sums and products -----------------------------------------------------------------------------------------
@@ -487,8 +494,15 @@ def _saturate_wide(combine: Callable[[Algebra, Lanes, Lanes, DataType], Wide], *
 # -- floats in the rounding mode of %cr0 -----------------------------------------------------------------------
 
 
-def _round_directed(with_error: Callable[..., WithError], *names: str) -> None:
-    """Compute floats of one type in double with the error, where the program changes the rounding mode of %cr0."""
+_RECIPROCALS = (reciprocal_with_error, narrow_reciprocal)
+
+
+def _round_directed(
+    op: str, of_doubles: Callable[..., WithError], of_floats: Callable[..., WithError], *names: str
+) -> None:
+    """Compute floats of one type in double with the error, where the program changes the rounding mode of %cr0; with
+    the algebra's own operation where that rounds in the mode.
+    """
 
     def special(m: Machine, instruction: Instruction) -> Step | None:
         args, a, fields = instruction.args, m.algebra, sources_of(instruction)
@@ -496,13 +510,18 @@ def _round_directed(with_error: Callable[..., WithError], *names: str) -> None:
         one_type = t in (HF, F, DF) and all(m.type_of(args[s]) is t for s in fields)
         if m.rounding() is None or not one_type or args["dst"].modifier == SAT:
             return None
-        count = args["exec"].size
-        reads = [operand(m, args[s], count, DF) for s in fields]
+        count, with_error = args["exec"].size, of_doubles if t is DF else of_floats
+        direct = is_direct(a, t, m.rounding())
+        reads = [operand(m, args[s], count, t if direct else DF) for s in fields]
         write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
 
         def step() -> None:
-            near, error = with_error(a, *[read() for read in reads])
-            rounding = m.rounding()
+            operands, rounding = [read() for read in reads], m.rounding()
+            if direct and rounding is not None:
+                whole = [a.const(1.0, t), *operands] if with_error in _RECIPROCALS else operands
+                write(flush(a, a.in_mode(op, rounding, t, *whole), t, m.denormals(t)), mask())
+                return
+            near, error = with_error(a, *operands)
             if t is DF:
                 value = step_by_mode(a, near, error, DF, rounding)
             else:
@@ -515,11 +534,11 @@ def _round_directed(with_error: Callable[..., WithError], *names: str) -> None:
     override_when(special, *names)
 
 
-_round_directed(sum_with_error, "add")
-_round_directed(product_with_error, "mul")
-_round_directed(fused_with_error, "mad")
-_round_directed(quotient_with_error, "div", "divm")
-_round_directed(reciprocal_with_error, "inv", "invm")
-_round_directed(root_with_error, "sqrt", "sqrtm")
+_round_directed("fadd", sum_with_error, two_sum, "add")
+_round_directed("fmul", product_with_error, narrow_product, "mul")
+_round_directed("fma", fused_with_error, narrow_fused, "mad")
+_round_directed("fdiv", quotient_with_error, narrow_quotient, "div", "divm")
+_round_directed("fdiv", reciprocal_with_error, narrow_reciprocal, "inv", "invm")
+_round_directed("sqrt", root_with_error, narrow_root, "sqrt", "sqrtm")
 _saturate_wide(_wide_product, "mul", "mad")
 _saturate_wide(_wide_sum, "add", "add3")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from visa import types
 from visa.types import BF, DF, HF, UB, UV, UW, VF, DataType, F, V
 from vsim.semantics.algebra import Algebra, Lanes
-from vsim.semantics.rounding import directed
+from vsim.semantics.rounding import Rounding, directed
 
 _PACKED = {V: types.W, UV: UW, VF: F}
 
@@ -28,7 +28,7 @@ def element_type(data_type: DataType) -> DataType:
 
 
 def convert(
-    a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: bool = False, rounding: Lanes | None = None
+    a: Algebra, x: Lanes, source: DataType, target: DataType, saturate: bool = False, rounding: Rounding | None = None
 ) -> Lanes:
     """Convert lanes between any two types as ``mov`` does.
 

@@ -22,6 +22,10 @@ from vsim.semantics.algebra import Algebra, Lanes, Mask
 
 WithError = tuple[Lanes, Lanes]
 """A double rounded to nearest even, and a double that has at least the sign of its error."""
+UP, DOWN, TO_ZERO = 1, 2, 3
+"""Rounding modes of %cr0 beside the nearest even."""
+Rounding = Lanes | int
+"""The rounding mode where it is known only when the instruction executes, or one of the above."""
 
 
 # -- directed rounding -----------------------------------------------------------------------------------------
@@ -36,13 +40,21 @@ def to_odd(a: Algebra, total: Lanes, error: Lanes) -> Lanes:
     return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), DF)
 
 
+def is_direct(a: Algebra, t: DataType, rounding: Rounding | None) -> bool:
+    """Whether the algebra itself rounds results of a type in this mode.
+
+    Down is left out: there the sum of opposite numbers is -0, which the results made of the nearest ones do not know.
+    """
+    return a.directs and t in (F, DF) and isinstance(rounding, int) and rounding in (UP, TO_ZERO)
+
+
 def _halves(a: Algebra, x: Lanes, source: DataType) -> tuple[Lanes, Lanes]:
     """A 64-bit integer as the sum of two doubles."""
     low = x & a.const(0xFFFFFFFF, source)
     return a.cast(x - low, DF), a.cast(low, DF)
 
 
-def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Lanes) -> Lanes:
+def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Rounding) -> Lanes:
     """Convert to a float type in the rounding mode of %cr0."""
     if source.is_integer and source.size == 8:
         total, error = two_sum(a, *_halves(a, x, source))
@@ -52,12 +64,14 @@ def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding:
     wide = x if source is DF else a.cast(x, DF)
     if target is DF:
         return wide
+    if is_direct(a, target, rounding):
+        return a.in_mode("fptrunc", rounding, target, wide)
     near = a.cast(wide, target)
     return step_by_mode(a, near, wide - a.cast(near, DF), target, rounding, wide)
 
 
 def step_by_mode(
-    a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Lanes, sign_of: Lanes | None = None
+    a: Algebra, near: Lanes, error: Lanes, t: DataType, rounding: Rounding, sign_of: Lanes | None = None
 ) -> Lanes:
     """The result in the rounding mode of %cr0, given the nearest one and a double with the sign of its error.
 
@@ -72,17 +86,61 @@ def step_by_mode(
     negative = a.select(magnitude == none, a.mask_to_int(exact, word), a.mask_to_int(bits >= sign, word)) != none
     # Of two numbers with one sign that follow each other the bits do, too.
     outward, inward = (a.bitcast(m | (bits & sign), t) for m in (magnitude + one, magnitude - one))
-    too_small, too_big = (
-        a.select(negative, a.mask_to_int(p, word), a.mask_to_int(q, word)) != none
-        for p, q in ((error < zero, error > zero), (error > zero, error < zero))
-    )
-    towards_zero, away = a.select(too_big, inward, near), a.select(too_small, outward, near)
+
+    def moved(where: tuple[Mask, Mask], to: Lanes) -> Lanes:
+        """The nearest result, or its neighbour where negative, and where other results, are to move."""
+        below, above = (a.mask_to_int(m, word) for m in where)
+        return a.select(a.select(negative, below, above) != none, to, near)
+
+    more, less = error > zero, error < zero
+    towards_zero = moved((more, less), inward)
+    known = rounding if isinstance(rounding, int) else None
+    if known == TO_ZERO:
+        return towards_zero
+    away = moved((less, more), outward)
+    if known == UP:
+        return a.select(negative, towards_zero, away)
+    if known == DOWN:
+        return a.select(negative, away, towards_zero)
     up, down = a.select(negative, towards_zero, away), a.select(negative, away, towards_zero)
 
     def mode(number: int) -> Mask:
         return rounding == a.const(number, types.UD)
 
-    return a.select(mode(1), up, a.select(mode(2), down, a.select(mode(3), towards_zero, near)))
+    return a.select(mode(UP), up, a.select(mode(DOWN), down, a.select(mode(TO_ZERO), towards_zero, near)))
+
+
+# -- results of floats and halves with their errors ------------------------------------------------------------
+#
+# Products of floats are exact in double, and no double that comes of floats is too large, or too small, for its error.
+
+
+def narrow_product(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The product of floats, as doubles."""
+    return x * y, a.const(0.0, DF)
+
+
+def narrow_fused(a: Algebra, x: Lanes, y: Lanes, z: Lanes) -> WithError:
+    """The sum x * y + z of floats, as doubles."""
+    return two_sum(a, x * y, z)
+
+
+def narrow_quotient(a: Algebra, x: Lanes, y: Lanes) -> WithError:
+    """The quotient of floats, as doubles, with the sign of the error (NaN where the quotient is exactly infinite)."""
+    near = a.fdiv(x, y)
+    rest = a.fma(a.negate(near), y, x)
+    return near, a.select(y < a.const(0.0, DF), a.negate(rest), rest)
+
+
+def narrow_reciprocal(a: Algebra, x: Lanes) -> WithError:
+    """1 / x of floats, as :func:`narrow_quotient`."""
+    return narrow_quotient(a, a.const(1.0, DF), x)
+
+
+def narrow_root(a: Algebra, x: Lanes) -> WithError:
+    """The square root of floats, as doubles, with the sign of the error."""
+    near = a.sqrt(x)
+    return near, a.fma(a.negate(near), near, x)
 
 
 # -- results of doubles with their errors ----------------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import replace
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.directed import directed_function
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.strided import strided_conversion
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
@@ -22,6 +23,8 @@ Emit = Callable[[], list[Value]]
 
 class Builder(Emitter):
     """Emits the operations on lane values at the current place of a function."""
+
+    directs = True
 
     def __init__(self, declarations: dict[str, str]) -> None:
         super().__init__(declarations)
@@ -261,6 +264,14 @@ class Builder(Emitter):
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""
         return self._fma_half(x, y, z) if x.type is types.HF else self.call("fma", x, y, z)
+
+    def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
+        """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""
+        lanes = max(x.lanes for x in operands)
+        given = [self.broadcast(x, lanes) for x in operands]
+        name = directed_function(self, op, mode, ir_type(data_type, lanes), given)
+        arguments = ", ".join(x.typed for x in given)
+        return self.value(data_type, lanes, f"call {ir_type(data_type, lanes)} @{name}({arguments})")
 
     def _fma_half(self, x: Value, y: Value, z: Value) -> Value:
         """In float the product is exact; the sum is rounded to odd, so that rounding it to

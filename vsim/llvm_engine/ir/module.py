@@ -8,6 +8,8 @@ _VECTORS = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 _TAIL = f"""attributes #0 = {{ nounwind {_VECTORS} "no-trapping-math"="true" }}
 attributes #1 = {{ nounwind noinline {_VECTORS} }}
 attributes #2 = {{ cold noinline nounwind noimplicitfloat "no_caller_saved_registers" }}
+attributes #3 = {{ nounwind noinline strictfp {_VECTORS} }}
+attributes #4 = {{ strictfp }}
 !0 = !{{}}
 !1 = !{{!"branch_weights", i32 1, i32 100000}}
 !2 = !{{!"branch_weights", i32 1000, i32 1}}
@@ -18,6 +20,6 @@ def module(functions: Sequence[str], declarations: Mapping[str, str]) -> str:
     """A module of functions.
 
     Attribute groups: 0 for code that runs, 1 for what must not be inlined, 2 for what is seldom called and leaves all
-    registers as they are.
+    registers as they are, 3 and 4 for functions that set the rounding mode, and their calls.
     """
     return "\n".join([*declarations.values(), *functions, _TAIL])

@@ -116,7 +116,7 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     reached = state.registers.extents.items()
     extents = {key: storage.rounded(key, high) for key, high in reached if not storage.is_visible(key)}
     found = _Uses(state, uses, extents)
-    successors = {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in flow.blocks()}
+    successors = _successors(state)
     next_point = state.reconvergence.next_point
     passed = {n: following for n in state.reconvergence.points if (following := next_point(n)) is not None}
     killed = found.killed()
@@ -143,6 +143,15 @@ def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> 
             heappop(heap)
         found[start] = heap[0] if heap else BEHIND_ALL
     return found
+
+
+def _successors(state: FunctionState) -> dict[int, set[int]]:
+    return {ENTRY: {0}} | {start: state.block_successors(start, end) for start, end in state.flow.blocks()}
+
+
+def emitted_graph(state: FunctionState) -> Graph:
+    """Ways between blocks, from :data:`ENTRY` on, as they are emitted; nodes below that are no blocks."""
+    return _emitted_graph(state, _successors(state))
 
 
 def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]) -> Graph:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from visa import types
 from visa.program import Instruction
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
@@ -17,17 +16,16 @@ from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.float_controls import FloatControls
 from vsim.llvm_engine.lower.images import ImageNumber, Images
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands
 from vsim.llvm_engine.lower.spaces import Spaces
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.storage import VARIABLE
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
 from vsim.memory import SamplerState
-from vsim.registers import CR0
 from vsim.semantics.algebra import ImageView
 
 
@@ -59,6 +57,8 @@ class LoweringMachine:
         self.call, self.leave, self.barrier = flow.call, flow.leave, flow.barrier
         calls = Calls(state, masks, flow, exits)
         self.call_function, self.call_address = calls.call_function, calls.call_address
+        controls = FloatControls(state)
+        self.rounding, self.denormals = controls.rounding, controls.denormals
 
     # -- what the machine knows ----------------------------------------------------------------------------
 
@@ -77,24 +77,6 @@ class LoweringMachine:
     def named_barrier(self, number: object, arrivals: object, instruction: Instruction) -> NoReturn:
         """Named barriers run on the reference engine."""
         raise Unsupported("a named barrier")
-
-    def rounding(self) -> Value | None:
-        """Rounding mode of %cr0; None if the program never changes it."""
-        if not self.state.dispatch.float_modes.rounding:
-            return None
-        b = self.algebra
-        return (self._control() >> b.const(4, types.UD)) & b.const(3, types.UD)
-
-    def denormals(self, data_type: DataType) -> Mask | None:
-        """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
-        bit = self.state.dispatch.float_modes.flushed.get(data_type)
-        if bit is None:
-            return None
-        b = self.algebra
-        return (self._control() & b.const(bit, types.UD)) == b.const(0, types.UD)
-
-    def _control(self) -> Value:
-        return self.state.registers.read((VARIABLE, CR0), 0, 1, types.UD)
 
     # -- memory --------------------------------------------------------------------------------------------
 
