@@ -11,8 +11,9 @@ from dataclasses import replace
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
-from vsim.llvm_engine.ir.directed import directed_function
+from vsim.llvm_engine.ir.directed import directed
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
+from vsim.llvm_engine.ir.half import half_fma
 from vsim.llvm_engine.ir.strided import strided_conversion
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
@@ -263,31 +264,21 @@ class Builder(Emitter):
 
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""
-        return self._fma_half(x, y, z) if x.type is types.HF else self.call("fma", x, y, z)
+        if x.type is not types.HF:
+            return self.call("fma", x, y, z)
+        lanes = max(x.lanes, y.lanes, z.lanes)
+        return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
         """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""
         lanes = max(x.lanes for x in operands)
-        given = [self.broadcast(x, lanes) for x in operands]
-        name = directed_function(self, op, mode, ir_type(data_type, lanes), given)
-        arguments = ", ".join(x.typed for x in given)
-        return self.value(data_type, lanes, f"call {ir_type(data_type, lanes)} @{name}({arguments})")
+        return self._call_own(*directed(self, op, mode, data_type, [self.broadcast(x, lanes) for x in operands]))
 
-    def _fma_half(self, x: Value, y: Value, z: Value) -> Value:
-        """In float the product is exact; the sum is rounded to odd, so that rounding it to
-        half is the only rounding.
-        """
-        wide = [self.cast(v, types.F) for v in (x, y, z)]
-        product, addend = wide[0] * wide[1], wide[2]
-        total = product + addend
-        part = total - product
-        error = (product - (total - part)) + (addend - part)
-        bits = self.bitcast(total, types.UD)
-        one, zero, none = self.const(1, types.UD), self.const(0, types.UD), self.const(0.0, types.F)
-        inexact = (error != none) & (error == error) & ((bits & one) == zero)
-        outward = (error > none) ^ (total > none)
-        odd = self.select(inexact, self.select(outward, bits - one, bits + one), bits)
-        return self.cast(self.bitcast(odd, types.F), types.HF)
+    def _call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
+        """The result of a function of the module's own."""
+        lanes = operands[0].lanes
+        arguments = ", ".join(x.typed for x in operands)
+        return self.value(data_type, lanes, f"call {ir_type(data_type, lanes)} @{name}({arguments})")
 
     def sqrt(self, x: Value) -> Value:
         """Correctly rounded square root."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from visa.types import DataType
 from vsim.llvm_engine.ir.emitter import Emitter
-from vsim.llvm_engine.ir.types import overload
+from vsim.llvm_engine.ir.types import ir_type, overload
 from vsim.llvm_engine.ir.values import Value
 
 _MODES = {1: (2, "round.upward"), 3: (0, "round.towardzero")}
@@ -23,14 +24,17 @@ _TEXT = """define internal {result} @{name}({parameters}) #3 {{
 """
 
 
-def directed_function(b: Emitter, op: str, mode: int, result: str, operands: Sequence[Value]) -> str:
-    """The name of the function, which the module gets if it has none.
+def directed(
+    b: Emitter, op: str, mode: int, data_type: DataType, operands: Sequence[Value]
+) -> tuple[str, DataType, Sequence[Value]]:
+    """The function, which the module gets if it has none: its name, the type of its result, its operands.
 
     Args:
         op: ``fadd``, ``fmul``, ``fma``, ``fdiv``, ``sqrt`` or ``fptrunc``.
         mode: of %cr0, up or towards zero.
-        result: the type of the result in LLVM; that of the operands but for ``fptrunc``.
+        data_type: of the result; that of the operands but for ``fptrunc``.
     """
+    result = ir_type(data_type, operands[0].lanes)
     types = dict.fromkeys([result, *(x.ir for x in operands)])
     suffix = ".".join(overload(t.strip("<>").rpartition(" ")[2], operands[0].lanes) for t in types)
     name = f"{op}_in_mode{mode}.{suffix}"
@@ -43,4 +47,4 @@ def directed_function(b: Emitter, op: str, mode: int, result: str, operands: Seq
         b.declarations[name] = _TEXT.format(
             result=result, name=name, parameters=parameters, number=number, intrinsic=intrinsic, mode=words
         )
-    return name
+    return name, data_type, operands
