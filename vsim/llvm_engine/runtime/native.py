@@ -41,12 +41,13 @@ def target_machine(level: int) -> llvm.TargetMachine:
 
 
 LARGE_LINES = 4_000
-"""Beyond this many lines combining instructions costs more than it gains: code as large is straight, and the builder
-has found what is equal.
+"""Of a module of more lines than this, most of which are one block, instructions are not combined: that costs more than
+it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
+(shuffles of doubles ten times as much).
 """
-HUGE_BLOCKS = 10_000
-"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: minutes for
-30,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
+HUGE_BLOCKS = 5_000
+"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: half a minute for
+7,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
 """
 # What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
 # is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
@@ -71,6 +72,12 @@ def _run_pipeline(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: in
     builder.getModulePassManager().run(module, builder)
 
 
+def _is_straight(text: str) -> bool:
+    """Whether a module is large, and most of its lines are those of one block."""
+    lines = text.count("\n")
+    return lines > LARGE_LINES and max(block.count("\n") for block in text.split(":\n")) > lines // 2
+
+
 def compile_object(text: str) -> bytes:
     """Native object code of a module, which goes through a short pipeline of our own; a huge
     one through nearly none.
@@ -81,8 +88,8 @@ def compile_object(text: str) -> bytes:
     if huge:
         _run_pipeline(module, machine, 0)
     else:
-        large = text.count("\n") > LARGE_LINES
-        _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or not large))
+        combines = not _is_straight(text)
+        _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
         _run_pipeline(module, machine, 0)
         _run_passes(module, machine, _AFTER_SPLIT)
     return bytes(machine.emit_object(module))
