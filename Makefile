@@ -3,6 +3,7 @@
 # make bless   writes what golden files expect anew (tests/golden/README.md)
 # make wheel   builds a wheel and runs the four commands out of it
 # make bench   measures against other tools and writes docs/performance.md
+# make compile-time  compile time of the fast engine: a histogram over the corpus, and generated kernels of five shapes
 # make docs    writes docs/instructions, docs/fidelity.md and the rows and goldens of docs/conformance.md out of the table
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
@@ -15,7 +16,7 @@ STAMP = $(VENV)/.installed
 # From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
 CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test bless wheel bench fuzz guard docs format clean
+.PHONY: demo test bless wheel bench compile-time fuzz guard docs format clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +52,10 @@ wheel: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
 	$(BIN)/python benchmarks/run.py
+
+compile-time: $(STAMP)
+	$(BIN)/python benchmarks/compile_time.py corpus
+	$(BIN)/python benchmarks/compile_time.py shapes
 
 FUZZ_SECONDS ?= 1800
 FUZZ_FIRST ?= 0

@@ -1,0 +1,109 @@
+"""Compile time of the fast engine, syntax tree to object code, without the cache.
+
+    python benchmarks/compile_time.py corpus              a histogram over all kernels that the corpus launches
+    python benchmarks/compile_time.py shapes [LARGEST]    generated kernels of five shapes, and growth by doubling
+
+CPU time of this process. A kernel of few instructions is mostly what every kernel has around it, so the histogram is
+of what exceeds 30 ms.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from compile_kernels import SHAPES, SIZES, kernel
+from vsim_runner import program_of
+
+from vasm.assembler import assemble_text
+from visa.image import read_image
+from vlink import link
+from vsim.dispatch import Dispatch
+from vsim.launch import BufferArgument, Launch, parse_launch
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.pipeline import translate
+from vsim.llvm_engine.plan import geometry, row_of
+from vsim.llvm_engine.runtime import native
+from vsim.program import Program
+
+ROOT = Path(__file__).parent.parent
+CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())
+BASE = 0.03
+"""Seconds that a kernel may take beside what its instructions take."""
+STEPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+"""Milliseconds an instruction between the bars of the histogram."""
+
+
+def seconds(dispatch: Dispatch) -> tuple[float, float, int]:
+    """CPU time of lowering and of LLVM, and the instructions of the functions that were compiled."""
+    start = process_time()
+    translation = translate(dispatch, geometry(dispatch).full, row_of(dispatch))
+    between = process_time()
+    native.compile_object(translation.text)
+    return between - start, process_time() - between, sum(len(f.instructions) for f in translation.functions)
+
+
+def dispatches() -> Iterator[tuple[str, Dispatch]]:
+    """Every kernel that a case launches, once."""
+    for folder in sorted(p for p in CASES.glob("*/*") if list(p.glob("*.visaasm"))):
+        program, path = program_of(folder), folder.parent / "launch.json"
+        launches = parse_launch(path.read_text(), str(folder.parent), str(path))
+        seen = set()
+        for number in range(len(launches)):
+            launch = launches.launch(number)
+            if launch.kernel not in seen:
+                seen.add(launch.kernel)
+                yield f"{folder.parent.name}/{folder.name} {launch.kernel}", program.bind(launch)
+
+
+def corpus() -> None:
+    """Print the histogram, and the five slowest kernels."""
+    bars: Counter[float] = Counter()
+    found = []
+    for name, dispatch in dispatches():
+        try:
+            lowering, llvm, count = seconds(dispatch)
+        except Unsupported:
+            continue
+        each = max(0.0, lowering + llvm - BASE) * 1e3 / count
+        bars[next((s for s in STEPS if each <= s), float("inf"))] += 1
+        found.append((each, lowering + llvm, count, name))
+    for step in (*STEPS, float("inf")):
+        print(f"| at most {step} | {bars[step]} |")
+    for each, total, count, name in sorted(found, reverse=True)[:5]:
+        print(f"{each:.2f} ms an instruction: {name}, {count} instructions, {total:.2f} s")
+
+
+def generated(shape: str, size: int, lanes: int) -> Dispatch:
+    """A launch of a generated kernel."""
+    data = assemble_text(kernel(shape, size, lanes), "k.visaasm", "tgllp").object_bytes()
+    program = Program(read_image(link([data]).to_bytes()))
+    launch = Launch("k", (4 * lanes,), (4 * lanes,), args=[BufferArgument(np.zeros(64, "i4"))])
+    return program.bind(launch)
+
+
+def shapes(largest: int) -> None:
+    """Print a row for each shape and width: milliseconds an instruction by size, and the largest growth by doubling."""
+    sizes = [s for s in SIZES if s <= largest]
+    print("| shape | lanes |", " | ".join(map(str, sizes)), "| growth |")
+    for shape in SHAPES:
+        for lanes in (8, 16, 32):
+            totals, cells = [], []
+            for size in sizes:
+                lowering, llvm, count = seconds(generated(shape, size, lanes))
+                totals.append(lowering + llvm)
+                cells.append(f"{(lowering + llvm) * 1e3 / count:.2f}")
+            growth = max((b / a for a, b in pairwise(totals)), default=0.0)
+            print(f"| {shape} | {lanes} |", " | ".join(cells), f"| {growth:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["corpus"]:
+        corpus()
+    else:
+        shapes(int(sys.argv[2]) if len(sys.argv) > 2 else SIZES[-1])
