@@ -13,7 +13,7 @@ def next_points(lines):
     head = [".version 4.1", '.kernel "k"', ".decl V v_type=G type=d num_elts=16", ".decl P1 v_type=P num_elts=16"]
     text = "\n".join([*head, ".kernel_attr SimdSize=16", *lines, ""])
     flow = control_flow(build_text(text).module.kernels[0])
-    found = reconvergence(flow, frozenset(), True)
+    found = reconvergence(flow, frozenset(), 16, True)
     return [found.next_point(n) for n in range(flow.end)]
 
 
