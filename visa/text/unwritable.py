@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from visa.call_rules import declared_sizes
 from visa.calls import mismatched_sizes
 from visa.diagnostics import QUIET
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
 from visa.text.rules import Rules
+from visa.validation import aliases
 
 _UNKNOWN_GRF = 0
 """A module does not say how many bytes a register has."""
@@ -44,6 +46,8 @@ def _problems(function: Function) -> Iterator[str]:
             other = function.variables[v.alias[0] - FIRST_VARIABLE]
             if v.alias[1] + v.size > other.size:
                 yield f"'{v.name}' reaches beyond '{other.name}'"
+    for broken in (*aliases(function), *declared_sizes(function)):
+        yield f"{broken.message} [{broken.code}]"
     if function.attribute("Target") is None:
         yield "it has no attribute Target"
     if len(function.samplers) > NAMED_SAMPLER:
