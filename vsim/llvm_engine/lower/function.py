@@ -78,7 +78,7 @@ class FunctionLowering:
         self.exits.begin()
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY))}
         self._enter_function()
-        if not state.is_straight:
+        if not state.is_straight or not state.flow.starts:
             state.registers.end_block(ENTRY)
             state.b.jump(self.flow.entrance(0))
         for start, end in state.flow.blocks():

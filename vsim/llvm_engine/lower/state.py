@@ -62,7 +62,8 @@ class FunctionState:
         self.shares = calls or not self.is_kernel
         """Whether predefined variables lie in the block that functions of a thread share."""
         self.is_coroutine = self.is_kernel and self.dispatch.has_barrier
-        self.is_straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
+        straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
+        self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations)
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.registers = Registers(self.b, self.storage)
