@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from visa.isa import InstructionDesc
+from visa.operands import SURFACE
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.types import UD, UQ, UW, DataType
 
@@ -240,6 +241,14 @@ class Function:
     def sampler_name(self, index: int) -> str:
         """The name of a sampler, predefined or declared."""
         return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
+
+    def state_elements(self, kind: int, index: int) -> int:
+        """How many elements a surface or sampler variable has, as a :class:`visa.operands.State` names it; predefined
+        ones have one.
+        """
+        if kind == SURFACE:
+            return 1 if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].elements
+        return 1 if index == NAMED_SAMPLER else self.samplers[index].elements
 
     def variable_type(self, index: int) -> DataType:
         """The element type of a general variable, predefined or declared."""

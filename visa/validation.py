@@ -20,7 +20,7 @@ from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
 from visa.message_sizes import message_sizes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
-from visa.operands import EXEC_SIZES, Address, Execution, General, Indirect, Raw, region_elements
+from visa.operands import EXEC_SIZES, SURFACE, Address, Execution, General, Indirect, Raw, State, region_elements
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visa.program import (
     FIRST_VARIABLE,
@@ -95,6 +95,12 @@ class Extents:
             return self._elements(name, op.var, op.element + rows + 1)
         return None
 
+    def state(self, name: str, op: State, count: int) -> Violation | None:
+        """What is wrong with where so many elements of a surface or sampler variable lie."""
+        f, end = self.function, op.offset + count
+        owner = f.surface_name(op.var) if op.kind == SURFACE else f.sampler_name(op.var)
+        return _missing(name, owner, f.state_elements(op.kind, op.var), end)
+
     def message(self, name: str, raw: Raw, size: int) -> Violation | None:
         """What is wrong with where so many bytes of a message lie."""
         if not raw.var:
@@ -125,12 +131,15 @@ class Extents:
 
     def _elements(self, name: str, var: int, end: int) -> Violation | None:
         declared = self.function.addresses[var]
-        if end <= declared.elements:
-            return None
-        many = f"{declared.elements} element{'s' if declared.elements > 1 else ''}"
-        return Violation(
-            "W010", f"the operand reaches element {end - 1} of '{declared.name}', which has {many}", "", name
-        )
+        return _missing(name, declared.name, declared.elements, end)
+
+
+def _missing(name: str, owner: str, elements: int, end: int) -> Violation | None:
+    """Elements before ``end`` that a variable with fewer does not have."""
+    if end <= elements:
+        return None
+    many = f"{elements} element{'s' if elements > 1 else ''}"
+    return Violation("W010", f"the operand reaches element {end - 1} of '{owner}', which has {many}", "", name)
 
 
 @dataclass(frozen=True)
@@ -184,6 +193,15 @@ def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
         found = extents.message(name, raw, size) if size else None
         if found:
             yield found
+
+
+def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
+    """The states of a move that reach beyond the elements of their variables: a lane takes an element each."""
+    if i.desc.moves_states:
+        for name in i.desc.classes:
+            op = i.args[name]
+            if isinstance(op, State) and (found := extents.state(name, op, i.args["exec"].size)):
+                yield found
 
 
 def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
@@ -332,6 +350,7 @@ class _FunctionPass:
         if classes:
             yield from classes
             return
+        yield from state_overruns(self.extents, i)
         shape, args = _shape(i.desc), i.args
         execution = args.get("exec")
         count = count_of(i.desc, execution.size if execution else 1)

@@ -24,6 +24,7 @@ from visa.validation import (
     count_of,
     has_message,
     message_overruns,
+    state_overruns,
     takes_scalars,
     unaligned_messages,
 )
@@ -127,6 +128,7 @@ class Rules:
             yield from self._raw_types(i)
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))
+            yield from state_overruns(self.extents, i)
 
     def _raw_types(self, i: Instruction) -> Iterator[Violation]:
         for name in i.desc.operand_types:

@@ -47,7 +47,7 @@ class NumpyMachine:
         self.predicate_as_integer = masks.predicate_as_integer
         self.predicate_from_integer = masks.predicate_from_integer
 
-        state = BatchThreadState(prepared, running, dispatch)
+        state = BatchThreadState(prepared, running, dispatch, faults)
         self.state_reader, self.state_writer = state.state_reader, state.state_writer
         self.symbol_address, self.rounding, self.denormals = state.symbol_address, state.rounding, state.denormals
 

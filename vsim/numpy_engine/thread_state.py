@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from visa.operands import SURFACE
 from visa.program import Instruction
 from visa.types import DataType
 from vsim.arrays import Bools, Dwords
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import Mask
+from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.registers import CR0
 
@@ -19,16 +21,25 @@ from vsim.registers import CR0
 class BatchThreadState:
     """Thread state for the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
 
-    def __init__(self, prepared: PreparedFunction, running: Running, dispatch: Dispatch) -> None:
-        self.prepared, self.running, self.dispatch = prepared, running, dispatch
+    def __init__(self, prepared: PreparedFunction, running: Running, dispatch: Dispatch, faults: Faults) -> None:
+        self.prepared, self.running, self.dispatch, self.faults = prepared, running, dispatch, faults
 
     def state_reader(self, kind: int, index: int, element: int) -> Callable[[], Dwords]:
         """An element of a surface or sampler variable."""
+        self._check_element(kind, index, element)
         return lambda: self.running.threads.state(kind, index, element)
 
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Dwords, Mask], None]:
         """Stores an element of a surface or sampler variable under a mask."""
+        self._check_element(kind, index, element)
         return lambda value, mask: np.copyto(self.running.threads.state(kind, index, element), value, where=mask)
+
+    def _check_element(self, kind: int, index: int, element: int) -> None:
+        function = self.prepared.function
+        if element >= (elements := function.state_elements(kind, index)):
+            name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
+            text = f"an operand reaches element {element} of '{name}', which has {elements}"
+            raise self.faults.beyond(text, self.prepared.instruction)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""

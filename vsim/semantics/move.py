@@ -14,7 +14,7 @@ from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Imme
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
-from vsim.semantics.algebra import Lanes, Machine, Mask, Step
+from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Step, Write
 from vsim.semantics.conversion import element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
 from vsim.semantics.core import (
     COMPARISONS,
@@ -78,16 +78,45 @@ def addr_add(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("movs")
 def movs(m: Machine, instruction: Instruction) -> Step:
-    """Copy a surface or sampler variable, or a register to or from one."""
+    """Copy elements of a surface or sampler variable, or of registers to or from one: one for each lane."""
     args = instruction.args
     dst, src, count = args["dst"], args["src0"], args["exec"].size
-    read = m.state_reader(src.kind, src.var, src.offset) if isinstance(src, State) else source(m, src, 1, types.UD)
+    read = _states(m, src, count) if isinstance(src, State) else source(m, src, count, types.UD)
+    write = _state_stores(m, dst, count) if isinstance(dst, State) else destination(m, dst, count, types.UD)
     mask = m.mask(args["exec"], None)
-    if isinstance(dst, State):
-        store = m.state_writer(dst.kind, dst.var, dst.offset)
-        return lambda: store(read(), mask())
-    write = destination(m, dst, count, types.UD)
     return lambda: write(read(), mask())
+
+
+def _states(m: Machine, op: State, count: int) -> Read:
+    """Consecutive elements of a surface or sampler variable."""
+    a = m.algebra
+    reads = [m.state_reader(op.kind, op.var, op.offset + n) for n in range(count)]
+    if count == 1:
+        return reads[0]
+    lane = a.iota(count, types.UD)
+
+    def read() -> Lanes:
+        found = reads[0]()
+        for n, other in enumerate(reads[1:], 1):
+            found = a.select(lane == a.const(n, types.UD), other(), found)
+        return found
+
+    return read
+
+
+def _state_stores(m: Machine, op: State, count: int) -> Write:
+    """Stores consecutive elements of a surface or sampler variable."""
+    a, zero = m.algebra, m.algebra.const(0, types.UD)
+    stores = [m.state_writer(op.kind, op.var, op.offset + n) for n in range(count)]
+    if count == 1:
+        return stores[0]
+
+    def write(value: Lanes, mask: Mask) -> None:
+        running = mask if mask is True else a.mask_to_int(mask, types.UD)
+        for n, store in enumerate(stores):
+            store(a.lanes(value, [n]), True if running is True else a.lanes(running, [n]) != zero)
+
+    return write
 
 
 @semantics("setp")

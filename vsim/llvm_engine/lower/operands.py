@@ -318,9 +318,15 @@ class Operands:
 
     def state_reader(self, kind: int, index: int, element: int) -> Read:
         """Reads an element of a surface or sampler variable."""
-        return lambda: self.state.registers.read(state_key(kind, index, element), 0, 1, types.UD)
+        key = self._state_key(kind, index, element)
+        return lambda: self.state.registers.read(key, 0, 1, types.UD)
 
     def state_writer(self, kind: int, index: int, element: int) -> Write:
         """Writes an element of a surface or sampler variable."""
-        key = state_key(kind, index, element)
+        key = self._state_key(kind, index, element)
         return lambda value, mask: self.write(key, 0, elements(1), self.state.b.cast(value, types.UD), mask)
+
+    def _state_key(self, kind: int, index: int, element: int) -> Key:
+        if element >= self.state.function.state_elements(kind, index):
+            raise Unsupported("elements that a surface or sampler variable does not have")
+        return state_key(kind, index, element)

@@ -31,7 +31,7 @@ SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
 
 def state_key(kind: int, index: int, element: int = 0) -> Key:
     """The key of an element of a surface or sampler variable."""
-    return (STATE, kind << 16 | element << 8 | index)
+    return (STATE, element << 20 | kind << 16 | index)
 
 
 class Storage:
