@@ -1,9 +1,11 @@
 """What the fuzzers found once: none of these files may lead to anything but an answer or a diagnostic."""
 
 import contextlib
+import functools
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +39,27 @@ def object_file(data):
     linker.run().image.to_bytes()
 
 
+def archive(data):
+    """All members are linked, and those that a kernel calls."""
+    whole, needed = (
+        Linker(LinkOptions(allow_undefined=True, whole_archive=True)),
+        Linker(LinkOptions(allow_undefined=True)),
+    )
+    whole.add_bytes(data, "x")
+    with contextlib.suppress(VisaError):
+        whole.run().image.to_bytes()
+    needed.add_bytes(caller(), "caller")
+    needed.add_bytes(data, "x")
+    needed.run().image.to_bytes()
+
+
+@functools.cache
+def caller():
+    """The object of a kernel that calls functions of the samples."""
+    text = (DATA / "cases" / "call_stack_recursion" / "tgllp" / "recursive.visaasm").read_text()
+    return assemble_text(text, "caller", "tgllp").object_bytes()
+
+
 def image(data):
     read_image(data, "x").ze_info_tree()
 
@@ -46,7 +69,8 @@ def ze_info(data):
 
 
 def launch(data):
-    file = parse_launch(data.decode("utf-8", "replace"), "/nonexistent", "x")
+    folder = DATA.parent.parent / "samples" / "saxpy"  # whose arrays are found
+    file = parse_launch(data.decode("utf-8", "replace"), str(folder), str(folder / "x"))
     for n in range(min(len(file), 3)):
         file.launch(n)
 
@@ -97,6 +121,7 @@ TARGETS = {
     "visaasm": text,
     "isa": isa,
     "o": object_file,
+    "a": archive,
     "bin": image,
     "yaml": ze_info,
     "json": launch,
@@ -157,6 +182,34 @@ def test_the_first_inputs_of_the_fuzzer(name):
         assert data == target.make(seed)
         with contextlib.suppress(VisaError):
             target.check(data)
+
+
+@pytest.mark.parametrize("name", ["visaasm", "isa", "o", "a", "bin", "yaml", "json", "ctm", "ctmo"])
+def test_samples_are_accepted(name):
+    """What is mutated goes all the way, so that changes are looked at behind the first check, too."""
+    from fuzzing import reading
+
+    target = next(t for t in reading.TARGETS if t.name == name)
+    accepted = 0
+    for data in reading.samples(name)[:20]:
+        with contextlib.suppress(VisaError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            accepted += target.check(data) == "accepted"
+    assert accepted
+
+
+def test_members_of_archives_are_linked():
+    from fuzzing.reading import archive as archive_of
+
+    odd, even = (
+        assemble_text(
+            (DATA / "cases" / "call_stack_recursion" / "tgllp" / f"{n}.simd8.visaasm").read_text(), n, "tgllp"
+        )
+        for n in ("odd", "even")
+    )
+    archive(archive_of([("odd.o", odd.object_bytes()), ("even.o", even.object_bytes())]))
+    with pytest.raises(VisaError):
+        archive(archive_of([("odd.o", odd.object_bytes()[:-9])]))
 
 
 def test_canaries_are_watched():

@@ -118,7 +118,7 @@ READERS = (
     ("visaasm", "vISA texts, and their way round", text_law),
     ("isa", "CISA modules, and their way round", module_law),
     ("o", "objects", test_fuzzed.object_file),
-    ("a", "archives", test_fuzzed.object_file),
+    ("a", "archives", test_fuzzed.archive),
     ("bin", "images", test_fuzzed.image),
     ("yaml", "ze_info", test_fuzzed.ze_info),
     ("json", "launch files", test_fuzzed.launch),
