@@ -12,6 +12,7 @@ from typing import NamedTuple
 from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
+from visa.isa.enums import LSC_ORDERS
 from visa.isa.record import INTEGERS, Flow, Saturation
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
@@ -126,6 +127,9 @@ class Rules:
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
             yield from self._raw_types(i)
+            if i.args.get("order") == LSC_ORDERS["t"] and "blocks" not in i.args and i.args["exec"].size > 1:
+                wanted = f"{i.desc.mnemonic} of transposed data has execution size 1"
+                yield Violation("V039", wanted, "it takes the elements behind a single address", "")
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))
             yield from state_overruns(self.extents, i)

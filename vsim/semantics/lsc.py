@@ -28,7 +28,7 @@ from visa.isa.enums import (
 )  # fmt: skip
 from visa.program import Instruction
 from visa.types import UQ, UW, DataType, Q
-from vsim.semantics.algebra import FindSpace, Lanes, Machine, Read, ReadMask, Step
+from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer
 
@@ -90,7 +90,26 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
     if args["order"] != _TRANSPOSED:
         return _transfer(m, instruction, [memory.size * k for k in range(count)])
     space, address = _space(m, instruction), _address(m, instruction, 1)
-    return block(m, instruction, space, address, memory, count, mask_of(m, instruction))
+    return block(m, instruction, space, address, memory, count, _block_mask(m, instruction))
+
+
+def _block_mask(m: Machine, instruction: Instruction) -> ReadMask:
+    """The single lane of a message about a block: with a larger execution size it runs where any lane does."""
+    a, lanes, count = m.algebra, mask_of(m, instruction), instruction.args["exec"].size
+    if count == 1:
+        return lanes
+
+    def any_lane() -> Mask:
+        mask = lanes()
+        if mask is True:
+            return True
+        ones = a.mask_to_int(mask, types.UD)
+        found = a.lanes(ones, [0])
+        for n in range(1, count):
+            found = found | a.lanes(ones, [n])
+        return found != a.const(0, types.UD)
+
+    return any_lane
 
 
 @semantics("lsc_load_quad", "lsc_store_quad")
@@ -164,7 +183,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
         for b in range(args["blocks"]) for r in range(args["height"]) for c in range(width)
         for at in (place(b, r, c),)
     ]  # fmt: skip
-    mask = mask_of(m, instruction)
+    mask = _block_mask(m, instruction)
 
     def step() -> None:
         start, (last_byte, last_row, last_pitch), (x, y) = base(), (r() for r in limits), (r() for r in corner)
