@@ -140,7 +140,7 @@ def test_an_array_that_was_made_read_only_is_noticed(image: LinkedImage, engine:
         for _ in range(3):
             again()
         out.flags.writeable = False
-        with pytest.raises(LaunchError, match="read-only"):
+        with pytest.raises(SimulationError, match="write of 4 bytes to 'out', an array that is read-only, at offset 0"):
             again()
     out.flags.writeable = True
     again()

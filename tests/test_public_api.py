@@ -290,11 +290,6 @@ def array(change):
     return [change(np.zeros(40, "f4")), np.array((2, 1), CHANGE), 40]
 
 
-def read_only(a):
-    a.flags.writeable = False
-    return a
-
-
 LAUNCHES = {
     "size of text": (("scale", "abc"), {}, "global size"), "negative size": (("scale", -5), {}, "global size"),
     "no size": (("scale", ()), {}, "global size"), "four sizes": (("scale", (1, 2, 3, 4)), {}, "global size"),
@@ -306,7 +301,8 @@ LAUNCHES = {
     "threads of text": (("scale", 40), {"threads": "x"}, "'threads' is"), "seconds": (("scale", 40), {"max_seconds": "x"}, "'max_seconds' is"),
     "negative seconds": (("scale", 40), {"max_seconds": -1}, "'max_seconds' is"), "schedule": (("scale", 40), {"schedule": 5}, "no schedule '5'"),
     "kernel": (("nope", 40), {}, "no kernel 'nope'"), "kernel None": ((None, 40), {}, "name of a kernel"),
-    "read-only": (("scale", 40), {"args": array(read_only)}, "'data'.* read-only"),
+    "doubles": (("scale", 40), {"args": array(lambda a: a.astype("f8"))}, r"is float\*, and the array has elements of type float64"),
+    "integers": (("scale", 40), {"args": array(lambda a: a.view("i4"))}, r"type int32[^^]*array.view\('f4'\)"),
     "byte order": (("scale", 40), {"args": array(lambda a: a.astype(">f4"))}, "byte order"),
     "objects": (("scale", 40), {"args": array(lambda a: a.astype(object))}, "Python objects"),
 }  # fmt: skip

@@ -48,6 +48,7 @@ class PayloadField(NamedTuple):
         sampler: number of the sampler; None where the value has to do with none.
         image_type: of images, such as ``image_2d_array``.
         slm_alignment: of a pointer to local memory.
+        access: of images and buffers, ``readonly``, ``writeonly`` or ``readwrite``.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class PayloadField(NamedTuple):
     sampler: int | None
     image_type: str
     slm_alignment: int
+    access: str
 
     @classmethod
     def of(cls, tree: Tree) -> PayloadField:
@@ -75,6 +77,7 @@ class PayloadField(NamedTuple):
             sampler=_number(tree, "sampler_index", limit=MAXIMUM_INDEX) if "sampler_index" in tree else None,
             image_type=str(tree.get("image_type", "")),
             slm_alignment=_number(tree, "slm_alignment", limit=MAXIMUM_PAYLOAD) or 16,
+            access=str(tree.get("access_type") or ""),
         )
 
     @property

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from visa.diagnostics import did_you_mean
+from visa.diagnostics import Diagnostic, Span, VisaWarning, did_you_mean
+from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
     Argument,
@@ -80,15 +83,37 @@ class ArgumentReader:
         """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
         found = self.buffers.get(index)
         if found is None:
-            found = self.buffers[index] = self._buffer_of(self.launch.args[index], index)
+            found = self._buffer_of(self.launch.args[index], index)
+            if self.buffers:
+                self._warn_of_overlap(index, found)
+            self.buffers[index] = found
         return found
+
+    def _warn_of_overlap(self, index: int, found: Buffer) -> None:
+        """Warn of memory that two arguments share in part. One array for two arguments is what programs mean."""
+        start, end = found.host, found.host + found.size
+        for number, other in self.buffers.items():
+            if start < other.host + other.size and other.host < end and (start, found.size) != (other.host, other.size):
+                signature = self.signature
+                shared = min(end, other.host + other.size) - max(start, other.host)
+                message = (
+                    f"kernel '{signature.name}': {signature.describe(number)} and {signature.describe(index)} overlap: "
+                    f"they share {shared} bytes of memory"
+                )
+                hint = "pass a copy of one of them, unless the kernel is meant to see its own writes"
+                warning = VisaWarning(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
+                warnings.warn(warning, stacklevel=2)
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):
             problem, hint = array_problem(argument.array)  # Now: it may have changed since the last launch.
             if problem:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
-            return self.memory.map(argument.array, self.signature.buffer_name(index))
+            found: Buffer | None = self.memory.map(argument.array, self.signature.buffer_name(index))
+            assert found is not None
+            if found.read_only is argument.array.flags.writeable:
+                self._protect(found, argument.array)
+            return found
         if not isinstance(argument, ScalarArgument):
             raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")
         is_pointer = len(argument.data) == POINTER_BYTES
@@ -98,6 +123,17 @@ class ArgumentReader:
                 f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one"
             )
         return found
+
+    def _protect(self, found: Buffer, array: Array) -> None:
+        """Have a kernel leave a read-only array alone, unless it has the same memory as an array that it may write."""
+        is_read_only = not array.flags.writeable
+        ends = found.host + found.size
+        if is_read_only and any(
+            not other.read_only and other.host < ends and found.host < other.host + other.size
+            for other in self.buffers.values()
+        ):
+            return
+        self.memory.protect(found, is_read_only)
 
     def image(self, index: int) -> SurfaceImage:
         """The image that an argument is."""
@@ -109,6 +145,11 @@ class ArgumentReader:
             problem, hint = array_problem(argument.array)
             if problem:
                 raise signature.error(f"{signature.describe(index)} {problem}", hint)
+            if not argument.array.flags.writeable:
+                if not any(f.access == "readonly" for f in signature.fields.get(index, ())):
+                    what = f"{signature.describe(index)} is an image that is read-only, and the kernel may write it"
+                    raise signature.error(what, "pass a copy")
+                argument = replace(argument, array=argument.array.copy())  # Where stray writes do no harm.
             made = surface_image(signature.buffer_name(index), argument, signature.image_type(index), handle)
             if isinstance(made, str):
                 hint = did_you_mean(argument.format, ImageFormat.names())

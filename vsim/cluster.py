@@ -19,7 +19,7 @@ from typing import Protocol, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, VisaError
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, VisaError
 from visa.image import LinkedImage, read_image
 from visa.program import Function
 from vsim.analysis.reachability import reachable
@@ -122,6 +122,7 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
 
     Raises:
         LaunchError: S051, two parts changed the same byte; nothing is written.
+        SimulationError: S030, they changed a read-only array; nothing is written.
     """
     memories = _memories(program, launch)
     titles = [
@@ -138,6 +139,9 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
             where = f"byte {at} of {title}, so they are not independent"
             message = f"kernel '{program.signature(launch.kernel).name}': groups on two workers wrote {where}"
             raise LaunchError(Diagnostic("S051", message, Span(program.image.file, 0), "run it without --workers"))
+        if places.size and not memories[number].flags.writeable:
+            message = f"kernel '{program.signature(launch.kernel).name}' writes {title}, an array that is read-only"
+            raise SimulationError(Diagnostic("S030", message, Span(program.image.file, 0)))
     for part in parts:
         for memory, (places, values) in zip(memories, part.changes, strict=True):
             memory[places] = values

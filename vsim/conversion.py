@@ -11,7 +11,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.ze_info import PayloadField
-from vsim.arrays import Array
+from vsim.arrays import Array, DType
 from vsim.images import ImageFormat
 from vsim.launch import (
     SCALAR_TYPES,
@@ -56,6 +56,7 @@ class ArgumentConverter:
     def __init__(self, signature: KernelSignature) -> None:
         self.signature = signature
         self.rules: dict[int, _Rule] = {}
+        self.elements: dict[int, set[DType]] = {}
 
     def fail(self, index: int, message: str, hint: str = "") -> LaunchError:
         return LaunchError(
@@ -91,6 +92,8 @@ class ArgumentConverter:
         if problem:
             raise self.fail(index, problem, hint)
         if index not in self.signature.image_arguments:
+            if array.dtype not in self._element_types(index):
+                self._check_elements(index, array)
             return BufferArgument(array)
         format = ImageFormat.of(array)
         if format is None:
@@ -99,6 +102,28 @@ class ArgumentConverter:
                 index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint
             )
         return ImageArgument(array, str(format))
+
+    def _element_types(self, index: int) -> set[DType]:
+        """Types of arrays that were found to go with what an argument points to."""
+        return self.elements.setdefault(index, set())
+
+    def _check_elements(self, index: int, array: Array) -> None:
+        """Hold the type of an array against the pointer that the kernel declares; structures go with all of them.
+
+        Raises:
+            LaunchError: S003, its elements are of another kind or size.
+        """
+        found = re.fullmatch(r"([a-z]+)\d*\*;\d+", self.signature.argument_types.get(index, ""))
+        given = array.dtype
+        if found is not None and found[1] in SCALAR_TYPES and given.kind != "V":
+            wanted = np.dtype(SCALAR_TYPES[found[1]])
+            is_float = given.kind in "fc"
+            size = given.itemsize // 2 if given.kind == "c" else given.itemsize  # A pair of floats.
+            if is_float != (wanted.kind == "f") or size != wanted.itemsize:
+                shown = self._shown(index, "")
+                hint = f"pass array.view('{wanted.str[1:]}') if that is what its bytes are, else array.astype of it"
+                raise self.fail(index, f"is {shown}, and the array has elements of type {given}", hint)
+        self._element_types(index).add(given)
 
     def _rule(self, index: int) -> _Rule:
         """What an argument by value is: as the kernel declares it, else the bytes that the payload has for it."""

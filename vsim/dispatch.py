@@ -163,6 +163,11 @@ class Dispatch:
         return self.signature.scratch_size
 
     @property
+    def has_read_only(self) -> bool:
+        """Whether there are arrays that the kernel must not write."""
+        return bool(self.memory.read_only)
+
+    @property
     def has_private_memory(self) -> bool:
         """Whether the payload wants the address of :meth:`private_memory`."""
         return bool(self.signature.layout.private_at)

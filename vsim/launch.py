@@ -33,7 +33,10 @@ MAXIMUM_LOCAL = 1 << 28
 
 
 def array_problem(value: object) -> tuple[str, str]:
-    """Why a value cannot be the memory of a buffer or image, and a hint; two empty strings if it can."""
+    """Why a value cannot be the memory of a buffer or image, and a hint; two empty strings if it can.
+
+    Read-only arrays are no problem: kernels may read them.
+    """
     if not isinstance(value, np.ndarray):
         return f"is a {type(value).__name__}, not a numpy array", "pass numpy.array of it"
     if not value.flags.c_contiguous:
@@ -42,8 +45,6 @@ def array_problem(value: object) -> tuple[str, str]:
         return f"is an array of Python objects (type {value.dtype})", "give it a type of numbers"
     if not value.dtype.isnative:
         return f"is an array of another byte order (type {value.dtype})", "pass array.astype(dtype.newbyteorder('='))"
-    if not value.flags.writeable:
-        return "is an array that is read-only, and kernels use arrays in place", "pass a copy"
     return "", ""
 
 

@@ -30,15 +30,17 @@ class Buffer:
     Attributes:
         size: in bytes.
         host: where the bytes lie in this process.
+        read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
     """
 
-    __slots__ = ("_bytes", "_owner", "_read_only", "address", "host", "name", "size", "writable")
+    __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "size", "writable")
 
     def __init__(self, name: str, address: int, data: Bytes, writable: bool = True, owner: Owner | None = None) -> None:
         place: tuple[int, bool] = data.__array_interface__["data"]
         self.name, self.address, self.writable = name, address, writable
-        self.host, self._read_only = place
+        self.host, is_read_only = place
         self.size = data.nbytes
+        self.read_only = is_read_only
         self._owner = owner
         self._bytes = data if owner is None else None
 
@@ -50,12 +52,14 @@ class Buffer:
         owner = self._owner() if self._owner is not None else None
         if owner is None:
             return np.zeros(0, np.uint8)
-        return np.asarray(_HostBytes(owner, self.host, self.size, self._read_only))
+        return np.asarray(_HostBytes(owner, self.host, self.size, self.read_only))
 
     def part(self, name: str, address: int, size: int) -> Buffer:
         """A part of it under another name."""
         start = address - self.address
-        return Buffer(name, address, self.data[start : start + size], self.writable, self._owner)
+        found = Buffer(name, address, self.data[start : start + size], self.writable, self._owner)
+        found.read_only = self.read_only
+        return found
 
 
 class _HostBytes:
@@ -113,6 +117,10 @@ class AddressSpace:
     def __init__(self) -> None:
         self.slots: dict[int, Buffer] = {}
         self.changes = 0
+        self.read_only: set[int] = set()
+        """Addresses of the buffers that kernels must not write."""
+        self.protections = 0
+        """How often that has changed."""
         self.next_slot = HEAP_SLOT
         self.resting: deque[int] = deque()
         """Slots that were used, in the order in which they are used again."""
@@ -149,6 +157,7 @@ class AddressSpace:
     def _free(self, buffer: Buffer) -> None:
         """Take the address of a buffer back."""
         self.changes += 1
+        self.read_only.discard(buffer.address)
         for slot in _slots_of(buffer):
             if self.slots.pop(slot, None) is not None:
                 self.resting.append(slot)
@@ -178,11 +187,26 @@ class AddressSpace:
                 self.owners[place] = owner
                 address = self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
                 found = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
+                if found.read_only:
+                    self.read_only.add(address)
                 self._show(found)
             except BaseException:  # An interrupt: a slot whose owner is not known would outlive its array.
                 self._forget(place)
                 raise
             return found
+
+    def protect(self, buffer: Buffer, read_only: bool) -> None:
+        """Say whether kernels must leave a buffer alone, and the one that it is a part of."""
+        with self.lock:
+            self.changes += 1
+            self.protections += 1
+            buffer.read_only = read_only
+            whole = self.slots[buffer.address // SLOT]
+            whole.read_only = read_only
+            if read_only:
+                self.read_only.add(whole.address)
+            else:
+                self.read_only.discard(whole.address)
 
     def unmap(self, array: Array) -> None:
         """Take the address of an array back."""

@@ -57,6 +57,8 @@ class RunOptions(TypedDict, total=False):
 class LastLaunch(NamedTuple):
     """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal.
 
+    ``protections`` are those of the address space.
+
     ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
     long as the caller wants.
     """
@@ -64,17 +66,29 @@ class LastLaunch(NamedTuple):
     shape: tuple[object, ...]
     arguments: tuple[object, ...]
     dispatch: Dispatch
+    protections: int
 
     def is_like(self, shape: tuple[object, ...], arguments: Sequence[object]) -> bool:
         """Whether another launch is the same."""
         return (
-            shape == self.shape and len(arguments) == len(self.arguments) and all(map(_same, arguments, self.arguments))
+            shape == self.shape
+            and len(arguments) == len(self.arguments)
+            and self.protections == self.dispatch.memory.protections
+            and all(map(_same, arguments, self.arguments))
         )
 
 
 def _known_by(value: object) -> object:
     """What another argument is compared with by :func:`_same`."""
-    return weakref.ref(value) if type(value) is np.ndarray else value
+    if type(value) is not np.ndarray:
+        return value
+    return weakref.ref(value) if value.flags.writeable else _ReadOnly(value)
+
+
+class _ReadOnly(weakref.ref[Array]):
+    """An array that is read-only."""
+
+    __slots__ = ()
 
 
 def _same(value: object, other: object) -> bool:
@@ -83,6 +97,8 @@ def _same(value: object, other: object) -> bool:
         return array is not None and array is value and bool(array.flags.writeable)  # which may have changed
     if value is other:
         return True
+    if type(other) is _ReadOnly:
+        return other() is value and isinstance(value, np.ndarray) and not value.flags.writeable
     if type(value) is not type(other):
         return False
     if isinstance(value, np.generic):
@@ -330,7 +346,9 @@ class Program:
         order = parse_schedule(str(schedule)) if schedule else None
         result = self.run(launch, engine, threads, max_seconds, profile, order)
         if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
-            self.last_launches[kernel] = LastLaunch(whole, tuple(map(_known_by, args)), result.dispatch)
+            self.last_launches[kernel] = LastLaunch(
+                whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
+            )
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
@@ -357,7 +375,10 @@ class Program:
         problem, hint = array_problem(array)
         if problem:
             raise LaunchError(Diagnostic("S003", f"what gets an address {problem}", Span("<usm>", 0), hint))
-        return self.memory.map(array, "usm", keep=True).address
+        found = self.memory.map(array, "usm", keep=True)
+        if found.read_only is array.flags.writeable:
+            self.memory.protect(found, not array.flags.writeable)
+        return found.address
 
     def release(self, array: Array) -> None:
         """Forget an array, which otherwise stays mapped as long as it lives; no matter if it is not mapped.

@@ -7,6 +7,7 @@ from visa.image import LinkedImage
 from visa.program import Function, Instruction
 from visa.text.printer import FunctionPrinter
 from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.memory import READ_ONLY
 
 
 class OutsideVariable(SimulationError):
@@ -50,6 +51,9 @@ class Faults:
         self, row: int, lane: int, name: str, offset: int, limit: int, *, size: int, instruction: Instruction | None
     ) -> SimulationError:
         """The error of an access that is not inside a buffer; without a name there is none at the address."""
+        if limit == READ_ONLY:
+            message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
+            return self.at(row, lane, message, instruction)
         what = f"'{name}', which has {limit} bytes, at offset {offset}"
         what = what if name else f"address {offset:#x}, where there is no buffer,"
         return self.at(row, lane, f"access of {size} bytes outside {what}", instruction)

@@ -20,6 +20,8 @@ from vsim.numpy_engine.algebra import Mask, broadcast
 Fault = Callable[[int, int, str, int, int], Exception]
 """Makes the error for (row, lane, buffer name, offset, buffer size)."""
 _SLOT_BITS = np.uint64(SLOT.bit_length() - 1)
+READ_ONLY = -1
+"""For the size of a buffer, where it may not be written."""
 
 
 class BufferPart(NamedTuple):
@@ -54,7 +56,7 @@ class FlatSpace:
             if buffer is None:
                 access.missing("", address, lanes)
             else:
-                offsets = access.checked(address - np.uint64(buffer.address), buffer.size, buffer.name, lanes)
+                offsets = access.in_buffer(address - np.uint64(buffer.address), buffer, lanes)
                 yield BufferPart(buffer.data, offsets, lanes)
 
 
@@ -97,7 +99,7 @@ class SurfaceSpace:
             address = access.address if lanes is None else access.address[lanes]
             buffer = self.table.get(number)
             if isinstance(buffer, Buffer):
-                yield BufferPart(buffer.data, access.checked(address, buffer.size, buffer.name, lanes), lanes)
+                yield BufferPart(buffer.data, access.in_buffer(address, buffer, lanes), lanes)
             else:
                 access.missing(f"surface {number}", address, lanes)
 
@@ -116,10 +118,13 @@ def _by_value(values: Array) -> Iterator[tuple[int, Bools | None]]:
 
 
 class MessageAccess:
-    """One message: the addresses of its active lanes; ``size`` bytes at each must lie in one buffer."""
+    """One message: the addresses of its active lanes; ``size`` bytes at each must lie in one buffer.
 
-    def __init__(self, space: Space, address: Array, mask: Mask, size: int, fault: Fault) -> None:
-        self.space, self.size, self.fault = space, size, fault
+    It may not be a read-only one if the message ``writes``.
+    """
+
+    def __init__(self, space: Space, address: Array, mask: Mask, size: int, fault: Fault, writes: bool = False) -> None:
+        self.space, self.size, self.fault, self.writes = space, size, fault, writes
         lanes = np.ones((1, 1), bool) if mask is True else mask
         self.shape = np.broadcast_shapes(address.shape, lanes.shape, (space.rows, 1))
         self.mask = broadcast(lanes, self.shape)
@@ -152,6 +157,15 @@ class MessageAccess:
             position = outside.position if self.all else int(np.flatnonzero(self.mask.reshape(-1))[outside.position])
             row, lane = divmod(position, self.shape[1])
             raise self.fault(row, lane, outside.name, outside.offset, outside.size)
+        return found
+
+    def in_buffer(self, offsets: Array, buffer: Buffer, lanes: Bools | None) -> Offsets:
+        """Offsets in a buffer; notes the first one that is not inside, or that may not be written."""
+        before = len(self._outside)
+        found = self.checked(offsets, buffer.size, buffer.name, lanes)
+        if self.writes and buffer.read_only and len(self._outside) == before:
+            position = 0 if lanes is None else int(np.flatnonzero(lanes)[0])
+            self._outside.append(_Outside(position, buffer.name, int(found[0]), READ_ONLY))
         return found
 
     def checked(self, offsets: Array, size: int, name: str, lanes: Bools | None) -> Offsets:

@@ -26,10 +26,16 @@ class BatchMessages:
         self.running, self.faults = running, faults
 
     def _access(
-        self, space: Space, address: Array, mask: Mask, size: int, instruction: Instruction | None
+        self,
+        space: Space,
+        address: Array,
+        mask: Mask,
+        size: int,
+        instruction: Instruction | None,
+        writes: bool = False,
     ) -> MessageAccess:
         fault = partial(self.faults.outside, size=size, instruction=instruction)
-        return MessageAccess(space, address, mask, size, fault)
+        return MessageAccess(space, address, mask, size, fault, writes)
 
     def load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
         """Read one element for each lane; lanes outside the mask give 0."""
@@ -50,7 +56,8 @@ class BatchMessages:
         self, space: Space, address: Array, values: list[Array], mask: Mask, instruction: Instruction
     ) -> None:
         """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
-        memory.store(self._access(space, address, mask, len(values) * values[0].dtype.itemsize, instruction), values)
+        size = len(values) * values[0].dtype.itemsize
+        memory.store(self._access(space, address, mask, size, instruction, writes=True), values)
 
     def atomic(
         self,
@@ -63,7 +70,7 @@ class BatchMessages:
         instruction: Instruction,
     ) -> Array:
         """Atomic operations in lane order; gives the old values."""
-        access = self._access(space, address, mask, data_type.size, instruction)
+        access = self._access(space, address, mask, data_type.size, instruction, writes=True)
         return atomic(access, op, DTYPES[data_type], sources)
 
     def mapped(self, space: Space, address: Array, size: int, mask: Mask) -> Bools:

@@ -36,7 +36,7 @@ class LoweringMachine:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module = state.module
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers)
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of

@@ -75,10 +75,17 @@ class Spaces:
             known = number.constant
             exists = known < cx.SURFACE_LIMIT or known == URB
             entry = table_index(False, known if exists else cx.SURFACE_LIMIT - 1) * cx.SURFACE_ENTRY
-            return MemorySpace(cx.SURFACE, b.field(table, entry, "ptr"), b.field(table, entry + 8), str(known))
+            writable = None
+            if self.state.dispatch.has_read_only:
+                writable = b.field(table, entry + cx.WRITTEN_SURFACES + 8)
+            pointer, size = b.field(table, entry, "ptr"), b.field(table, entry + 8)
+            return MemorySpace(cx.SURFACE, pointer, size, str(known), writable=writable)
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
         held = b.cast(b.select(number < limit, number, limit), types.UQ).text
         at = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {held}")
         pointer = b.assign(f"load ptr, ptr {at}, align 8, {INVARIANT_LOAD}")
         size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, {INVARIANT_LOAD}")
-        return MemorySpace(cx.SURFACE, pointer, size, held)
+        writable = None
+        if self.state.dispatch.has_read_only:
+            writable = b.assign(f"load i64, ptr {b.offset(at, cx.WRITTEN_SURFACES + 8)}, align 8, {INVARIANT_LOAD}")
+        return MemorySpace(cx.SURFACE, pointer, size, held, writable=writable)

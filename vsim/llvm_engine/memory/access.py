@@ -128,10 +128,13 @@ class LanePartAccess:
 
 
 class MemoryAccess:
-    """Memory instructions of one function, each lane of which is checked."""
+    """Memory instructions of one function, each lane of which is checked.
 
-    def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
-        self.b, self.leave = b, leave
+    ``has_read_only``: the launch has arrays that writes must leave alone.
+    """
+
+    def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str], has_read_only: bool = False) -> None:
+        self.b, self.leave, self.has_read_only = b, leave, has_read_only
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
@@ -155,6 +158,7 @@ class MemoryAccess:
 
     def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
         """Consecutive elements for each active lane; of lanes with one address the highest wins."""
+        space = space.for_writes() if self.has_read_only else space
         element, count = values[0].type, len(values)
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
@@ -189,6 +193,7 @@ class MemoryAccess:
     ) -> Value:
         """Atomic operations in lane order; old values, 0 where the mask does not hold."""
         b = self.b
+        space = space.for_writes() if self.has_read_only else space
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)

@@ -97,15 +97,17 @@ class CheckedBounds:
     def span(self, part: LanePart, low: Value, count: int) -> tuple[str, str]:
         """Whether any of ``count`` bytes from a scalar offset on is outside (i1), and its host pointer if none is."""
         address = scalar_offset(part.space, low)
-        return self._presume(low, address, count) if low.base_pointer else self._locate(part.space, address, count)
+        return (
+            self._presume(part, low, address, count) if low.base_pointer else self._locate(part.space, address, count)
+        )
 
-    def buffer_at(self, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
+    def buffer_at(self, part: LanePart, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
         """Base, host pointer and size of the buffer in which flat addresses lie most likely: that of the pointer
         argument from which they were computed, else that of one ``address``.
         """
         if offset.base_pointer:
-            return self._buffer_of_argument(offset.base_pointer)
-        return self._buffer_of(address(), self.b.assign)
+            return self._buffer_of_argument(offset.base_pointer, part.space.is_written)
+        return self._buffer_of(address(), self.b.assign, part.space.is_written)
 
     def limit(self, size: str, count: int) -> str:
         """The lowest offset of ``count`` bytes in a memory of some size that are not all inside."""
@@ -121,25 +123,25 @@ class CheckedBounds:
         not.
         """
         if space.pointer is None:
-            base, pointer, size = self._buffer_of(address, self.b.assign)
+            base, pointer, size = self._buffer_of(address, self.b.assign, space.is_written)
             return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
         assert space.size
         return self._within(address, space.pointer, space.size, count)
 
-    def _presume(self, low: Value, address: str, count: int) -> tuple[str, str]:
+    def _presume(self, part: LanePart, low: Value, address: str, count: int) -> tuple[str, str]:
         """:meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
         assert low.base_pointer
-        base, pointer, size = self._buffer_of_argument(low.base_pointer)
+        base, pointer, size = self._buffer_of_argument(low.base_pointer, part.space.is_written)
         return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
 
-    def _buffer_of_argument(self, argument: BasePointer) -> tuple[str, str, str]:
+    def _buffer_of_argument(self, argument: BasePointer, written: bool) -> tuple[str, str, str]:
         """:meth:`_buffer_of` a pointer argument, found once for the launch."""
         b = self.b
         at = b.hoist(f"getelementptr i8, ptr {argument.payload}, i64 {argument.byte}")
         given = b.hoist(f"load i64, ptr {at}, align 1, {INVARIANT_LOAD}")
-        return self._buffer_of(given, b.hoist)
+        return self._buffer_of(given, b.hoist, written)
 
-    def _buffer_of(self, address: str, assign: Callable[[str], str]) -> tuple[str, str, str]:
+    def _buffer_of(self, address: str, assign: Callable[[str], str], written: bool) -> tuple[str, str, str]:
         """Base address, host pointer and size of the buffer whose slot an address is in; the size is 0 if there is
         none.
         """
@@ -148,6 +150,9 @@ class CheckedBounds:
         slot = assign(f"lshr i64 {address}, 32")
         slot = assign(f"call i64 @llvm.umin.i64(i64 {slot}, i64 {b.field('%ctx', cx.SLOT_COUNT)})")
         table = b.field("%ctx", cx.SLOT_TABLE, "ptr")
+        if written:
+            behind = b.hoist(f"add i64 {b.field('%ctx', cx.SLOT_COUNT)}, 1")
+            table = b.hoist(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {table}, i64 {behind}")
         entry = assign(f"getelementptr [{cx.SLOT_ENTRY} x i8], ptr {table}, i64 {slot}")
         places = (
             entry,
@@ -177,12 +182,14 @@ class CheckedBounds:
         inside; computed out of line.
         """
         b, index, space, size = self.b, ir_type(low.type, 1), part.space, part.size
-        arguments, types_of, name = "ptr %ctx", "ptr", f"row_flat_{index}_{size}"
+        arguments, types_of, name = "ptr %ctx", "ptr", f"row_{'written' if space.is_written else 'flat'}_{index}_{size}"
         if not space.is_flat:
             arguments, types_of = f"ptr {space.pointer}, i64 {space.size}", "ptr, i64"
             name = f"row_region_{index}_{size}" + (f"_{space.address_mask:x}" if space.address_mask else "")
         if name not in self.helpers:
-            self.helpers[name] = row_function(name, space.is_flat, index, size, space.address_mask)
+            self.helpers[name] = row_function(
+                name, space.is_flat, index, size, space.address_mask, written=space.is_written
+            )
         b.declare(name, "{ i64, ptr }", f"{types_of}, {index}, i64")
         found = b.assign(f"call {{ i64, ptr }} @{name}({arguments}, {low.typed}, i64 {bits}) #2")
         bad = b.assign(f"extractvalue {{ i64, ptr }} {found}, 0")

@@ -94,10 +94,11 @@ class LaneLoops:
         """The name of the function, which the module links to."""
         flat, index, size, lanes = part.space.is_flat, ir_type(offset.type, 1), part.element.size, part.lanes
         own = part.space.kind in (cx.LOCAL, cx.SCRATCH)  # A group runs on one thread of the host.
-        memory = "flat" if flat else "own" if own else "region"
+        written = part.space.is_written
+        memory = "written" if written else "flat" if flat else "own" if own else "region"
         name = f"lanes_{op}_{memory}_{index}_{size}_{lanes}_{sources}{'_rare' if rare else ''}"
         if name not in self.bounds.helpers:
-            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own)
+            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own, written)
         region = [] if flat else ["ptr, i64"]
         self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
         return name

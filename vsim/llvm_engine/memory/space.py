@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from vsim.llvm_engine.runtime import context as cx
 
 
 @dataclass(frozen=True)
@@ -11,7 +13,8 @@ class MemorySpace:
 
     ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
     surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
-    accesses it has made sure that addresses are inside.
+    accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
+    is read-only; None where that is the same.
     """
 
     kind: int
@@ -20,7 +23,19 @@ class MemorySpace:
     number: str = "0"
     address_mask: int | None = None
     checked_elsewhere: bool = False
+    writable: str | None = None
 
     @property
     def is_flat(self) -> bool:
         return self.pointer is None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is the flat space as writes see it, without read-only buffers."""
+        return self.kind == cx.FLAT_WRITTEN
+
+    def for_writes(self) -> MemorySpace:
+        """The space as writes see it in a launch with read-only arrays."""
+        if self.is_flat:
+            return replace(self, kind=cx.FLAT_WRITTEN)
+        return replace(self, kind=cx.SURFACE_WRITTEN, size=self.writable) if self.writable else self

@@ -129,7 +129,7 @@ class UnprovedAccess:
             b.declare("llvm.umin.i64", "i64", "i64, i64")
             held = b.assign(f"call i64 @llvm.umin.i64(i64 {limit}, i64 {(1 << 32) - 1})")
             return space.pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), b.retype(offset, types.UD)
-        base, pointer, size = self.bounds.buffer_at(offset, lambda: b.lane(offset, first).text)
+        base, pointer, size = self.bounds.buffer_at(part, offset, lambda: b.lane(offset, first).text)
         counted = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
         return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), counted
 

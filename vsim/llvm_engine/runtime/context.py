@@ -38,6 +38,8 @@ class FaultRecord(NamedTuple):
 FAULT_FIELDS = FaultRecord._fields
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES = range(11)
 """Kinds of faults."""
+FLAT_WRITTEN, SURFACE_WRITTEN = 11, 12
+"""Those of writes in a launch with read-only arrays."""
 
 # One for each worker thread.
 (
@@ -65,10 +67,14 @@ VARIANT_PAYLOAD, VARIANT_IDS, VARIANT_ITEMS, VARIANT_THREADS, VARIANT_ORDER = ra
 VARIANT_SIZE = 40
 
 SLOT_ENTRY = 24
-"""Slot table: base address, host pointer, size."""
+"""Slot table: base address, host pointer, size. Behind it another one, for writes, without read-only buffers."""
 SURFACE_ENTRY, SURFACE_SIZES = 32, 16
-"""Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on."""
+"""Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on.
+
+Behind it stands another one for writes, of which only sizes count, in launches with read-only arrays."""
 SURFACE_LIMIT = 256
+WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
+"""Where the table for writes begins."""
 
 # With VISAKIT_GUARD: number and place of ranges (start, bytes, writable), the launch's context, where forbidden
 # accesses go; and of the first one whether there was one, where, bytes, whether it writes, and whose it is.

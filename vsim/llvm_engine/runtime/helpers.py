@@ -25,7 +25,16 @@ _WIDEST_STORE = 64
 
 
 def lane_function(
-    name: str, op: str, flat: bool, index: str, size: int, lanes: int, sources: int, rare: bool, own: bool
+    name: str,
+    op: str,
+    flat: bool,
+    index: str,
+    size: int,
+    lanes: int,
+    sources: int,
+    rare: bool,
+    own: bool,
+    written: bool = False,
 ) -> str:
     """The module of a function that goes through the active lanes of an access, all at once where it can.
 
@@ -39,6 +48,7 @@ def lane_function(
         size: bytes of an element.
         rare: it is seldom called, and leaves all registers as they are.
         own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
+        written: it looks addresses up in the table for writes.
     """
     ty = f"i{8 * size}"
     declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
@@ -53,7 +63,7 @@ def lane_function(
         size=size,
         ty=ty,
         index=index,
-        table=fill("lanes", "table") if flat else "",
+        table=fill("lanes", "table_for_writes" if written else "table") if flat else "",
         vector_path=_vector_path(op, flat, index, ty, lanes, declarations) if at_once else "",
         clear="  br label %cleared" if op == "store" else _clear(ty, lanes, size, rare),
         wide=_widened("a", "%address", index),
@@ -142,7 +152,7 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
     )
 
 
-def row_function(name: str, flat: bool, index: str, size: int, mask: int | None) -> str:
+def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:
     """The module of a function for lanes whose elements of ``size`` bytes follow each other.
 
     It takes the context (or pointer and size of a region, whose addresses have a mask), the address of lane 0, and the
@@ -160,7 +170,7 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None)
         skipped="or i64 %back, 0" if index == "i64" else "trunc i64 %back to i32",
         mask=-1 if mask is None else mask,
         wide=_widened("a", "%held", index),
-        table=fill("lanes", "table") if flat else "",
+        table=fill("lanes", "table_for_writes" if written else "table") if flat else "",
         buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
         outside=fill("lanes", "outside"),
     )

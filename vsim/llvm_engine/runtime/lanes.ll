@@ -48,6 +48,14 @@ done:
   %count.p = getelementptr i8, ptr %ctx, i64 $SLOT_COUNT
   %count = load i64, ptr %count.p
 
+;; table_for_writes
+  %tables.p = getelementptr i8, ptr %ctx, i64 $SLOT_TABLE
+  %tables = load ptr, ptr %tables.p
+  %count.p = getelementptr i8, ptr %ctx, i64 $SLOT_COUNT
+  %count = load i64, ptr %count.p
+  %readable = add i64 %count, 1
+  %table = getelementptr [$SLOT_ENTRY x i8], ptr %tables, i64 %readable
+
 ;; buffer
 ; The buffer of a flat address: its host pointer, its size (0 where there is none) and the offset in it.
   %${stem}number = lshr i64 $address, 32

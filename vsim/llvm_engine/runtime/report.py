@@ -17,6 +17,7 @@ from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer
 
 _ALL_BITS = (1 << 64) - 1
+_WRITES = (cx.FLAT_WRITTEN, cx.SURFACE_WRITTEN)
 
 
 def read_record(context: Words) -> FaultRecord:
@@ -67,13 +68,31 @@ def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> 
         return f"register address {record.address} lies outside the registers whose addresses are taken"
     if record.kind == cx.IMAGE:
         return f"surface {record.number} is used as an image, but is none,"
+    if record.kind in _WRITES and (written := _read_only(dispatch, record)):
+        return f"write of {record.bytes} bytes to {written}"
     return f"access of {record.bytes} bytes outside {_memory(dispatch, record)}"
+
+
+def _read_only(dispatch: Dispatch, record: FaultRecord) -> str:
+    """The read-only array that a write would have gone to, and where in it; empty if it went elsewhere."""
+    at = record.address & _ALL_BITS
+    if record.kind == cx.FLAT_WRITTEN:
+        found = dispatch.memory.slots.get(at >> 32)
+        at -= found.address if found else 0
+    else:
+        surface = dispatch.surfaces.get(record.number)
+        found = surface if isinstance(surface, Buffer) else None
+    if found is None or not found.read_only or not 0 <= at <= found.size - record.bytes:
+        return ""
+    return f"'{found.name}', an array that is read-only, at offset {at}"
 
 
 def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
     """Of lanes that follow each other the first whose element is outside."""
     step, start, size = record.step, record.address, record.size
-    if record.kind == cx.FLAT:
+    if record.kind in _WRITES and _read_only(dispatch, record):
+        return record
+    if record.kind in (cx.FLAT, cx.FLAT_WRITTEN):
         buffer = dispatch.memory.slots.get((start & _ALL_BITS) >> 32)
         start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)
     inside = (size - start) // step if step and 0 <= start < size else 0
@@ -83,13 +102,13 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
     """The memory that was accessed, and where."""
     at, size = record.address, record.size
-    if record.kind == cx.FLAT:
+    if record.kind in (cx.FLAT, cx.FLAT_WRITTEN):
         at &= _ALL_BITS
         buffer = dispatch.memory.slots.get(at >> 32)
         if buffer is None:
             return f"address {at:#x}, where there is no buffer,"
         return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
-    if record.kind == cx.SURFACE:
+    if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
         surface = dispatch.surfaces.get(record.number)
         name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
     else:

@@ -19,7 +19,7 @@ def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
 
 
 def made_for(dispatch: Dispatch) -> Hashable:
-    """What code depends on besides the kernel: the images and samplers of the launch.
+    """What code depends on besides the kernel: the images and samplers of the launch, and whether arrays are read-only.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
@@ -28,7 +28,8 @@ def made_for(dispatch: Dispatch) -> Hashable:
         h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in dispatch.images
     ):
         raise Unsupported("more surfaces than the table holds")
-    return kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
+    found = kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
+    return (*found, "read-only") if dispatch.has_read_only else found
 
 
 def table_index(bindless: bool, number: int) -> int:

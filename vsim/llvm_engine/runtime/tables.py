@@ -33,7 +33,10 @@ def address(array: Array) -> int:
 
 
 class SlotTable:
-    """Where the buffers of an address space are; behind them stands an empty entry, for all slots beyond."""
+    """Where the buffers of an address space are; behind them stands an empty entry, for all slots beyond.
+
+    The same follows for writes, with empty entries for read-only buffers.
+    """
 
     def __init__(self) -> None:
         self.words: Words = np.zeros(0, np.uint64)
@@ -42,7 +45,7 @@ class SlotTable:
     @property
     def last(self) -> int:
         """The number of the empty entry."""
-        return self.words.size // 3 - 1
+        return self.words.size // 6 - 1
 
     def update(self, memory: AddressSpace) -> None:
         """Follow the changes of the address space."""
@@ -51,9 +54,13 @@ class SlotTable:
             return
         slots = list(memory.slots.items())
         count = max((slot for slot, _ in slots), default=0) + 2
-        self.words = np.zeros(3 * max(count, self.words.size // 3), np.uint64)
+        count = max(count, self.words.size // 6)
+        self.words = np.zeros(6 * count, np.uint64)
         for slot, buffer in slots:
             self.words[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
+            if not buffer.read_only:
+                at = 3 * (count + slot)
+                self.words[at : at + 3] = (buffer.address, buffer.host, buffer.size)
         self.changes = changes
 
 
@@ -66,9 +73,12 @@ def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
         entry = table[number * cx.SURFACE_ENTRY // 8 :]
         if isinstance(surface, Buffer):
             entry[:2] = surface.host, surface.size
+            if dispatch.has_read_only:
+                entry[cx.WRITTEN_SURFACES // 8 + 1] = 0 if surface.read_only else surface.size
         else:
             entry[:2] = address(surface.array), surface.array.nbytes
             entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(surface.sizes)] = surface.sizes
+            entry[cx.WRITTEN_SURFACES // 8 + 1] = surface.array.nbytes
 
 
 def local_id_table(dispatch: Dispatch, group: Group) -> Bytes:

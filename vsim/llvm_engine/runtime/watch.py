@@ -76,12 +76,12 @@ def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
 def _of_arguments(dispatch: Dispatch) -> Iterator[Range]:
     """Buffers and images."""
     for buffer in dict.fromkeys(dispatch.memory.slots.values()):
-        yield buffer.host, buffer.size, True
+        yield buffer.host, buffer.size, not buffer.read_only
     for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):
         if isinstance(surface, SurfaceImage):
             yield _range(surface.array, surface.array.flags.writeable)
         else:
-            yield surface.host, surface.size, True
+            yield surface.host, surface.size, not surface.read_only
 
 
 def _violation(dispatch: Dispatch, functions: Sequence[Function], state: Words) -> SimulationError:
