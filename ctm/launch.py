@@ -12,6 +12,7 @@ from ctm import table
 from ctm.program import FloatConstant, IntConstant
 from vsim.arrays import Array
 from vsim.launch import Checked, LaunchEntries
+from vsim.launch_schema import GRID_LAUNCH, OUTPUT, check_keys
 
 MAXIMUM_GRID = 1 << 16
 """What width and height of a grid stay below."""
@@ -50,6 +51,7 @@ class GridLaunchFile(LaunchEntries):
         where, entry = f"{self.name}, launch {index}", self.entries[index]
         if not isinstance(entry, dict):
             raise self.fail(f"a launch is a JSON object, found {entry!r}", where)
+        check_keys(entry, GRID_LAUNCH, where, self.fail)
         launch = GridLaunch(
             self._size(entry.get("width"), "width", where), self._size(entry.get("height", 1), "height", where)
         )
@@ -119,6 +121,7 @@ class GridLaunchFile(LaunchEntries):
             return Checked(out=self.output(item, where))
         if not isinstance(item, dict):
             raise self.fail(f"an output is a file name or a JSON object, found {item!r}", where)
+        check_keys(item, OUTPUT, where, self.fail)
         found = Checked(**self.checks(item, where))
         if found.expect is not None and found.expect.dtype.kind != "f":
             # Outputs are floats: integers are compared as numbers, not as the bits of floats.

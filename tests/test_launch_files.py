@@ -3,8 +3,10 @@
 import io
 import json
 import os
+import runpy
 import struct
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from ctm.launch import GridLaunchFile
 from visa.diagnostics import LaunchError
 from vsim.launch import compare, image_launch, parse_launch
 from vsim.launch_paths import LaunchPaths
+from vsim.launch_schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
+from vsim.launch_schema import check_keys, json_schema
 
 HUGE = 10**400
 
@@ -31,7 +35,9 @@ def folder(tmp_path, monkeypatch):
 def failure(entry, folder):
     """The message of a launch file with one launch."""
     with pytest.raises(LaunchError) as error:
-        parse_launch(json.dumps({"launches": [entry]}), str(folder), "launch.json", "", ["launch.json"]).launch(0)
+        parse_launch(
+            json.dumps({"launches": [{"global_size": 1, **entry}]}), str(folder), "launch.json", "", ["launch.json"]
+        ).launch(0)
     found = error.value.diagnostics[0]
     assert found.code == "S001"
     return found.span.file, found.message
@@ -64,7 +70,10 @@ def test_an_output_is_no_input_of_its_launch(folder):
         args = [{"buffer": first, "out": "link.npy"}, {"buffer": second}]
         place, message = failure({"args": args}, folder)
         assert place == "launch.json, launch 0, argument 0, out" and "would overwrite" in message
-    two = [{"args": [{"buffer": "x.npy", "out": "y.npy"}]}, {"args": [{"buffer": "y.npy"}]}]
+    two = [
+        {"global_size": 1, "args": [{"buffer": name, **more}]}
+        for name, more in (("x.npy", {"out": "y.npy"}), ("y.npy", {}))
+    ]
     file = parse_launch(json.dumps({"launches": two}), str(folder), "launch.json")
     assert [len(file.launch(i).args) for i in range(2)] == [1, 1]  # Later launches go on with what earlier ones wrote.
 
@@ -88,6 +97,67 @@ def test_an_output_is_no_input_of_its_launch(folder):
 def test_other_arguments(folder, argument, match):
     place, message = failure({"args": [argument]}, folder)
     assert place.startswith("launch.json, launch 0, argument 0") and match in message and len(message) < 200
+
+
+UNKNOWN = {
+    "expct": ({"args": [{"buffer": "x.npy", "expct": "x.npy"}]}, "a buffer has no 'expct'", "did you mean 'expect'?"),
+    "global": ({"globl_size": 5}, "a launch has no 'globl_size'", "did you mean 'global_size' or 'local_size'?"),
+    "scalar": ({"args": [{"scalar": 5, "tpye": "i32"}]}, "a scalar has no 'tpye'", "did you mean 'type'?"),
+    "two kinds": ({"args": [{"scalar": 5, "buffer": "x.npy"}]}, "a buffer has no 'scalar'", "its keys are buffer, expect"),
+    "kind": ({"args": [{"bufer": "x.npy"}]}, "an argument has one of buffer, ", "did you mean 'buffer'?"),
+    "sampler": ({"args": [{"sampler": {"normalised": True}}]}, "the state of a sampler has no 'normalised'", "did you mean 'normalized'?"),
+    "size": ({"global_size": None}, "a launch has a 'global_size'", "it is the number of work-items"),
+    "nothing to compare": ({"args": [{"buffer": "x.npy", "expect": "none.npy"}]}, "'none.npy' has no elements", ""),
+    "truth": ({"args": [{"sampler": {"normalized": "yes"}}]}, "true or false was expected", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_what_is_not_understood_is_no_launch(folder, what):
+    np.save("none.npy", np.zeros(0))
+    entry, message, hint = UNKNOWN[what]
+    with pytest.raises(LaunchError) as error:
+        parse_launch(json.dumps({"launches": [{"global_size": 1, **entry}]}), str(folder), "launch.json").launch(0)
+    found = error.value.diagnostics[0]
+    assert (found.code, message in found.message, hint in found.hint) == ("S001", True, True), found
+
+
+def test_the_page_and_the_schema_are_those_of_the_table():
+    docs = Path(__file__).parent.parent / "docs"
+    made = runpy.run_path(str(docs / "generate_launch_files.py"))
+    assert (docs / "launch-files.md").read_text() == made["text"]()
+    assert (docs / "launch-files.schema.json").read_text() == made["schema"]()
+
+
+def references(tree):
+    """All references of a schema."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from [value] if key == "$ref" else references(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from references(value)
+
+
+def test_the_schema_defines_what_it_refers_to():
+    tree = json_schema()
+    for reference in references(tree):
+        at = tree
+        for part in reference.removeprefix("#/").split("/"):
+            at = at[part]
+        assert at
+
+
+def test_samples_and_cases_have_known_keys_alone():
+    root = Path(__file__).parent.parent
+    files = [*root.glob("samples/**/launch.json"), *(root / "tests" / "data").glob("**/launch.json")]
+    assert len(files) > 10
+    for file in files:
+        for entry in json.loads(file.read_text())["launches"]:
+            check_keys(entry, "grid launch" if "width" in entry else "launch", str(file), AssertionError)
+            for item in entry.get("args", []):
+                kind = next(kind for kind in ARGUMENTS_OF_LAUNCHES if kind.split()[0] in item)
+                check_keys(item, kind, str(file), AssertionError)
 
 
 @pytest.mark.parametrize("key", ["global_size", "local_size", "global_offset"])
@@ -168,7 +238,9 @@ def test_damaged_arrays(folder, name):
 def test_arrays_are_read_as_numpy_reads_them(folder, array, version):
     with open("y.npy", "wb") as stream:
         np.lib.format.write_array(stream, array, version)
-    launch = parse_launch(json.dumps({"launches": [{"args": [{"buffer": "y.npy"}]}]}), str(folder), "launch.json")
+    launch = parse_launch(
+        json.dumps({"launches": [{"global_size": 1, "args": [{"buffer": "y.npy"}]}]}), str(folder), "launch.json"
+    )
     found = launch.launch(0).args[0].array
     assert found.dtype == array.dtype and found.shape == np.ascontiguousarray(array).shape and (found == array).all()
     assert found.flags.c_contiguous and found.flags.writeable
@@ -184,7 +256,7 @@ def test_structures_are_compared_byte_by_byte_with_others():
 
 
 def embedded(entry, folder, way="", **more):
-    tree = {"launches": [entry], "directory": way}
+    tree = {"launches": [{"global_size": 1, **entry}], "directory": way}
     return image_launch(json.dumps(tree), str(folder / "images" / "t.bin"), **more).launch(0)
 
 

@@ -6,17 +6,18 @@ import json
 import operator
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from vsim.array_files import ArrayFileError, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError
+from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
 
 SCALAR_TYPES = {
     "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8",
@@ -206,8 +207,12 @@ class LaunchEntries:
         self.paths, self.name = paths, name
         self.read: list[str] = []
         launches = tree.get("launches") if isinstance(tree, dict) else None
-        if not isinstance(launches, list):
-            raise self.fail("a launch file is a JSON object with a list 'launches'", name)
+        if not isinstance(tree, dict) or not isinstance(launches, list):
+            keys = tree if isinstance(tree, dict) else ()
+            raise self.fail("a launch file is a JSON object with a list 'launches'", name, _launches_hint(keys))
+        check_keys(tree, FILE, name, self.fail)
+        if not launches:
+            raise self.fail("there is nothing to run: 'launches' is empty", name)
         self.entries: list[object] = launches
 
     @classmethod
@@ -237,9 +242,9 @@ class LaunchEntries:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def fail(self, message: str, where: str) -> LaunchError:
+    def fail(self, message: str, where: str, hint: str = "") -> LaunchError:
         """An error about a part of the file."""
-        return _fail(message, where, code=self.code)
+        return _fail(message, where, hint, self.code)
 
     def array(self, name: object, where: str) -> Array:
         """The contents of an array file (``.npy``, else bytes)."""
@@ -263,7 +268,9 @@ class LaunchEntries:
     def checks(self, item: Mapping[str, object], where: str) -> _Checks:
         """What an array is compared with, and where it goes: the fields of :class:`Checked`."""
         wanted = item.get("expect")
-        expect = None if wanted in (None, "") else self.array(wanted, f"{where}, expect")
+        expect = None if wanted is None else self.array(wanted, f"{where}, expect")
+        if expect is not None and not expect.size:
+            raise self.fail(f"'{wanted}' has no elements, so nothing would be compared with it", f"{where}, expect")
         rtol, atol = self._tolerance(item, "rtol", where), self._tolerance(item, "atol", where)
         return {
             "expect": expect, "rtol": rtol, "atol": atol, "out": self.output(item.get("out"), f"{where}, out"),
@@ -276,6 +283,13 @@ class LaunchEntries:
         if not isinstance(value, str):
             raise self.fail(f"a text was expected, found {value!r:.80}", f"{where}, {key}")
         return value
+
+    def truth(self, item: Mapping[str, object], key: str, where: str) -> bool:
+        """A value that is true or false, also as 1 or 0; false if it is missing."""
+        value = item.get(key, False)
+        if value not in (False, True):
+            raise self.fail(f"true or false was expected, found {value!r:.80}", f"{where}, {key}")
+        return bool(value)
 
     def _tolerance(self, item: Mapping[str, object], key: str, where: str) -> float:
         value = item.get(key, 0.0)
@@ -303,9 +317,15 @@ class LaunchFile(LaunchEntries):
         items = entry.get("args", []) if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(items, list):
             raise _fail("a launch is a JSON object whose 'args' is a list", where)
+        check_keys(entry, LAUNCH, where, self.fail)
+        size = _sizes(entry, "global_size", where)
+        if size is None:
+            raise _fail(
+                "a launch has a 'global_size'", where, "it is the number of work-items, such as [64] or [64, 64]"
+            )
         launch = Launch(
             self.text(entry, "kernel", "", where),
-            _sizes(entry, "global_size", where) or (1,),
+            size,
             _sizes(entry, "local_size", where),
             _sizes(entry, "global_offset", where) or (0, 0, 0),
         )
@@ -315,8 +335,8 @@ class LaunchFile(LaunchEntries):
                 raise _fail(f"an argument is a JSON object, found {item!r:.80}", place)
             argument = self._argument(item, place)
             launch.args.append(argument)
-            if isinstance(item.get("name"), str):
-                launch.names[item["name"]] = argument
+            if name := self.text(item, "name", "", place):
+                launch.names[name] = argument
         for number, argument in enumerate(launch.args):
             if isinstance(argument, Checked) and argument.out:
                 self._check_overwriting(argument.out, f"{where}, argument {number}, out")
@@ -329,12 +349,19 @@ class LaunchFile(LaunchEntries):
             raise self.fail(f"'{name}' would overwrite an array that the launch reads", where)
 
     def _argument(self, item: Mapping[str, object], where: str) -> Argument:
+        kinds = [kind for kind in ARGUMENTS if kind.partition(" ")[0] in item]
+        if not kinds:
+            found, known = ", ".join(item) or "nothing", [kind.partition(" ")[0] for kind in ARGUMENTS]
+            hint = next((h for h in (did_you_mean(key, known) for key in item) if h), "")
+            wanted = f"{', '.join(known[:-1])} and {known[-1]}"
+            raise _fail(f"an argument has one of {wanted}, found {found:.80}", where, hint)
+        check_keys(item, kinds[0], where, self.fail)
         if "buffer" in item:
             return BufferArgument(self._contents(item, "buffer", where), **self.checks(item, where))
         if "image" in item:
             array, checks = self._contents(item, "image", where), self.checks(item, where)
             form = self.text(item, "format", "rgba_f32", where)
-            return ImageArgument(array, form, item.get("layered") is True, **checks)
+            return ImageArgument(array, form, self.truth(item, "layered", where), **checks)
         if "scalar" in item:
             return ScalarArgument(scalar_bytes(item["scalar"], self.text(item, "type", "i32", where), where))
         if "local" in item:
@@ -342,10 +369,7 @@ class LaunchFile(LaunchEntries):
             if not isinstance(size, int) or not 0 < size < MAXIMUM_LOCAL:
                 raise _fail(f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", where)
             return LocalArgument(size)
-        if "sampler" in item:
-            return self._sampler(item["sampler"], f"{where}, sampler")
-        found = ", ".join(item) or "nothing"
-        raise _fail(f"an argument has one of buffer, scalar, local, image and sampler, found {found}", where)
+        return self._sampler(item["sampler"], f"{where}, sampler")
 
     def _contents(self, item: Mapping[str, object], key: str, where: str) -> Array:
         """The array of a buffer or image: its own, or one that several launches share."""
@@ -361,8 +385,14 @@ class LaunchFile(LaunchEntries):
         """A sampler; what it does not say is as in :class:`SamplerArgument`."""
         if not isinstance(state, dict):
             raise self.fail(f"a JSON object was expected, found {state!r:.80}", where)
+        check_keys(state, SAMPLER_STATE, where, self.fail)
         words = (self.text(state, f.name, str(f.default), where) for f in fields(SamplerArgument)[1:])
-        return SamplerArgument(bool(state.get("normalized")), *words)
+        return SamplerArgument(self.truth(state, "normalized", where), *words)
+
+
+def _launches_hint(keys: Iterable[str]) -> str:
+    """What to do with an object that has no 'launches'."""
+    return "the key is called 'launches'" if did_you_mean("launches", keys) else ""
 
 
 def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:

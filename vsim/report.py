@@ -65,7 +65,8 @@ def report_text(rows: Sequence[LaunchRow], result: str = "argument") -> str:
     for row in rows:
         bad = [c for c in row["checks"] if not c["ok"]]
         state = "FAILED" if bad else "ok" if row["checks"] else "done"
+        checked = f"{len(row['checks'])} checked" if row["checks"] else "nothing expected"
         time = f"{row['seconds'] * 1e3:.1f} ms, " if "seconds" in row else ""
-        lines.append(f"{row['kernel']}: {state} ({time}{len(row['checks'])} checked)")
+        lines.append(f"{row['kernel']}: {state} ({time}{checked})")
         lines += [f"  {result} {c['argument']}: {c['difference']}" for c in bad]
     return "\n".join(lines)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO, Unpack
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.files import read_text
-from vsim.launch import BufferArgument, ImageArgument, Launch, image_launch, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
 from vsim.program import Program, RunOptions
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
@@ -62,17 +63,28 @@ class Session:
                     f"name one with --kernel: {names}",
                 )
             )
-        launches = (
-            (index, launch)
-            for index in range(len(file))
-            for launch in [file.launch(index)]
-            if kernel in ("", launch.kernel)
-        )
+        launches = self._chosen(file, kernel)
         if self.cluster:
             self._run_on_cluster(self.cluster, list(launches))
             return
         for index, launch in launches:
             self.run_one(launch, f"launch {index}", index)
+
+    def _chosen(self, file: LaunchFile, kernel: str) -> Iterator[tuple[int, Launch]]:
+        """The launches of a file, of one kernel if it is named, each read when the ones before it have run.
+
+        Raises:
+            LaunchError: S012, there is none of this kernel.
+        """
+        found: list[str] = []
+        for index in range(len(file)):
+            launch = file.launch(index)
+            found.append(launch.kernel)
+            if kernel in ("", launch.kernel):
+                yield index, launch
+        if kernel and kernel not in found:
+            hint = did_you_mean(kernel, found) or f"it launches {', '.join(dict.fromkeys(found))}"
+            raise LaunchError(Diagnostic("S012", f"no launch is of kernel '{kernel}'", Span(file.name, 0), hint))
 
     def _run_on_cluster(self, cluster: Cluster, launches: list[tuple[int, Launch]]) -> None:
         """Several launches side by side if they share nothing, else one after the other, each on all workers."""

@@ -1,0 +1,58 @@
+"""Writes ``docs/launch-files.md`` and the JSON Schema beside it out of the table of their keys (``make docs``)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vsim.launch_schema import ARGUMENTS, FILE, FORMS, GRID_LAUNCH, LAUNCH, OUTPUT, SAMPLER_STATE, SHAPES, json_schema
+
+PATH = Path(__file__).resolve().parent / "launch-files.md"
+HEAD = """# Launch files
+
+Generated from `vsim/launch_schema.py` by `make docs`; [launch-files.schema.json](launch-files.schema.json) is the same as a JSON Schema, for editors.
+
+A launch file says what `vsim --launch FILE` (or `vlink --launch FILE`, which puts it into the image) runs, on which arrays, and what is expected:
+
+```json
+{"launches": [
+  {"kernel": "saxpy", "global_size": [4096], "local_size": [64], "args": [
+    {"buffer": "y.npy", "expect": "y.expected.npy", "rtol": 1e-6, "out": "y.result.npy"},
+    {"buffer": "x.npy"},
+    {"scalar": 2.5, "type": "f32"},
+    {"scalar": 4096, "type": "i32"}]}]}
+```
+
+Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). Arrays are `.npy` files; anything else
+is bytes. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
+command exit with 1 and is shown; a launch without `expect` says *nothing expected*.
+"""
+TITLES = {
+    FILE: "The file", LAUNCH: "A launch", "buffer": "Argument: a buffer", "scalar": "Argument: a value", "local": "Argument: local memory",
+    "image": "Argument: an image", "sampler argument": "Argument: a sampler", SAMPLER_STATE: "The state of a sampler",
+    GRID_LAUNCH: "A launch of the CTM target", OUTPUT: "An output of the CTM target",
+}  # fmt: skip
+
+
+def text() -> str:
+    """The page."""
+    out = [HEAD]
+    for name in (FILE, LAUNCH, *ARGUMENTS, SAMPLER_STATE, GRID_LAUNCH, OUTPUT):
+        shape = SHAPES[name]
+        out += [f"## {TITLES[name]}", "", shape.meaning, "", "| key | value | meaning |", "|---|---|---|"]
+        for key, entry in shape.keys.items():
+            needed = " (required)" if entry.required else ""
+            meaning = entry.meaning.replace("|", "\\|")
+            out.append(f"| `{key}` | {FORMS[entry.form].words}{needed} | {meaning} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def schema() -> str:
+    """The JSON Schema."""
+    return json.dumps(json_schema(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(text())
+    PATH.with_suffix(".schema.json").write_text(schema())
