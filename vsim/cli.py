@@ -89,7 +89,13 @@ def app(
             parser=_bytes,
         ),
     ] = None,
-    out_dir: Annotated[str | None, option("--out-dir", "DIR", "Where outputs go.", REPORT)] = None,
+    out_dir: Annotated[
+        str | None,
+        option("--out-dir", "DIR", "Where outputs go; all buffers that kernels may write go there, too.", REPORT),
+    ] = None,
+    save: Annotated[
+        list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
+    ] = None,
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
@@ -110,18 +116,20 @@ def app(
         return int(
             not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
         )
-    from vsim.command_arguments import described_launch
+    from vsim.command_arguments import described_launch, named_files
     from vsim.driver import open_session
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(data, image, out_dir, workers, allow_paths, options, max_memory)
+    session = open_session(data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()))
     if global_size or arguments:
+        session.read.update(value.partition("=")[2] for value in arguments or ())
         described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
         session.run_one(described, "the command line")
     else:
         session.run_file(image, launch, kernel)
+    session.check_saved()
     session.report(as_json)
     return int(session.failed)

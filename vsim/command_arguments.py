@@ -51,6 +51,21 @@ def described_launch(
     return found
 
 
+def named_files(values: Sequence[str]) -> dict[str, str]:
+    """File names by the argument that is saved in them, out of values such as ``y=result.npy``.
+
+    Raises:
+        UsageError: one of them has another form.
+    """
+    found = {}
+    for item in values:
+        name, _, file = item.partition("=")
+        if not name or not file:
+            raise UsageError(f"--save takes NAME_OR_INDEX=FILE, found '{item}'")
+        found[name] = file
+    return found
+
+
 def _sizes(text: str, option: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):

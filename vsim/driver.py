@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 
 from visa.image import read_image
 from vsim.program import Program, RunOptions
@@ -26,10 +27,12 @@ def open_session(
     allow_paths: bool,
     options: RunOptions,
     max_memory: int | None,
+    save: Mapping[str, str],
 ) -> Session:
     """A session for an image, on the cluster at the address ``workers`` if there is one.
 
     Args:
+        save: where arguments are saved, by name or number.
         max_memory: bytes that a launch may take; None for the memory of the machine.
 
     Raises:
@@ -39,10 +42,10 @@ def open_session(
     program = Program(read_image(data, image))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
-        return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, **options)
+        return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, save=save, **options)
     from vsim.cluster import Cluster
 
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
     cluster = Cluster(program, data, workers, **parts)
-    return Session(program, out_dir, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
+    return Session(program, out_dir, cluster, output=sys.stdout, allow_paths=allow_paths, save=save, **options)

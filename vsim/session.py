@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO, Unpack
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
+from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span, did_you_mean
 from visa.files import read_text
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
 from vsim.program import Program, RunOptions
@@ -25,6 +25,7 @@ class Session:
         out_dir: where outputs go; None for the current directory.
         cluster: where launches run; None for this process.
         allow_paths: whether the launch in an image may use files anywhere.
+        save: file names by argument, which is a name or a number; several launches leave what the last one wrote.
         output: where what kernels print and the report go.
         options: those of :meth:`Program.run`.
     """
@@ -37,17 +38,24 @@ class Session:
         *,
         output: TextIO,
         allow_paths: bool = False,
+        save: Mapping[str, str] | None = None,
         **options: Unpack[RunOptions],
     ) -> None:
         self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
         self.output, self.allow_paths = output, allow_paths
         self.rows: list[LaunchRow] = []
+        self.save = dict(save or {})
+        self.unsaved = set(self.save)
+        self.launched_names: dict[int, str] = {}
+        self.read: set[str] = {program.image.file}
+        """Files that no output replaces."""
 
     def run_file(self, image: str, path: str | None, kernel: str) -> None:
         """The launches of a launch file, of the image, or of a kernel without arguments."""
         if path is not None:
             directory = os.path.dirname(os.path.abspath(path))
             file = parse_launch(read_text(path), directory, path, self.out_dir or "", (image, path))
+            self.read.add(path)
         elif self.program.image.launch:
             file = image_launch(self.program.image.launch, image, self.out_dir, self.allow_paths)
         elif len(self.program.kernels) == 1 or kernel:
@@ -79,6 +87,7 @@ class Session:
         found: list[str] = []
         for index in range(len(file)):
             launch = file.launch(index)
+            self.read.update(file.read)
             found.append(launch.kernel)
             if kernel in ("", launch.kernel):
                 yield index, launch
@@ -110,6 +119,12 @@ class Session:
         self._finish(launch, result, where, index, time.perf_counter() - started)
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
+        self.launched_names = {
+            number: name
+            for number, argument in enumerate(launch.args)
+            for name, given in launch.names.items()
+            if given is argument
+        }
         row: LaunchRow = {"launch": where, "kernel": result.kernel, "seconds": seconds, "checks": []}
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
@@ -117,11 +132,53 @@ class Session:
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
-            if argument.out or (self.out_dir and argument.expect is not None):
-                name = argument.out or f"l{index}_a{number}.npy"
-                save_array(os.path.join(self.out_dir, name) if self.out_dir else name, argument.array)
+            if argument.out or (self.out_dir and self._is_output(result, number, argument)):
+                path = os.path.join(self.out_dir or "", argument.out or f"l{index}_a{number}.npy")
+                if not argument.out:
+                    self._check_overwriting(path)
+                save_array(path, argument.array)
+            for path in self._saved(result, number):
+                self._check_overwriting(path)
+                save_array(path, argument.array)
             row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
+
+    @staticmethod
+    def _is_output(result: LaunchResult, number: int, argument: BufferArgument | ImageArgument) -> bool:
+        """Whether a kernel may have written an argument: it is expected to, or neither constant nor read-only."""
+        fields = result.dispatch.signature.fields.get(number, ())
+        may_write = argument.array.flags.writeable and not any(
+            field.address_space == "constant" or field.access == "readonly" for field in fields
+        )
+        return argument.expect is not None or may_write
+
+    def _saved(self, result: LaunchResult, number: int) -> list[str]:
+        """Where ``--save`` puts an argument."""
+        own = result.dispatch.signature.argument_names.get(number, "")
+        launched = self.launched_names.get(number, "")
+        found = [name for name in {str(number), own, launched} if name in self.save]
+        self.unsaved.difference_update(found)
+        return [self.save[name] for name in found]
+
+    def _check_overwriting(self, path: str) -> None:
+        """Refuse an output that is the image, the launch file or an array that a launch has read."""
+        if os.path.exists(path) and any(os.path.samefile(path, other) for other in self.read if os.path.exists(other)):
+            message = f"'{path}' would overwrite an input of the run"
+            raise FileError(Diagnostic("F001", message, Span(path, 0), "name another file, or another --out-dir"))
+
+    def check_saved(self) -> None:
+        """Say which arguments of ``--save`` no launch has.
+
+        Raises:
+            LaunchError: S010, there is one.
+        """
+        if self.unsaved:
+            kernels = self.program.signatures.values()
+            names = dict.fromkeys(n for k in kernels for n in (*k.argument_names.values(), *k.inputs))
+            name = min(self.unsaved)
+            hint = did_you_mean(name, names) or (f"arguments are {', '.join(names)}" if names else "")
+            message = f"no launch has a buffer or image '{name}' that --save could write"
+            raise LaunchError(Diagnostic("S010", message, Span(self.program.image.file, 0), hint))
 
     @property
     def failed(self) -> bool:
