@@ -44,7 +44,7 @@ def failure(entry, folder):
 
 
 ARGUMENTS = {
-    "buffer": [5, None, "", "no.npy", "a\0b", "\ud800", "fifo", "fifo.npy", "folder", "folder.npy", ["x.npy"]],
+    "buffer": [5, "", "no.npy", "a\0b", "\ud800", "fifo", "fifo.npy", "folder", "folder.npy", ["x.npy"]],
     "image": [5, "fifo.npy"],
     "expect": [5, "fifo", [1]],
     "out": [5, "a\0b", "fifo", "folder", ["x.npy"], "launch.json"],

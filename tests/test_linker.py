@@ -13,6 +13,7 @@ from visa.container import CALLS, VISA, read_container
 from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions, link
+from vlink.program_info import read_program_info
 
 KERNEL = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nfcall (M1, 8) f 1 1\nret (M1, 1)\n'
 FUNCTION = '.version 4.1\n.global_function "f"\n.kernel_attr SimdSize={simd}\n{extern}.kernel_attr ArgSize={arg}\n.kernel_attr RetValSize=1\nfret (M1, 8)\n'
@@ -121,6 +122,21 @@ def test_relocations_that_cannot_be_applied(kind, offset):
         linker.run()
     assert [d.code for d in caught.value.diagnostics] == ["L018"]
     assert f"kind {kind} at .data.const+{offset:#x} cannot be applied" in str(caught.value)
+
+
+def test_zeros_lie_behind_data_and_may_stand_alone():
+    text = {".data.const": b"12345678", ".bss.const": bytes(16), ".bss.global": bytes(4)}
+    sections = [Section(".ze_info", SHT_PROGBITS, b"kernels:\n  - name: k\n")]
+    sections += [Section(name, SHT_PROGBITS, data) for name, data in text.items()]
+    symbols = [ElfSymbol(name, 4, 4, STT_OBJECT, section=name) for name in text]
+    info = read_program_info(Elf(ET_REL, 205, sections=sections, symbols=symbols).write(), "k.zebin")
+    assert info.sections == {".data.const": b"12345678" + bytes(16), ".data.global": bytes(4)}
+    places = {n: (s.section, s.offset) for n, s in info.symbols.items()}
+    assert places == {
+        ".data.const": (".data.const", 4),
+        ".bss.const": (".data.const", 12),
+        ".bss.global": (".data.global", 4),
+    }
 
 
 # -- the section that says what an object calls ----------------------------------------------------------------

@@ -423,6 +423,13 @@ def printed(*records):
 def test_printf_records():
     assert printed(("%d %5.1f|%c%%\n", ("<Ii", 3, -7), ("<If", 4, 2.25), ("<Ii", 3, 65))) == "-7   2.2|A%\n"
     assert printed(("%v4f;%d", ("<II4f", 13, 4, 1, 2, 3, 4), ("<Ii", 3, 5))) == "1.000000,2.000000,3.000000,4.000000;5"
+    assert printed(("%v4hhu|%.2v2hlf|%v2hld", ("<II4b4x", 9, 4, -1, 1, -128, 3))) == "255,1,128,3|0.00|0"
+    assert printed(("%hhu %hu %hhd %hd", *(("<Ii", 3, n) for n in (-1, -1, 300, 70000)))) == "255 65535 44 4464"
+    assert (
+        printed(("%v2hlf|%v2hhx", ("<II2f", 13, 2, 1.5, float("inf")), ("<II2b6x", 9, 2, -1, 16)))
+        == "1.500000,inf|ff,10"
+    )
+    assert printed(("%v4hld", ("<I", 11))) == "0"
     assert printed(("%v2hhd;%d", ("<II2b6x", 9, 2, -1, 5), ("<Ii", 3, 8))) == "-1,5;8"
     assert printed(("%d %d", ("<Id", 8, float("nan")), ("<Id", 8, float("inf")))) == "nan inf"
     assert printed(("%d", ("<I4x", 8))) == "0"

@@ -18,6 +18,9 @@ DATA_SECTIONS = {
 }
 """Data sections of a zebin and whether kernels may write them."""
 
+_BEHIND = {".data.const": ".bss.const", ".data.global": ".bss.global"}
+"""Zeros that drivers put behind data: the kernel gets one address for both."""
+
 R_ADDRESS, R_LOW, R_HIGH = 1, 2, 3
 """Relocations of a zebin: 64 bits of an address, its low half, its high half."""
 
@@ -66,4 +69,11 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
         for s in elf.symbols
         if s.section in DATA_SECTIONS and s.kind != STT_FUNC
     }
+    for begun, zeros in _BEHIND.items():
+        if zeros in sections:
+            start = len(sections.get(begun, b""))
+            sections[begun] = sections.get(begun, b"") + sections.pop(zeros)
+            for symbol, found in symbols.items():
+                if found.section == zeros:
+                    symbols[symbol] = DataSymbol(begun, start + found.offset, found.size)
     return ProgramInfo(name, tree, sections, symbols, [r for r in elf.relocations if r.section in sections])

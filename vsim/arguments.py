@@ -6,6 +6,8 @@ import warnings
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from visa.diagnostics import Diagnostic, Span, VisaWarning, did_you_mean
 from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
@@ -26,6 +28,8 @@ from vsim.signature import KernelSignature
 URB = 0x10000
 """Number of the surface that stands for the URB."""
 POINTER_BYTES = 8
+NULL = bytes(POINTER_BYTES)
+"""The null pointer, as an argument by value."""
 _TITLES: dict[type[Argument], str] = {
     BufferArgument: "a buffer", ScalarArgument: "a scalar", LocalArgument: "local memory", ImageArgument: "an image",
     SamplerArgument: "a sampler",
@@ -43,6 +47,7 @@ class Arguments(NamedTuple):
         samplers: by number.
         slm_size: bytes of local memory that arguments ask for.
         printf: where the kernel puts what it prints; None if it does not.
+        nulls: what faults call the arguments that are null pointers.
     """
 
     values: list[tuple[int, bytes]]
@@ -51,6 +56,7 @@ class Arguments(NamedTuple):
     samplers: dict[int, SamplerState]
     slm_size: int = 0
     printf: Buffer | None = None
+    nulls: tuple[str, ...] = ()
 
 
 class ArgumentReader:
@@ -66,6 +72,7 @@ class ArgumentReader:
         self.signature, self.launch, self.memory = signature, launch, memory
         self.buffers: dict[int, Buffer] = {}
         self.images: dict[int, SurfaceImage] = {}
+        self.nulls: list[str] = []
 
     def read(self, index: int, wanted: type[Wanted]) -> Wanted:
         """An argument that can only be of one kind."""
@@ -116,13 +123,21 @@ class ArgumentReader:
             return found
         if not isinstance(argument, ScalarArgument):
             raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")
+        if argument.data == NULL:
+            return self._null(index)
         is_pointer = len(argument.data) == POINTER_BYTES
         found = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
         if found is None:
             raise self.signature.error(
-                f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one"
+                f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one, or None"
             )
         return found
+
+    def _null(self, index: int) -> Buffer:
+        """What lies behind a null pointer."""
+        name = f"{self.signature.buffer_name(index)} (NULL)"
+        self.nulls.append(name)
+        return Buffer(name, 0, np.zeros(0, np.uint8))
 
     def _protect(self, found: Buffer, array: Array) -> None:
         """Have a kernel leave a read-only array alone, unless it has the same memory as an array that it may write."""

@@ -59,7 +59,9 @@ class _FieldBinder:
         for at, field in signature.layout.arguments:
             _FIELDS.get(field.kind, _FieldBinder.other)(self, at, field)
         surfaces = {number: reader.surface(index) for number, index in signature.surfaces}
-        return Arguments(self.values, surfaces, reader.images, self.samplers, slm_size, self.printf)
+        return Arguments(
+            self.values, surfaces, reader.images, self.samplers, slm_size, self.printf, tuple(reader.nulls)
+        )
 
     def _check_count(self) -> None:
         signature, given = self.signature, len(self.reader.launch.args)

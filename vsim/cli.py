@@ -48,7 +48,7 @@ def app(
         option(
             "--arg",
             "NAME=VALUE",
-            "An argument by name or number: 5, 2.5f, 7:u64, FILE.npy, zeros:N:TYPE, local:BYTES.",
+            "An argument by name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE, local:BYTES.",
             LAUNCH,
         ),
     ] = None,

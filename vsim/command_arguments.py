@@ -78,7 +78,8 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 
 
 def argument_value(text: str) -> Argument:
-    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``zeros:N:TYPE`` or ``local:BYTES``.
+    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` or
+    ``local:BYTES``.
 
     Raises:
         UsageError: it is none of them.
@@ -86,6 +87,8 @@ def argument_value(text: str) -> Argument:
     """
     if m := re.fullmatch(r"local:([1-9]\d*)", text):
         return LocalArgument(int(m[1]))
+    if text == "null":
+        return ScalarArgument(bytes(8))
     m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
     if m and m[2] in SCALAR_TYPES:
         return _zeros(int(m[1]), SCALAR_TYPES[m[2]], text)

@@ -11,6 +11,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.ze_info import PayloadField
+from vsim.arguments import NULL
 from vsim.arrays import Array, DType
 from vsim.images import ImageFormat
 from vsim.launch import (
@@ -76,6 +77,8 @@ class ArgumentConverter:
             return self._array(index, value)
         if isinstance(value, (np.generic, np.ndarray)):
             return ScalarArgument(value.tobytes())
+        if value is None and self._takes_null(index):
+            return ScalarArgument(NULL)
         rule = self._rule(index)
         if rule.local and isinstance(value, int):
             return LocalArgument(value)
@@ -145,6 +148,13 @@ class ArgumentConverter:
     def _undeclared(self, index: int) -> _Rule:
         field = self._field(index)
         return _Rule(self._is_local(index), "", 0, field.size or 4 if field else 4)
+
+    def _takes_null(self, index: int) -> bool:
+        """Whether an argument is a pointer to global or constant memory, as far as the kernel says."""
+        field = self._field(index)
+        if field is None:
+            return self.signature.info is None
+        return field.kind == "arg_bypointer" and field.address_space in ("global", "constant")
 
     def _is_local(self, index: int) -> bool:
         field = self._field(index)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, SimulationError
-from visa.image import LinkedImage
+from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
 from vsim.images import SurfaceImage
@@ -191,6 +191,13 @@ class Dispatch:
         for at in layout.private_at:
             data[at : at + 8] = encoded(private_address, 8)
         return bytes(data)
+
+    def nowhere(self, address: int) -> str:
+        """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""
+        offset = address - (1 << 64) if address >> 63 else address
+        if self.arguments.nulls and abs(offset) < SLOT_OFFSET:
+            return f"'{' or '.join(self.arguments.nulls)}', which has 0 bytes, at offset {offset}"
+        return f"address {address:#x}, where there is no buffer,"
 
     def timeout(self, seconds: float) -> SimulationError:
         """The error of a launch that took longer than it may."""

@@ -356,6 +356,8 @@ class LaunchFile(LaunchEntries):
             wanted = f"{', '.join(known[:-1])} and {known[-1]}"
             raise _fail(f"an argument has one of {wanted}, found {found:.80}", where, hint)
         check_keys(item, kinds[0], where, self.fail)
+        if "buffer" in item and item["buffer"] is None:
+            return ScalarArgument(bytes(8))
         if "buffer" in item:
             return BufferArgument(self._contents(item, "buffer", where), **self.checks(item, where))
         if "image" in item:

@@ -40,6 +40,7 @@ def _by_number(value: JsonSchema) -> JsonSchema:
 
 FORMS: dict[str, Form] = {
     "file": Form("file name", _FILE),
+    "file or null": Form("file name or null", {"anyOf": [_FILE, {"type": "null"}]}),
     "text": Form("text", _TEXT),
     "truth": Form("true or false", {"enum": [True, False, 0, 1]}),
     "tolerance": Form("number from 0 on", _TOLERANCE),
@@ -118,7 +119,9 @@ SHAPES: dict[str, Shape] = {
         "a buffer",
         "Global or constant memory.",
         {
-            "buffer": Key("file", "What it holds at first: `.npy`, else bytes.", True),
+            "buffer": Key(
+                "file or null", "What it holds at first: `.npy`, else bytes. null is the null pointer.", True
+            ),
             **_CHECKS,
             **_SHARED,
             **_NAME,

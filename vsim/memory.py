@@ -62,6 +62,11 @@ class Buffer:
         return found
 
 
+def shown_offset(offset: int, size: int) -> int:
+    """An offset as a fault shows it: those of surfaces, which have 32 bits, may count from the end of these."""
+    return offset - (1 << 32) if (1 << 31) <= offset < (1 << 32) and size <= 1 << 31 else offset
+
+
 class _HostBytes:
     """The bytes at a place in this process, for numpy, with the array that they belong to."""
 

@@ -13,6 +13,8 @@ _CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8:
 _VECTORS = {9: "b", 10: "h", 11: "i", 12: "q", 13: "f", 14: "d"}
 """The elements of a vector, by the code of its type; their number is before them, each has four bytes or more."""
 _STRING = 5
+_BITS = {"hh": 8, "h": 16, "l": 64, "ll": 64}
+"""Bits of an integer by the length in its directive; others have 32."""
 _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)"
     r"(?P<kind>[diouxXfFeEgGaAcsp%])"
@@ -49,9 +51,12 @@ def _formatted(m: re.Match[str], value: Value) -> str:
     if kind in "aA":
         return float(value).hex()
     if kind in "uoxX":
-        number = int(value)
-        number = number if number >= 0 else number + (1 << (64 if m["length"] == "l" else 32))
+        number, bits = int(value), _BITS.get(m["length"], 32)
+        number = number & ((1 << bits) - 1) if number < 0 or bits < 32 else number
         return str((head + ("d" if kind == "u" else kind)) % number)
+    if kind in "di" and m["length"] in ("hh", "h"):
+        half = 1 << _BITS[m["length"]] - 1
+        value = (int(value) + half) % (2 * half) - half
     return str((head + kind) % value)
 
 
@@ -104,9 +109,11 @@ class PrintfRecords:
         (code,) = struct.unpack_from("<I", self.data, position)
         position += 4
         if code in _VECTORS:
+            if position + 4 > len(self.data):
+                return 0, len(self.data)
             (count,) = struct.unpack_from("<I", self.data, position)
             size = struct.calcsize(_VECTORS[code])
-            count = min(count, (len(self.data) - position - 4) // size)
+            count = max(0, min(count, (len(self.data) - position - 4) // size))
             values = struct.unpack_from(f"<{count}{_VECTORS[code]}", self.data, position + 4)
             return values, position + 4 + count * max(size, 4)
         layout = struct.Struct(_CODES.get(code, "<i"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from visa.diagnostics import Diagnostic, SimulationError
-from visa.image import LinkedImage
 from visa.program import Function, Instruction
 from visa.text.printer import FunctionPrinter
+from vsim.dispatch import Dispatch
+from vsim.memory import shown_offset
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import READ_ONLY
 
@@ -17,8 +18,9 @@ class OutsideVariable(SimulationError):
 class Faults:
     """The errors of the code of one function."""
 
-    def __init__(self, function: Function, image: LinkedImage, running: Running) -> None:
-        self.function, self.image, self.running = function, image, running
+    def __init__(self, function: Function, dispatch: Dispatch, running: Running) -> None:
+        self.function, self.dispatch, self.running = function, dispatch, running
+        self.image = dispatch.image
 
     def _described(self, instruction: Instruction) -> tuple[str, str]:
         """The text of an instruction, and "instruction 5 of ": empty for one that stands for a raw message."""
@@ -54,6 +56,6 @@ class Faults:
         if limit == READ_ONLY:
             message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
             return self.at(row, lane, message, instruction)
-        what = f"'{name}', which has {limit} bytes, at offset {offset}"
-        what = what if name else f"address {offset:#x}, where there is no buffer,"
+        what = f"'{name}', which has {limit} bytes, at offset {shown_offset(offset, limit)}"
+        what = what if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
         return self.at(row, lane, f"access of {size} bytes outside {what}", instruction)

@@ -34,7 +34,7 @@ class NumpyMachine:
         dispatch, running, scheduler = batch.dispatch, batch.running, batch.scheduler
         self.prepared, self.function, self.grf_size = prepared, prepared.function, dispatch.grf_size
         self.algebra = NumpyAlgebra()
-        self.faults = faults = Faults(prepared.function, dispatch.image, running)
+        self.faults = faults = Faults(prepared.function, dispatch, running)
 
         operands = BatchOperands(prepared, running, faults, self.grf_size)
         self.type_of, self.address_of = operands.type_of, operands.address_of
@@ -130,5 +130,5 @@ class BatchExecution:
         function = activation.prepared.function
         row = int(any_lane(lanes).argmax())
         message = "a barrier waits for threads of the work-group that never arrive"
-        faults = Faults(function, self.dispatch.image, self.running)
+        faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

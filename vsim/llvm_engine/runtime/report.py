@@ -14,7 +14,7 @@ from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
-from vsim.memory import Buffer
+from vsim.memory import Buffer, shown_offset
 
 _ALL_BITS = (1 << 64) - 1
 _WRITES = (cx.FLAT_WRITTEN, cx.SURFACE_WRITTEN)
@@ -106,11 +106,11 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
         at &= _ALL_BITS
         buffer = dispatch.memory.slots.get(at >> 32)
         if buffer is None:
-            return f"address {at:#x}, where there is no buffer,"
+            return dispatch.nowhere(at)
         return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
         surface = dispatch.surfaces.get(record.number)
         name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
     else:
         name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
-    return f"'{name}', which has {size} bytes, at offset {at}"
+    return f"'{name}', which has {size} bytes, at offset {shown_offset(at, size)}"
