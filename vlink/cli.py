@@ -45,6 +45,9 @@ def app(
         list[str] | None, option("--entry", "KERNEL", "Keep what these kernels reach.", SELECTION)
     ] = None,
     gc_sections: Annotated[bool, flag("--gc-sections", "Leave out what nothing reaches.", SELECTION)] = False,
+    pick: Annotated[
+        bool, flag("--pick", "Of several bodies of a kernel link the one with ze_info's SIMD size.", SELECTION)
+    ] = False,
     whole_archive: Annotated[bool, flag("--whole-archive", "Take all members of archives.", SELECTION)] = False,
     allow_undefined: Annotated[bool, flag("--allow-undefined", "Leave undefined names to the run.", SELECTION)] = False,
     why_live: Annotated[str | None, option("--why-live", "SYMBOL", "Show why a symbol is kept.", SELECTION)] = None,
@@ -68,12 +71,18 @@ def app(
                 "--print-symbols": print_symbols,
             }
             others |= {"--ze-info": ze_info, "--data": data, "--entry": entries, "--gc-sections": gc_sections}
-            others |= {"--whole-archive": whole_archive, "--allow-undefined": allow_undefined, "--why-live": why_live}
+            others |= {
+                "--pick": pick,
+                "--whole-archive": whole_archive,
+                "--allow-undefined": allow_undefined,
+                "--why-live": why_live,
+            }
             driver.link_ctm(inputs, output, launch, others.items())
             if make_rule:
                 driver.write_make_rule(output, [*paths, *described])
             return 0
         options = LinkOptions(entries or (), relocatable, allow_undefined, gc_sections, whole_archive, platform)
+        options.pick = driver.picks(pick, ze_info)
         options.launch = driver.launch_text(launch, output) if launch else ""
         options.data = driver.data_symbols(data or ())
         linked = driver.link_inputs(inputs, ze_info or (), options)

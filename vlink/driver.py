@@ -53,6 +53,17 @@ def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) ->
     return linker.run()
 
 
+def picks(pick: bool, ze_info: Sequence[str] | None) -> bool:
+    """Whether one of several bodies is to be linked.
+
+    Raises:
+        UsageError: nothing says which.
+    """
+    if pick and not ze_info:
+        raise UsageError("--pick chooses by the SIMD size in ze_info; give it with --ze-info")
+    return pick
+
+
 def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Iterable[tuple[str, object]]) -> None:
     """Link modules of the CTM target into one image.
 

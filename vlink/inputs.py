@@ -20,7 +20,10 @@ VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 
 @dataclass
 class ObjectFile:
-    """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members."""
+    """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members.
+
+    ``left_out`` are the ids of functions that another body of their name replaces.
+    """
 
     name: str
     module: Module
@@ -28,6 +31,7 @@ class ObjectFile:
     grf_size: int = 0
     lines: Lines = field(default_factory=dict)
     calls: dict[int, tuple[int, list[Call]]] = field(default_factory=dict)
+    left_out: set[int] = field(default_factory=set)
 
     def described(self, function: Function) -> tuple[int, list[Call]]:
         """The number of instructions of a function, and its calls."""
@@ -39,7 +43,12 @@ class ObjectFile:
     @property
     def kernels(self) -> list[Function]:
         """The kernels but for the compiler's placeholder."""
-        return [k for k in self.module.kernels if k.name != VOID_PROGRAM]
+        return [k for k in self.module.kernels if k.name != VOID_PROGRAM and id(k) not in self.left_out]
+
+    @property
+    def functions(self) -> list[Function]:
+        """The functions."""
+        return [f for f in self.module.functions if id(f) not in self.left_out]
 
 
 def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:

@@ -16,6 +16,7 @@ from visa.files import read_bytes
 from visa.image import LinkedImage
 from visa.platforms import PLATFORMS, find
 from visa.usage import check_bytes, check_platform
+from vlink.alternatives import pick
 from vlink.data import apply_relocations, lay_out_data, relocated_names
 from vlink.inputs import (
     VOID_PROGRAM,
@@ -54,6 +55,7 @@ class LinkOptions:
         platform: the platform of the image; None for that of the objects.
         launch: a launch file to put into the image, as JSON.
         data: symbols of constant data by name.
+        pick: of several bodies of a kernel or function link one, by the SIMD size in ze_info.
 
     Raises:
         UsageError: an option is something else.
@@ -67,6 +69,7 @@ class LinkOptions:
     platform: str | None = None
     launch: str = ""
     data: dict[str, bytes] = field(default_factory=dict)
+    pick: bool = False
 
     def __post_init__(self) -> None:
         self.platform = check_platform(self.platform)
@@ -132,6 +135,7 @@ class Linker:
 
         # What there is.
         objects = self.objects if options.relocatable else pull_archive_members(self.objects, self.archived)
+        alternatives = pick(objects, infos) if options.pick else []
         table = index_definitions(objects, errors)
         data = lay_out_data(infos, options.data)
         platform, grf_size = choose_platform(objects, options.platform, errors)
@@ -143,7 +147,7 @@ class Linker:
 
         # What goes into the image.
         kept, discarded = select_definitions(table, references, options, infos)
-        discarded += placeholder_kernels(objects)
+        discarded += [*alternatives, *placeholder_kernels(objects)]
 
         # The image.
         module = merge_modules(objects, kept)

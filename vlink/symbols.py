@@ -77,7 +77,7 @@ class SymbolTable:
 
 def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -> SymbolTable:
     """The symbol table of the objects; names that are defined twice are errors."""
-    functions = [(o, f) for o in objects for f in [*o.kernels, *o.module.functions]]
+    functions = [(o, f) for o in objects for f in [*o.kernels, *o.functions]]
     definitions = [Definition(o, f, DeclaredSizes.of(f)) for o, f in functions]
     table = SymbolTable(definitions, {id(o): {} for o in objects})
     kernels: dict[str, Definition] = {}
@@ -98,7 +98,10 @@ def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -
 
 def _duplicate(code: str, message: str, second: Definition, first: Definition) -> Diagnostic:
     note = Label(first.span, "it is also defined here")
-    return Diagnostic(code, message, second.span, "rename one of them or leave one of the objects out", (note,))
+    own, other = first.function.simd_size, second.function.simd_size
+    what = f"for SIMD{own} and SIMD{other}" if own != other else "with and without inline vISA"
+    hint = f"rename one of them or leave one of the objects out; of a compiler's dumps {what}, --pick links one"
+    return Diagnostic(code, message, second.span, hint, (note,))
 
 
 def resolve_references(

@@ -191,7 +191,8 @@ class _InputBinder:
         return Arguments(self.values, self.surfaces, reader.images, self.samplers, self.slm_size)
 
     def _inputs_hint(self) -> str:
-        return f"inputs are {', '.join(self.signature.inputs)}"
+        known = f"inputs are {', '.join(self.signature.inputs)}" if self.signature.inputs else "it has no inputs"
+        return f"{known}; what a compiler made is linked with --ze-info"
 
     def _add_surface(self, surface: Buffer | SurfaceImage) -> int:
         """Make something the next surface; its number."""
