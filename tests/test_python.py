@@ -6,6 +6,7 @@ from conftest import DATA, build
 
 import vsim
 from visa import LaunchError, SimulationError
+from vsim.launch import Launch
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -124,6 +125,31 @@ def test_what_comes_back(program, engine):
     assert repr(result).startswith("<LaunchResult of 'scale': ") and repr(result).endswith(f" ms on {engine}>")
     result = program.launch("scale", 8, 8, [data, change, 8], engine=engine, schedule="round-robin")
     assert result.engine == "numpy"
+
+
+def test_everything_is_shown_in_one_short_line(program):
+    data, change = np.ones(100000, "f4"), np.array((2, 1), CHANGE)
+    record = Launch("scale", (8,), (8,), args=program.convert("scale", [data, change, 8]))
+    dispatch = program.run(record).dispatch
+    image = vsim.Image(np.zeros((99, 99, 4), "f4"), "rgba_f32")
+    module = program.image.module
+    for value in (
+        program,
+        record,
+        *record.args,
+        image,
+        dispatch,
+        dispatch.signature,
+        module,
+        module.kernels[0],
+        program.image,
+    ):
+        assert len(repr(value)) < 120 and "\n" not in repr(value) and " object at " not in repr(value), repr(value)
+    assert repr(program) == "<Program of scale, walk, invert for tgllp>".replace(
+        "scale, walk, invert", ", ".join(program.kernels)
+    )
+    assert repr(dispatch.signature) == "<KernelSignature scale(float* data, Change change, int n), SIMD32>"
+    assert repr(record.args[0]) == "BufferArgument(<float32 array of shape (100000,)>)"
 
 
 def test_images_by_shape(program):

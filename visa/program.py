@@ -152,7 +152,7 @@ class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Function:
     """A kernel or a function."""
 
@@ -223,6 +223,9 @@ class Function:
         """Whether other objects may refer to it."""
         return self.attribute("Extern") is not None or self.linkage == 2
 
+    def __repr__(self) -> str:
+        return f"<{'Kernel' if self.is_kernel else 'Function'} '{self.name}'>"
+
     @property
     def simd_size(self) -> int:
         """Lanes of a thread, 16 where the function does not say."""
@@ -275,7 +278,7 @@ class Function:
         return var, offset
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Module:
     """A CISA module: kernels, functions and the version of the format."""
 
@@ -283,6 +286,10 @@ class Module:
     kernels: list[Function] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     gen_binaries: list[list[tuple[int, bytes]]] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f.name for f in self.all_functions[:8]) + (", ..." if len(self.all_functions) > 8 else "")
+        return f"<Module {self.version[0]}.{self.version[1]} of {names or 'nothing'}>"
 
     @property
     def all_functions(self) -> list[Function]:

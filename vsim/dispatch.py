@@ -27,7 +27,7 @@ Executed = dict[int, npt.NDArray[np.bool_]]
 """By number of a function, which of its instructions executed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dispatch:
     """A launch, ready to run.
 
@@ -47,6 +47,9 @@ class Dispatch:
     schedule: Schedule | None = None
     part: tuple[int, int] | None = None
     coverage: Executed | None = None
+
+    def __repr__(self) -> str:
+        return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
 
     # -- the kernel ----------------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def array_problem(value: object) -> tuple[str, str]:
     return "", ""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Checked:
     """What a launch file says of an array besides its contents: what to compare it with, and where it goes."""
 
@@ -60,11 +60,14 @@ class Checked:
     shared: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place."""
 
     array: Array
+
+    def __repr__(self) -> str:
+        return f"BufferArgument({_shown_array(self.array)})"
 
 
 @dataclass
@@ -81,7 +84,7 @@ class LocalArgument:
     size: int
 
 
-@dataclass
+@dataclass(repr=False)
 class ImageArgument(Checked):
     """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``.
 
@@ -92,6 +95,9 @@ class ImageArgument(Checked):
     array: Array
     format: str
     layered: bool = False
+
+    def __repr__(self) -> str:
+        return f"Image({_shown_array(self.array)}, {self.format!r}{', layered=True' if self.layered else ''})"
 
     def __post_init__(self) -> None:
         problem, hint = array_problem(self.array)
@@ -112,7 +118,7 @@ class SamplerArgument:
 Argument = BufferArgument | ScalarArgument | LocalArgument | ImageArgument | SamplerArgument
 
 
-@dataclass
+@dataclass(repr=False)
 class Launch:
     """One run of a kernel. Sizes have one to three dimensions, in work-items.
 
@@ -127,11 +133,20 @@ class Launch:
     args: list[Argument] = field(default_factory=list)
     names: dict[str, Argument] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        local = f" in groups of {self.local_size}" if self.local_size else ""
+        return f"<Launch of '{self.kernel}' over {self.global_size}{local} with {len(self.args)} arguments>"
+
     def __post_init__(self) -> None:
         self.global_size = nd_sizes(self.global_size, "global size")
         if self.local_size is not None:
             self.local_size = nd_sizes(self.local_size, "local size")
         self.global_offset = nd_sizes(self.global_offset, "global offset", 0)
+
+
+def _shown_array(array: Array) -> str:
+    """An array in few words."""
+    return f"<{array.dtype} array of shape {array.shape}>"
 
 
 def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:

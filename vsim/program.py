@@ -150,6 +150,9 @@ class Program:
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
             )
 
+    def __repr__(self) -> str:
+        return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"
+
     @property
     def kernels(self) -> list[str]:
         """Names of the kernels."""

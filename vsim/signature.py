@@ -27,7 +27,7 @@ from vsim.refused import may_be_refused
 from vsim.registers import FloatModes, float_modes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelSignature:
     """What a kernel wants of a launch; :func:`kernel_signature` makes it.
 
@@ -52,6 +52,15 @@ class KernelSignature:
     layout: PayloadLayout
     surfaces: tuple[tuple[int, int], ...]
     info: KernelInfo | None
+
+    def __repr__(self) -> str:
+        if self.info is None:
+            words = ", ".join(self.inputs)
+        else:
+            types = {n: t.partition(";")[0] for n, t in self.argument_types.items()}
+            given = [f"{types.get(n, '')} {self.argument_names.get(n, f'#{n}')}" for n in range(self.argument_count)]
+            words = ", ".join(argument.strip() for argument in given)
+        return f"<KernelSignature {self.name}({words}), SIMD{self.simd}>"
 
     @property
     def name(self) -> str:
