@@ -165,7 +165,7 @@ USAGE = [
     ("vsim", "", "IMAGE is missing; see vsim --help"),
     ("vsim", "k --threads two", "--threads: 'two' is not a whole number from 1 on"),
     ("vsim", "k --max-seconds soon", "--max-seconds: 'soon' is not a number of seconds"),
-    ("vsim", "k --engine lvm", "--engine: 'lvm' is not one of 'llvm', 'numpy'; did you mean 'llvm'?"),
+    ("vsim", "k --engine lvm", "--engine: 'lvm' is not one of 'auto', 'llvm', 'numpy'; did you mean 'llvm'?"),
 ]  # fmt: skip
 
 

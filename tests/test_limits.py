@@ -284,7 +284,7 @@ def test_stacks_do_not_run_over() -> None:
     after = "add (M1, 16) W0(63,0)<1> W0(0,0)<1;1,0> 1:d\nmov (M1, 1) r[A(0),0]<1>:d W0(63,0)<0;1,0>\n"
     function = f'.global_function "f"\n{_large(200)}fcall (M1, 1) f 0 0\n{after}fret (M1, 1)\n'
     with pytest.raises(SimulationError, match=r"calls are nested \d+ deep, and their variables take more than 160 MiB"):
-        _program(kernel + function).launch("k", 1, 1)
+        _program(kernel + function).launch("k", 1, 1, engine="llvm")
 
 
 def test_compiling_has_the_limit_too(image: LinkedImage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,12 @@ def app(
             LAUNCH,
         ),
     ] = None,
-    engine: Annotated[Literal["llvm", "numpy"], option("--engine", None, "What executes.", EXECUTION)] = "llvm",
+    engine: Annotated[
+        Literal["auto", "llvm", "numpy"],
+        option(
+            "--engine", None, "What executes; auto: native code, or the reference engine if it ends first.", EXECUTION
+        ),
+    ] = "auto",
     threads: Annotated[
         int | None, option("--threads", "N", "Worker threads; one for each CPU.", EXECUTION, parser=positive)
     ] = None,

@@ -10,7 +10,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -26,7 +26,7 @@ from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
 from vsim.result import LaunchResult
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # The engines are loaded when something runs on them.
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
-ENGINES = ("llvm", "numpy")
+ENGINES = ("auto", "llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
 _LLVM_MISSING = False
 
@@ -206,7 +206,7 @@ class Program:
     def run(
         self,
         launch: Launch,
-        engine: str = "llvm",
+        engine: str = "auto",
         threads: int | None = None,
         max_seconds: float | None = None,
         profile: bool = False,
@@ -216,7 +216,8 @@ class Program:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
         Args:
-            engine: ``llvm``, or ``numpy`` for the reference engine.
+            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
+                where native code takes longer to make than the launch (:mod:`vsim.tiers`).
             threads: worker threads; None for one for each CPU that the process may use.
             max_seconds: when to give up; None for never.
             profile: whether the result is to know which instructions executed.
@@ -265,12 +266,14 @@ class Program:
         Args:
             held: the memory of mapped arrays, which must stay.
         """
-        if engine == "llvm":
+        if engine == "auto" or engine == "llvm":
             native = self.native or self._load_native()
             if native is not None:
                 try:
-                    native.run(dispatch, threads, max_seconds, held)
-                    return engine
+                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
+                    return "llvm"
+                except Overtaken:
+                    return "numpy"
                 except Unsupported:
                     pass
         elif engine not in ENGINES:
@@ -305,7 +308,7 @@ class Program:
         args: Sequence[object] = (),
         *,
         global_offset: Size = (0, 0, 0),
-        engine: str = "llvm",
+        engine: str = "auto",
         threads: int | None = None,
         max_seconds: float | None = None,
         schedule: str = "",
@@ -318,7 +321,8 @@ class Program:
             global_size: work-items in one to three dimensions.
             local_size: work-items of a group; None for what the kernel requires, else one is chosen.
             global_offset: what the global ids begin with.
-            engine: ``llvm``, or ``numpy`` for the reference engine.
+            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
+                where native code takes longer to make than the launch (:mod:`vsim.tiers`).
             threads: worker threads; None for one for each CPU that the process may use.
             max_seconds: when to give up; None for never.
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
@@ -397,6 +401,13 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
+    """Run a launch while its native code is made; see :func:`vsim.tiers.overtake`."""
+    from vsim.tiers import overtake
+
+    return overtake(dispatch, max_seconds, is_ready)
 
 
 def _besides_buffers(dispatch: Dispatch) -> int:

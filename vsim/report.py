@@ -26,6 +26,7 @@ class LaunchRow(TypedDict):
 
     launch: str
     kernel: str
+    engine: NotRequired[str]
     seconds: NotRequired[float]
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]

@@ -40,7 +40,8 @@ class LaunchResult:
 
     Attributes:
         dispatch: what ran.
-        engine: what ran it: ``llvm``, or ``numpy``, also for a kernel that only this engine can run.
+        engine: what ran it: ``llvm``, or ``numpy``, also for a kernel that only this engine can run, or whose native
+            code took longer to make than the reference engine to run it.
         seconds: how long the engine took, from the checked launch to the end.
         printed: the text that it printed, or the records of it; :attr:`printf` is the text.
         compile_seconds: the part of ``seconds`` in which native code was made or found on disk: 0 if it was there.

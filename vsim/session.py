@@ -125,7 +125,9 @@ class Session:
             for name, given in launch.names.items()
             if given is argument
         }
-        row: LaunchRow = {"launch": where, "kernel": result.kernel, "seconds": seconds, "checks": []}
+        row: LaunchRow = {
+            "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
+        }  # fmt: skip
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
         self.output.write(result.printf)

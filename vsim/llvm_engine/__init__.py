@@ -3,3 +3,7 @@
 
 class Unsupported(Exception):
     """Something that only the reference engine does; the message says what."""
+
+
+class Overtaken(Exception):
+    """The launch has run elsewhere while its native code was made."""

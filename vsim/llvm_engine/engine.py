@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
+RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
+"""Runs a launch in a time limit until it is told to stop; whether it came to its end."""
 
 
 class PreparedLaunch(NamedTuple):
@@ -62,15 +65,18 @@ class Engine:
         thread_count: int | None = None,
         max_seconds: float | None = None,
         held: Sequence[Array] = (),
+        meanwhile: RunMeanwhile | None = None,
     ) -> None:
         """Run a launch to its end.
 
         Args:
             thread_count: workers; by default one for each CPU that the process may use.
             held: memory that must stay as long as native code runs.
+            meanwhile: runs the launch where its native code is long in the making.
 
         Raises:
             Unsupported: only the reference engine can run this kernel.
+            Overtaken: ``meanwhile`` has run it.
             SimulationError: the program did something without a defined result, or took too long.
         """
         if self.unfinished is not None:
@@ -78,7 +84,7 @@ class Engine:
             self.unfinished = None
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
-            prepared = self._prepare(dispatch, thread_count, max_seconds)
+            prepared = self._prepare(dispatch, thread_count, max_seconds, meanwhile)
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
@@ -119,7 +125,13 @@ class Engine:
             and prepared.changes == dispatch.memory.changes
         )
 
-    def _prepare(self, dispatch: Dispatch, thread_count: int | None, max_seconds: float | None) -> PreparedLaunch:
+    def _prepare(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        meanwhile: RunMeanwhile | None,
+    ) -> PreparedLaunch:
         """Put the arguments of a launch in place.
 
         Raises:
@@ -127,7 +139,7 @@ class Engine:
         """
         if dispatch.schedule and dispatch.schedule.kind == "round-robin":
             raise Unsupported("one instruction of every thread in turn")
-        plan = self._plan(dispatch, thread_count, max_seconds)
+        plan = self._plan(dispatch, thread_count, max_seconds, meanwhile)
         private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
         for group, payload in plan.payloads:
@@ -141,7 +153,13 @@ class Engine:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)
 
-    def _plan(self, dispatch: Dispatch, thread_count: int | None, max_seconds: float | None) -> LaunchPlan:
+    def _plan(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        meanwhile: RunMeanwhile | None,
+    ) -> LaunchPlan:
         """Everything of a launch that its arguments do not change.
 
         Raises:
@@ -157,7 +175,8 @@ class Engine:
                 self.workers.clear()
                 self.local_ids.clear()
             shape = geometry(dispatch)
-            kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds)
+            other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
+            kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds, other)
             wanted = work(dispatch, shape, thread_count)
             workers = self._workers(dispatch, shape, wanted.count)
             found = launch_plan(

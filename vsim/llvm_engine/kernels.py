@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import pairwise
-from queue import Empty, SimpleQueue
 from time import perf_counter
 
 from visa.cisa import write_module
@@ -17,13 +16,18 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
 from visa.program import Function
 from vsim.dispatch import LIMIT_HINT, Dispatch
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for
 
+GRACE_SECONDS = 0.5
+"""What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+
+Meanwhile = Callable[[Callable[[], bool]], bool]
+"""What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +44,32 @@ class KernelCache:
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
         self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
+        self.unfinished: dict[Hashable, Compilation] = {}
+        """Kernels that nobody waits for at the moment."""
         self.seconds = 0.0
         """How long making native code has taken so far, or finding it on disk."""
         self.module = b""
         """The bytes of the image's module, which are part of every key."""
 
-    def kernel(self, dispatch: Dispatch, full: bool, row: int, max_seconds: float | None = None) -> CompiledKernel:
+    def kernel(
+        self,
+        dispatch: Dispatch,
+        full: bool,
+        row: int,
+        max_seconds: float | None = None,
+        meanwhile: Meanwhile | None = None,
+    ) -> CompiledKernel:
         """The code for a launch.
 
         Args:
             full, row: see :func:`vsim.llvm_engine.pipeline.translate`.
             max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
+            meanwhile: what to do where compiling takes more than a moment; it ends when what it is given says that
+                compiling is over, or has done all that the launch is to do: then it is true.
 
         Raises:
             Unsupported: the kernel needs something that only the reference engine does.
+            Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
         ordered, covered = dispatch.schedule is not None, dispatch.coverage is not None
@@ -62,17 +78,24 @@ class KernelCache:
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, variant, max_seconds)
+                found = self._load_or_compile(dispatch, full, row, variant, max_seconds, meanwhile)
             except Unsupported as problem:
                 found = problem
-            self.seconds += perf_counter() - started
+            finally:
+                self.seconds += perf_counter() - started
             self.found[variant] = found
         if isinstance(found, Unsupported):
             raise found
         return found
 
     def _load_or_compile(
-        self, dispatch: Dispatch, full: bool, row: int, variant: Hashable, max_seconds: float | None
+        self,
+        dispatch: Dispatch,
+        full: bool,
+        row: int,
+        variant: Hashable,
+        max_seconds: float | None,
+        meanwhile: Meanwhile | None,
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
@@ -81,7 +104,8 @@ class KernelCache:
         guarded = guard.enabled()
         key = cache.key(self.module, image.ze_info, *target, guarded)
         functions = image.module.all_functions
-        stored = cache.load(key)
+        compilation = self.unfinished.pop(variant, None)
+        stored = cache.load(key) if compilation is None else None
         if stored is not None:
             numbers, objects = _unpacked(stored)
             return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers])
@@ -94,46 +118,69 @@ class KernelCache:
             cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
             return CompiledKernel(native.Native(objects, guarded), translation.functions)
 
-        return work() if max_seconds is None else _within(max(max_seconds, LEAST_SECONDS), dispatch.kernel.name, work)
+        if max_seconds is None and meanwhile is None and compilation is None:
+            return work()
+        if compilation is None:
+            compilation = Compilation(work)
+        if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
+            self.unfinished[variant] = compilation
+            compilation.leave_behind()
+            if meanwhile(compilation.is_over):
+                raise Overtaken
+            del self.unfinished[variant]
+        limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
+        if not compilation.wait(limit):
+            compilation.leave_behind()
+            message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
+            raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
+        return compilation.kernel()
 
 
-def _within(seconds: float, kernel: str, work: Callable[[], CompiledKernel]) -> CompiledKernel:
-    """Compile in a thread that is left behind when time is up, as LLVM cannot be stopped: what it makes goes to the
-    cache.
-
-    Raises:
-        SimulationError: S040, time was up.
+class Compilation:
+    """A thread that compiles a kernel. As LLVM cannot be stopped, it is left behind when nobody waits any more: what it
+    makes goes to the cache.
     """
-    done: SimpleQueue[CompiledKernel | BaseException] = SimpleQueue()
 
-    def compile_it() -> None:
+    def __init__(self, work: Callable[[], CompiledKernel]) -> None:
+        self.work = work
+        self.found: CompiledKernel | BaseException | None = None
+        self.over = threading.Event()
+        self.started = perf_counter()
+        self.thread = threading.Thread(target=self._compile, daemon=True)
+        self.thread.start()
+
+    def _compile(self) -> None:
         try:
-            done.put(work())
+            self.found = self.work()
         except BaseException as error:
-            done.put(error)
+            self.found = error
+        self.over.set()
 
-    thread = threading.Thread(target=compile_it, daemon=True)
-    thread.start()
-    try:
-        found = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
-    except Empty:
-        _left_behind(thread)
-        message = f"kernel '{kernel}' was not compiled within {seconds:g} seconds"
-        raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT)) from None
-    if isinstance(found, BaseException):
-        raise found
-    return found
+    def is_over(self) -> bool:
+        """Whether there is a kernel, or an error."""
+        return self.over.is_set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until so many seconds after its beginning; whether it is over."""
+        left = None if seconds is None else self.started + seconds - perf_counter()
+        return self.over.wait(None if left is None else min(max(left, 0), threading.TIMEOUT_MAX))
+
+    def kernel(self) -> CompiledKernel:
+        """What was compiled; raises what went wrong."""
+        if isinstance(self.found, BaseException):
+            raise self.found
+        assert self.found is not None
+        return self.found
+
+    def leave_behind(self) -> None:
+        """Let the process end well whatever the thread is at."""
+        if not _LEFT_BEHIND:
+            atexit.register(_leave_them)
+        _LEFT_BEHIND[:] = [self.thread, *(t for t in _LEFT_BEHIND if t.is_alive() and t is not self.thread)]
 
 
 _LEFT_BEHIND: list[threading.Thread] = []
 """Threads that may still compile."""
-
-
-def _left_behind(thread: threading.Thread) -> None:
-    """Let the process end well whatever a thread is at."""
-    if not _LEFT_BEHIND:
-        atexit.register(_leave_them)
-    _LEFT_BEHIND[:] = [thread, *(t for t in _LEFT_BEHIND if t.is_alive())]
 
 
 def _leave_them() -> None:

@@ -23,8 +23,17 @@ BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
 _MAXIMUM_SIMD = 32
 
 
-def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
+def run(
+    dispatch: Dispatch,
+    max_seconds: float | None = None,
+    look: Callable[[], None] | None = None,
+    threads_at_once: int = BATCH_THREADS,
+) -> None:
     """Run a bound launch to its end.
+
+    Args:
+        look: is called now and then, and may end the run by raising something.
+        threads_at_once: hardware threads of a batch.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
@@ -32,13 +41,15 @@ def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
     limit = PRIVATE_BATCH_THREADS if dispatch.has_private_memory or dispatch.scratch_size else BATCH_THREADS
-    groups_at_once = max(1, limit // per_group)
+    groups_at_once = max(1, min(limit, threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
             raise dispatch.timeout(max_seconds)
+        if look is not None:
+            look()
 
     batch: GroupBatch | None = None
     payloads = GroupPayloads(dispatch, private_address)
@@ -48,7 +59,7 @@ def run(dispatch: Dispatch, max_seconds: float | None = None) -> None:
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or batch.sizes != [g.size for g in groups]:
             batch = GroupBatch(dispatch, groups, payloads)
-        batch.run(groups, check_deadline if max_seconds is not None else None)
+        batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
 
 

@@ -10,7 +10,7 @@ from visa.diagnostics import SimulationError
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import any_lane
 
-DEADLINE_MOVES = 256
+DEADLINE_MOVES = 16
 """How often lanes move from one look at the clock to the next."""
 
 
