@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from llvmlite import binding
 
+from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import ir_type, overload
@@ -76,9 +77,24 @@ def masked_read(b: Builder, op: str, data_type: DataType, pointers: str, align: 
 
 def masked_write(b: Builder, op: str, value: Value, pointers: str, align: int, mask: Value) -> None:
     """Elements to a pointer (``store``) or to one for each lane (``scatter``), where the mask holds."""
+    if op == "store" and not value.type.is_float and value.type.size < 8:
+        value, mask = _not_truncating(b, value, mask)
     intrinsic = MaskedIntrinsic(op, ir_type(value.type, 1), mask.lanes)
     b.declare(intrinsic.name, intrinsic.result, intrinsic.arguments)
     b.emit(intrinsic.call(pointers, align, mask.typed, value.typed))
+
+
+def _not_truncating(b: Builder, value: Value, mask: Value) -> tuple[Value, Value]:
+    """A masked store of integers that LLVM cannot make a truncating one of.
+
+    LLVM 22 for x86 stores the whole source element of a truncated one where the mask is a constant with one lane, and
+    so what lies behind. It does not look for truncations behind a change to floats, and a mask that depends on the sign
+    of a pointer, which is zero, is no constant.
+    """
+    if value.type.size == types.F.size:
+        return b.bitcast(value, types.F), mask
+    negative = b.hoist(f"icmp slt i64 {b.hoist('ptrtoint ptr %ctx to i64')}, 0")
+    return value, mask ^ b.broadcast(Value(b, mask.type, 1, negative), mask.lanes)
 
 
 @cache
