@@ -232,9 +232,11 @@ class ControlFlowLowering:
             b = state.b
             taken = self.taken(lanes, instruction)
             if taken is True:
+                # Where all lanes are together none waits: a converged point further down is for lanes that come there.
+                following = "exit" if state.at.converged else self.next_waiting(pc)
                 self.masks.stop_running()
                 self.leave_block()
-                b.jump(self.next_waiting(pc))
+                b.jump(following)
                 return
             rest = self.masks.running_vector() & ~taken
             self.masks.set_running(rest)
