@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visa.operands import SAMPLER, SURFACE
-from visa.program import FIRST_SURFACE, FIRST_VARIABLE
+from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function
 from vsim.arrays import Array
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Group
@@ -92,12 +92,14 @@ def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     ]
 
 
-def state_defaults(dispatch: Dispatch) -> list[tuple[int, int, int]]:
-    """Class, index and number of surfaces and samplers of a kernel without ze_info: T6 is surface 0, S0 sampler 0."""
+def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, int, int]]:
+    """Class, index and number of surfaces and samplers of a function for kernels without ze_info: T6 is surface 0, S0
+    sampler 0.
+    """
     if not dispatch.by_inputs:
         return []
-    surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(dispatch.kernel.surfaces))]
-    return surfaces + [(SAMPLER, n, n) for n in range(len(dispatch.kernel.samplers))]
+    surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(function.surfaces))]
+    return surfaces + [(SAMPLER, n, n) for n in range(len(function.samplers))]
 
 
 def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:

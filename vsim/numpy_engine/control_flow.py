@@ -156,7 +156,6 @@ class NarrowLoop:
         inner = Activation(self.prepared, outer.registers.rows(index), self.target, lanes[index])
         running.use(inner)
         self.scheduler.run_activation(inner, self.following)
-        everybody.take_back(index, running.threads)
         outer.registers.take_back(index, inner.registers)
         running.threads = everybody
         running.use(outer)

@@ -116,7 +116,7 @@ class GroupBatch:
         self.groups = groups
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
-        self._fill_states()
+        self._fill_states(activation.registers)
         self.execution.scheduler.run(check_deadline)
 
     # -- what threads find when they start -----------------------------------------------------------------
@@ -129,14 +129,11 @@ class GroupBatch:
             if data is not None:
                 data[:, start : start + size] = self.payload[:, offset : offset + size]
 
-    def _fill_states(self) -> None:
-        """Surface and sampler variables: the payload says their numbers, or the order of declaration does."""
-        state = self.threads.state
-        for kind, index, number in threads.state_defaults(self.dispatch):
-            state(kind, index, 0)[:, 0] = number
+    def _fill_states(self, registers: RegisterFile) -> None:
+        """Surface and sampler variables whose numbers the payload has."""
         for kind, index, offset in threads.state_inputs(self.dispatch):
             words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
-            state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+            registers.state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
 
     def start_value(self, register: int, data: Bytes) -> None:
         """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""

@@ -56,7 +56,7 @@ class BatchImages:
         act: Callable[[ImageView, SamplerState, Mask], list[Array]],
     ) -> list[Array]:
         """The same with the state of the sampler that a sampler variable names."""
-        states, handles = self.dispatch.samplers, self.running.threads.state(SAMPLER, sampler, 0)
+        states, handles = self.dispatch.samplers, self.running.activation.registers.state(SAMPLER, sampler, 0)
         numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
 
         def act_on(view: ImageView, lanes: Mask) -> list[Array]:

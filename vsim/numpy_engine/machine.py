@@ -25,6 +25,7 @@ from vsim.numpy_engine.spaces import BatchSpaces
 from vsim.numpy_engine.thread_state import BatchThreadState
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.semantics import SEMANTICS
+from vsim.threads import state_defaults
 
 
 class NumpyMachine:
@@ -99,7 +100,8 @@ class BatchExecution:
         """The code of a function, prepared once for the batch."""
         found = self._prepared.get(id(function))
         if found is None:
-            found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function))
+            states = state_defaults(self.dispatch, function)
+            found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function), states)
             self._prepared[id(function)] = found
             machine = NumpyMachine(found, self)
             for instruction in function.instructions:

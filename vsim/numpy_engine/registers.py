@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visa.program import FIRST_VARIABLE, Function
-from vsim.arrays import Array, Bytes, DType
+from vsim.arrays import Array, Bytes, DType, Dwords
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.registers import Layout
 
@@ -53,6 +53,7 @@ class RegisterFile:
 
     def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
         self.layout, self.arrays, self._views = layout, arrays, views
+        self._states: dict[tuple[int, int, int], Dwords] = {}
         self.views = [self._view(*view) for view in views]
 
     @classmethod
@@ -78,6 +79,15 @@ class RegisterFile:
             return self.arrays[RegisterKind.FILE, 0][:, at : at + self.layout.sizes[root]]
         return self.arrays.get((RegisterKind.VARIABLE, root))
 
+    def state(self, kind: int, index: int, element: int) -> Dwords:
+        """An element of a surface or sampler variable, threads x 1."""
+        key = (kind, index, element)
+        found = self._states.get(key)
+        if found is None:
+            count = len(self.arrays[RegisterKind.FILE, 0])
+            found = self._states[key] = np.zeros((count, 1), np.uint32)
+        return found
+
     def carry_in(self, threads: HardwareThreads) -> None:
         """Copy the threads' predefined variables that lie in the register file into it."""
         for number, at, size in self.layout.carried:
@@ -90,12 +100,16 @@ class RegisterFile:
 
     def rows(self, index: Array) -> RegisterFile:
         """A copy of some threads' registers."""
-        return RegisterFile(self.layout, self._views, {key: array[index] for key, array in self.arrays.items()})
+        found = RegisterFile(self.layout, self._views, {key: array[index] for key, array in self.arrays.items()})
+        found._states = {key: state[index] for key, state in self._states.items()}
+        return found
 
     def take_back(self, index: Array, copy: RegisterFile) -> None:
         """Write a copy of some threads' registers back."""
         for key, array in self.arrays.items():
             array[index] = copy.arrays[key]
+        for place, state in copy._states.items():
+            self.state(*place)[index] = state
 
 
 def _array(layout: Layout, kind: RegisterKind, number: int, threads: HardwareThreads) -> Array:

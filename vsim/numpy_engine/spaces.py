@@ -43,7 +43,7 @@ class BatchSpaces:
     def numbered(self, index: int) -> SurfaceSpace:
         """The surfaces whose numbers a surface variable holds."""
         table = self.dispatch.images if index == BINDLESS else self.dispatch.surfaces
-        return SurfaceSpace(self.running.threads.state(SURFACE, index, 0), table)
+        return SurfaceSpace(self.running.activation.registers.state(SURFACE, index, 0), table)
 
     def surface_by_handle(self, kind: str, value: Dwords) -> Space:
         """The surface behind an LSC surface operand (bti, ss, bss)."""

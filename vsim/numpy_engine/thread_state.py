@@ -27,12 +27,14 @@ class BatchThreadState:
     def state_reader(self, kind: int, index: int, element: int) -> Callable[[], Dwords]:
         """An element of a surface or sampler variable."""
         self._check_element(kind, index, element)
-        return lambda: self.running.threads.state(kind, index, element)
+        return lambda: self.running.activation.registers.state(kind, index, element)
 
     def state_writer(self, kind: int, index: int, element: int) -> Callable[[Dwords, Mask], None]:
         """Stores an element of a surface or sampler variable under a mask."""
         self._check_element(kind, index, element)
-        return lambda value, mask: np.copyto(self.running.threads.state(kind, index, element), value, where=mask)
+        return lambda value, mask: np.copyto(
+            self.running.activation.registers.state(kind, index, element), value, where=mask
+        )
 
     def _check_element(self, kind: int, index: int, element: int) -> None:
         function = self.prepared.function

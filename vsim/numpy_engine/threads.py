@@ -9,7 +9,7 @@ import numpy as np
 
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import predefined_size
-from vsim.arrays import Array, Bytes, Dwords
+from vsim.arrays import Array, Bytes
 from vsim.numpy_engine.memory import PartitionedSpace
 
 
@@ -38,14 +38,11 @@ class HardwareThreads:
     ) -> None:
         self.items, self.count, self.slm, self.scratch, self.rows = items, count, slm, scratch, rows
         self._predefined: dict[int, Bytes] = {}
-        self._states: dict[tuple[int, int, int], Dwords] = {}
 
     def restart(self) -> None:
         """Memory and registers as they are before threads start."""
         self.slm.data[:] = 0
         self.scratch.data[:] = 0
-        for state in self._states.values():
-            state[:] = 0
         for number, register in self._predefined.items():
             register[:] = 0
             self.items.start_value(number, register)
@@ -57,14 +54,6 @@ class HardwareThreads:
             found = np.zeros((self.count, -(-predefined_size(number, MAXIMUM_GRF_SIZE) // 64) * 64), np.uint8)
             self._predefined[number] = found
             self.items.start_value(number, found)
-        return found
-
-    def state(self, kind: int, index: int, element: int) -> Dwords:
-        """An element of a surface or sampler variable, threads x 1."""
-        key = (kind, index, element)
-        found = self._states.get(key)
-        if found is None:
-            found = self._states[key] = np.zeros((self.count, 1), np.uint32)
         return found
 
     def describe(self, row: int, lane: int) -> str:
@@ -79,21 +68,13 @@ class HardwareThreads:
     # -- some of them --------------------------------------------------------------------------------------
 
     def narrowed(self, index: Array) -> HardwareThreads:
-        """Some of these threads, with copies of their surface and sampler variables, for :meth:`take_back`.
-
-        Predefined registers are not copied: activations hold those that they use (:meth:`RegisterFile.rows`).
+        """Some of these threads. Predefined registers are not copied: activations hold those that they use
+        (:meth:`RegisterFile.rows`).
         """
-        found = HardwareThreads(
+        return HardwareThreads(
             self.items,
             index.size,
             replace(self.slm, base=self.slm.base[index]),
             replace(self.scratch, base=self.scratch.base[index]),
             index if self.rows is None else self.rows[index],
         )
-        found._states = {key: state[index] for key, state in self._states.items()}
-        return found
-
-    def take_back(self, index: Array, some: HardwareThreads) -> None:
-        """Write the surface and sampler variables of :meth:`narrowed` threads back."""
-        for key, state in some._states.items():
-            self.state(*key)[index] = state

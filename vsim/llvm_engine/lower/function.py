@@ -149,6 +149,7 @@ class FunctionLowering:
             state.at = Position(ENTRY, mask, converged=False)
             self.masks.set_running(mask)
             state.storage.carry_in()
+            Prologue(state).states()
             return
         if state.shares:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")

@@ -27,7 +27,7 @@ _LARGEST_LOADED = 1024
 
 
 class Prologue:
-    """Emits the prologue of one kernel."""
+    """Emits the prologue of one kernel, and what one of another function has of it."""
 
     def __init__(self, state: FunctionState) -> None:
         self.state = state
@@ -40,12 +40,17 @@ class Prologue:
         ids = b.assign(f"getelementptr i8, ptr {ids}, i64 {mine}")
         for variable, offset, size in threads.input_places(state.dispatch):
             self._input(payload, ids, variable, offset, size)
-        for kind, index, number in threads.state_defaults(state.dispatch):
-            state.registers.write(state_key(kind, index), 0, 1, b.const(number, types.UD))
+        self.states()
         for kind, index, offset in threads.state_inputs(state.dispatch):
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             state.registers.write(state_key(1 if kind == 1 else 0, index), 0, 1, value)
         self._identity()
+
+    def states(self) -> None:
+        """Surface and sampler variables that begin with a number."""
+        state = self.state
+        for kind, index, number in threads.state_defaults(state.dispatch, state.function):
+            state.registers.write(state_key(kind, index), 0, 1, state.b.const(number, types.UD))
 
     # -- inputs --------------------------------------------------------------------------------------------
 
