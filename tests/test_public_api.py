@@ -242,6 +242,20 @@ def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
     assert caught[0].filename == __file__
 
 
+def test_invalid_native_code_is_a_warning(image, monkeypatch):
+    from vsim.llvm_engine import pipeline
+
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    entry = "define void @group(ptr %ctx, ptr %worker, ptr %variant, i64 %first, i64 %groups) {\n"
+    for broken in ("what", entry + "%a = add i64 %b, 1\n%b = add i64 %first, 1\nret void\n}"):
+        monkeypatch.setattr(pipeline, "module", lambda texts, declarations, broken=broken: broken)
+        program = vsim.load(image)
+        with pytest.warns(visa.VisaWarning, match="no valid native code for") as caught:
+            data, result = scaled(program)
+        assert result.engine == "numpy" and data[0] == 1 and caught[0].message.diagnostics[0].code == "U002"
+        assert caught[0].filename == __file__
+
+
 # -- results ---------------------------------------------------------------------------------------------------
 
 

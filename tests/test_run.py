@@ -46,6 +46,15 @@ def test_pipelines(large, huge, monkeypatch):
             assert not wrong, folder
 
 
+def test_code_that_a_pass_breaks(monkeypatch):
+    """LLVM ends the process if it gets such a module; so it goes through other passes."""
+    monkeypatch.setattr(native, "_is_valid", lambda module: False)
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    for folder in CASES[:4]:
+        _, wrong = run_case(folder, folder.parent / "launch.json", folder.name, "llvm")
+        assert not wrong, folder
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_sample(name):
     folder = DATA.parent.parent / "samples" / name

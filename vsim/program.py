@@ -26,7 +26,7 @@ from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
-from vsim.llvm_engine import Overtaken, Unsupported
+from vsim.llvm_engine import InvalidCode, Overtaken, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
 from vsim.result import LaunchResult
@@ -274,6 +274,13 @@ class Program:
                     return "llvm"
                 except Overtaken:
                     return "numpy"
+                except InvalidCode as problem:
+                    message = (
+                        f"no valid native code for '{dispatch.kernel.name}'; running on the numpy engine: {problem}"
+                    )
+                    hint = "this is a mistake of visakit; please report it with the program"
+                    warning = Diagnostic("U002", message, hint=hint, severity="warning")
+                    warnings.warn(VisaWarning(warning), stacklevel=5)
                 except Unsupported:
                     pass
         elif engine not in ENGINES:

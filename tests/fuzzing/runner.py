@@ -46,6 +46,7 @@ def child(target: Target, first: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MAXIMUM_MEMORY, MAXIMUM_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("error", "(?s).*no valid native code")
     target.prepare()
     for seed in range(first, first + count):
         print(seed, flush=True)

@@ -7,3 +7,7 @@ class Unsupported(Exception):
 
 class Overtaken(Exception):
     """The launch has run elsewhere while its native code was made."""
+
+
+class InvalidCode(Unsupported):
+    """Code for a kernel in which LLVM finds a mistake, which is one of this package."""

@@ -154,7 +154,15 @@ class Registers:
         size = self.storage.size(key)
         if key[0] == PREDICATE and (len(ranges) > 1 or ranges[0].size < size):
             ranges = self.ranges[key] = [ByteRange(0, size, self._whole(key, ranges), True)]
-        for e in ranges:
+        self._store_ranges(key, ranges)
+
+    def _store_ranges(self, key: Key, ranges: list[ByteRange]) -> None:
+        """Store byte ranges in the order of their places.
+
+        SROA of LLVM 22 joins stores to parts of a slot at the one of the last part, whether the values of the others
+        are known there or not.
+        """
+        for e in sorted(ranges, key=lambda e: e.low):
             self._store(key, e)
 
     def _store(self, key: Key, e: ByteRange) -> None:
@@ -173,10 +181,9 @@ class Registers:
         """Bring storage up to date, before someone else reads it; forget values that someone else may write."""
         for key in list(self.ranges):
             if keys(key):
-                for e in self.ranges[key]:
-                    if e.dirty:
-                        self.use.written.add(key)
-                    self._store(key, e)
+                if any(e.dirty for e in self.ranges[key]):
+                    self.use.written.add(key)
+                self._store_ranges(key, self.ranges[key])
                 if forget:
                     del self.ranges[key]
 
@@ -219,10 +226,9 @@ class Registers:
             dirty, stored = any(e.dirty for e in touching), all(e.stored for e in touching)
             self.ranges[key] = [*apart, ByteRange(low, high, joined, dirty, stored)]
             return joined
-        for e in touching:
-            if e.dirty:
-                self.use.written.add(key)
-            self._store(key, e)
+        if any(e.dirty for e in touching):
+            self.use.written.add(key)
+        self._store_ranges(key, touching)
         self.use.exposed.add(key)
         return self._load(key, low, count, data_type)
 

@@ -9,6 +9,8 @@ from functools import cache
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
+from vsim.llvm_engine import InvalidCode
+
 _INITIALIZED = False
 
 
@@ -80,19 +82,52 @@ def _is_straight(text: str) -> bool:
 
 def compile_object(text: str) -> bytes:
     """Native object code of a module, which goes through a short pipeline of our own; a huge
-    one through nearly none.
+    one through nearly none, and so one that our pipeline breaks.
+
+    What goes into the passes and into the code generator is verified, which takes a few thousandths of the time that
+    these take: LLVM ends the process when it finds a module broken.
+
+    Raises:
+        InvalidCode: the module is invalid.
     """
     huge = text.count(":\n") > HUGE_BLOCKS
     machine = target_machine(0 if huge else 1)
-    module = llvm.parse_assembly(text)
+    module = _verified(text)
     if huge:
         _run_pipeline(module, machine, 0)
-    else:
-        combines = not _is_straight(text)
-        _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
+        return bytes(machine.emit_object(module))
+    combines = not _is_straight(text)
+    _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
+    if _is_valid(module):
         _run_pipeline(module, machine, 0)
         _run_passes(module, machine, _AFTER_SPLIT)
+    if not _is_valid(module):
+        module = _verified(text)
+        _run_pipeline(module, machine, 0)
     return bytes(machine.emit_object(module))
+
+
+def _verified(text: str) -> llvm.ModuleRef:
+    """A module that LLVM's verifier has no objection to.
+
+    Raises:
+        InvalidCode: it has some, or the text is none.
+    """
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise InvalidCode(" ".join(str(error).split())) from error
+    return module
+
+
+def _is_valid(module: llvm.ModuleRef) -> bool:
+    """Whether passes left a module that code can be generated for."""
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def compile_support(text: str) -> bytes:
