@@ -86,6 +86,22 @@ class ControlFlow:
                 found.add(subroutine)
         return frozenset(found)
 
+    def leaves_subroutine(self, lanes: int) -> bool:
+        """Whether control can go from one subroutine (or the main part) into another without a call or return.
+
+        Args:
+            lanes: of a thread.
+        """
+        if not self.subroutines:
+            return False
+        for _, end in self.blocks():
+            last = end - 1
+            calls = self.function.instructions[last].desc.flow is Flow.CALL
+            following = [last + 1] if calls else self.successors(last, lanes)
+            if any(s < self.end and self.subroutine_of(s) != self.subroutine_of(last) for s in following):
+                return True
+        return False
+
     def targets(self, instruction: Instruction) -> list[int]:
         """Where the labels of a branch or call stand."""
         return [self.labels[n] for n in target_labels(instruction)]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from visa.isa.record import Flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
 from vsim.llvm_engine.lower.registers import BlockNeeds, BlockUse
@@ -158,12 +159,31 @@ def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]
     """Ways between blocks as they are emitted.
 
     What gathers waiting lanes in front of a reconvergence point is a node of its own (-2 - start), from which the way
-    leads over the point's block to the next point if no lane runs.
+    leads over the point's block to the next point if no lane runs. So is the end of a subroutine (-2 - end - start):
+    a call that no lane takes goes there, and from there to whichever call was the last.
     """
-    points = set(state.reconvergence.points)
-    graph = {n: {-2 - s if s in points else s for s in found} for n, found in successors.items()}
+    flow, points = state.flow, set(state.reconvergence.points)
+
+    def entrance(start: int) -> int:
+        return -2 - start if start in points else start
+
+    def next_waiting(pc: int) -> set[int]:
+        following = state.reconvergence.next_point(pc)
+        if following is not None:
+            return {entrance(following)}
+        subroutine = flow.subroutine_of(pc)
+        return {-2 - flow.end - subroutine} if subroutine in flow.subroutines else set()
+
+    graph = {n: {entrance(s) for s in found} for n, found in successors.items()}
+    for start, end in flow.blocks():
+        last = state.function.instructions[end - 1]
+        if last.desc.flow is Flow.CALL:
+            graph[start] |= {-2 - flow.end - target for target in flow.targets(last)}
+        elif last.desc.flow.ends_lanes:
+            graph[start] |= next_waiting(end - 1)
     for start in points:
         converged = start in state.reconvergence.converged
-        following = None if converged else state.reconvergence.next_point(start)
-        graph[-2 - start] = {start} if following is None else {start, -2 - following}
+        graph[-2 - start] = {start} if converged else {start, *next_waiting(start)}
+    for subroutine in flow.subroutines:
+        graph[-2 - flow.end - subroutine] = {entrance(s) for s in flow.return_sites[subroutine] if s < flow.end}
     return graph

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visa.program import Function
+from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -58,6 +59,10 @@ class FunctionLowering:
     def text(self) -> str:
         """The function as IR."""
         state = self.state
+        if state.flow.leaves_subroutine(state.lanes):
+            raise Unsupported(
+                "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
+            )
         if state.is_straight:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
