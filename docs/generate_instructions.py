@@ -22,10 +22,10 @@ MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1
 TYPE_ORDER = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
 GOLDEN = ROOT / "tests" / "data" / "golden"
 FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
-               "r!": "6 each", "L*": "2 each"}  # fmt: skip
+               "r!": "6 each", "L*": "2 each", "A": "0"}  # fmt: skip
 FIELD_NAMES = {"ec": "execution size and mask", "pr": "predicate", "d": "vector operand, destination", "s": "vector operand, source", "r": "message operand, source",
                "w": "message operand, destination", "T": "surface", "S": "sampler", "L": "label", "N2": "string", "N4": "string", "r*": "message operands",
-               "r!": "message operands", "L*": "labels", "n": "count"}  # fmt: skip
+               "r!": "message operands", "L*": "labels", "n": "count", "A": "the form of the address, which follows from what stands behind it (docs/cisa.md)"}  # fmt: skip
 
 
 def examples() -> dict[InstructionDesc, tuple[str, bytes]]:

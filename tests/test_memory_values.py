@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 
+import visa
 from visa.platforms import find
 
 SPACE = 4096
@@ -249,10 +250,11 @@ def test_strided(data):
 
 
 @CHECKED
+@pytest.mark.parametrize("addressing", ["operands", "offsets", "payload"])
 @given(st.data(), st.sampled_from([("d32", 4, 16, 8, 1, ""), ("d16", 2, 16, 16, 1, ""), ("d8", 1, 32, 8, 1, ""), ("d16", 2, 16, 8, 2, ""), ("d32", 4, 8, 8, 1, "t"),
                                    ("d16", 2, 16, 16, 1, "v"), ("d8", 1, 16, 16, 1, "v"), ("d32", 4, 5, 3, 1, "")]))  # fmt: skip
-def test_matrices(data, shape):
-    """Blocks of a matrix, also across its rim."""
+def test_matrices(addressing, data, shape):
+    """Blocks of a matrix, also across its rim: the address in operands, with offsets of x and y, or in a payload."""
     name, size, width, height, blocks, how = shape
     random = data.draw(randoms)
     columns, rows, pitch = 64 // size, 12, 80
@@ -261,17 +263,25 @@ def test_matrices(data, shape):
     order = "t" if how == "t" else "n"
     vnni = "t" if how == "v" else "n"
     text = f"{name}.{f'{blocks}x' if blocks > 1 else ''}{width}x{height}{order}{vnni}"
-    across = height if order == "t" else width
-    padded = 1 << (across - 1).bit_length()
+    padded = 1 << ((height if order == "t" else width) - 1).bit_length()
     group = 4 // size if how == "v" else 1
     down = width if order == "t" else -(-height // group) * group
     each = -(-down * padded * size // 64) * 64
     payload = random.randbytes(each * blocks)
     probe = Probe("pvc")
     probe.buffer("MEM", memory)
-    probe.fill(PLACE=("uq", [0]), WHERE=("d", [x, y]), DATA=("ud", payload), FOUND=("ud", payload))
-    probe.lines.append("mov (M1_NM, 1) PLACE(0,0)<1> MEM(0,0)<0;1,0>")
-    matrix = f"flat[PLACE,{columns * size - 1:#x},{rows - 1:#x},{pitch - 1:#x},WHERE(0,0),WHERE(0,1)]"
+    across, down = (random.randrange(-2000, 2000) for _ in range(2)) if addressing != "operands" else (0, 0)
+    limits = [columns * size - 1, rows - 1, pitch - 1]
+    words = [0, 0, *limits, x - across, y - down, blocks - 1 << 16 | height - 1 << 8 | width - 1]
+    probe.fill(PLACE=("d", words), DATA=("ud", payload), FOUND=("ud", payload))
+    probe.declarations.append(".decl BASE v_type=G type=uq num_elts=1 alias=<PLACE,0>")
+    probe.lines.append("mov (M1_NM, 1) BASE(0,0)<1> MEM(0,0)<0;1,0>")
+    if addressing == "payload":
+        matrix = f"flat[PLACE+({across},{down})]"
+    else:
+        x_offset, y_offset = (f"{n:+}" if n else "" for n in (across, down))
+        matrix = f"flat[BASE,{limits[0]:#x},{limits[1]:#x},{limits[2]:#x},PLACE(0,5){x_offset},PLACE(0,6){y_offset}]"
+    probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) %null:{text} {matrix}")
     probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
     stores = blocks == 1 and not how
     if stores:
@@ -290,8 +300,22 @@ def test_matrices(data, shape):
                     space[at : at + size] = payload[register : register + size]
     for engine in ENGINES:
         found = probe.run(engine)
-        assert bytes(found["FOUND"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {text}"
+        assert bytes(found["FOUND"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {text} {matrix}"
         assert bytes(found["MEM"]) == space, f"{engine}: {text}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_payloads_describe_their_blocks(engine):
+    """A payload of another shape than its message is a fault, and none where the message does not execute."""
+    probe = Probe("bmg")
+    probe.buffer("MEM", bytes(64))
+    probe.fill(PLACE=("ud", [0, 0, 63, 0, 63, 0, 0, 0x2030F]), FOUND=("ud", [7] * 16))
+    probe.lines.append("lsc_load_block2d.ugm (M1_NM, 1) FOUND:d32.16x1nn flat[PLACE+(0,0)]")
+    with pytest.raises(visa.SimulationError, match=r"describes 3x16x4 .* the instruction 1x16x1, by 'lsc_load_block2d"):
+        probe.run(engine)
+    probe.predicate("NONE", 0)
+    probe.lines = [f"(NONE) {probe.lines[0].replace('M1_NM', 'M1')}"]
+    assert probe.run(engine)["FOUND"].tolist() == [7] * 16
 
 
 @CHECKED

@@ -43,6 +43,24 @@ _KNOWN: dict[tuple[object, ...], Sizes] = {}
 _MOST_KNOWN = 4096
 
 
+MATRIX_PAYLOAD = 32
+"""Bytes of the payload of a block message with the address of its matrix."""
+BLOCK_SHAPE = 0xFFFFF
+"""The bits of the last dword of a block message's payload that mean something."""
+
+
+def block_shape(args: Fields) -> int:
+    """The last dword of the payload of a block message: columns, rows and number of blocks, each minus one."""
+    columns, rows, blocks = int(args["width"]), int(args["height"]), int(args["blocks"])
+    return (columns - 1 & 0xFF) | (rows - 1 & 0xFF) << 8 | (blocks - 1 & 0xF) << 16
+
+
+def shape_difference(found: int, wanted: int) -> str:
+    """Says that the payload of a block message describes other blocks than its instruction."""
+    there, here = (f"{(n >> 16) + 1}x{(n & 0xFF) + 1}x{(n >> 8 & 0xFF) + 1}" for n in (found, wanted))
+    return f"the payload describes {there} elements (blocks, columns, rows), the instruction {here},"
+
+
 def message_sizes(i: Instruction, grf_size: int) -> Sizes:
     """Bytes of the message operands of an instruction by field; 0 for those that do not count.
 

@@ -18,7 +18,8 @@ from visa.cisa.declarations import MAXIMUM_OFFSET, MAXIMUM_SIZE
 from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
-from visa.message_sizes import message_sizes
+from visa.isa.enums import MATRIX_OFFSETS
+from visa.message_sizes import MATRIX_PAYLOAD, message_sizes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import EXEC_SIZES, SURFACE, Address, Execution, General, Indirect, Raw, State, region_elements
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
@@ -26,6 +27,7 @@ from visa.program import (
     FIRST_VARIABLE,
     MAXIMUM_PREDICATES,
     AliasCircle,
+    Fields,
     Function,
     Instruction,
     Module,
@@ -189,6 +191,7 @@ def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
     sizes = message_sizes(i, extents.grf_size)
     raws = [(name, args[name], sizes.get(name, 1)) for name in shape.raws if name in args]
     raws += [(name, raw, 1) for name in shape.lists for raw in args.get(name, ())]
+    raws += [(name, raw, MATRIX_PAYLOAD) for name, raw in _matrix_payload(extents, args)]
     for name, raw, size in raws:
         found = extents.message(name, raw, size) if size else None
         if found:
@@ -204,6 +207,14 @@ def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
                 yield found
 
 
+def _matrix_payload(extents: Extents, args: Fields) -> list[tuple[str, Raw]]:
+    """The payload with the address of a block message, which is written as a scalar register."""
+    if args.get("addressing") != MATRIX_OFFSETS:
+        return []
+    low, _ = extents.region(args["base"], 1)
+    return [("base", Raw(args["base"].var, low))]
+
+
 def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
     """The parts of a message that do not begin with a register (manual, chapter 5, "Raw Operands").
 
@@ -213,7 +224,7 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
     raws = [(name, args[name]) for name in shape.raws if name in args]
     if shape.lists:
         raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
-    for name, raw in raws:
+    for name, raw in [*raws, *_matrix_payload(extents, args)]:
         at = extents.place(raw.var) if raw.var else None
         if at is None or not (at.start + raw.offset) % grf:
             continue

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.cisa.forms import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
+from visa.cisa.matrices import addressing_of, illegal_matrix
 from visa.isa import InstructionDesc, InstructionSet, instruction_set
 from visa.isa.record import Field, target_outputs, width_of
 from visa.operands import (
@@ -153,7 +154,8 @@ class Encoder:
             name = f.copy_of
         if f.condition:
             field, bit = f.condition
-            return lambda args: self._vector(args[name]) if args[field] & bit else b""
+            emit = self._emitter(f._replace(condition=None))
+            return lambda args: emit(args) if args[field] & bit else b""
         if f.parts:
             return self._packed(f)
         if kind == "ec":
@@ -170,6 +172,8 @@ class Encoder:
             return lambda args: struct.pack(f"<{len(args[name])}H", *args[name])
         if kind == "n":
             return lambda args: bytes([len(args[name])])
+        if kind == "A":
+            return _no_bytes
         pack = _INTEGERS[kind].pack
         return lambda args: pack(args[name])
 
@@ -187,6 +191,17 @@ class Encoder:
             return value.to_bytes(size, "little")
 
         return emit
+
+
+def _no_bytes(args: Fields) -> bytes:
+    """A field that readers tell from the bytes behind it; the fields must be such that they can.
+
+    Raises:
+        OverflowError: they are not.
+    """
+    if problem := illegal_matrix(args):
+        raise OverflowError(problem)
+    return b""
 
 
 _BYTE, _WORD, _DWORD, _QWORD = (struct.Struct(fmt) for fmt in ("<B", "<H", "<I", "<Q"))
@@ -315,6 +330,8 @@ class Decoder:
             return tuple(self._raw() for _ in range(target_outputs(args["mode"])))
         if kind == "r*":
             return tuple(self._raw() for _ in range(args.pop("#" + name)))
+        if kind == "A":
+            return addressing_of(self._data, self.position, self._end, self._variables)
         if kind == "L*":
             return tuple(self._number(_WORD) for _ in range(args.pop("#" + name)))
         return self._number(_INTEGERS[kind])

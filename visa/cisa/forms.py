@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 
 from visa import types
+from visa.cisa.matrices import illegal_matrix
 from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, Number, TargetFlags
 from visa.isa.enums import GATHER_SIZES, LSC_ADDRESS_TYPES, LSC_ELEMENTS, LSC_ORDERS
 from visa.operands import (
@@ -131,7 +132,9 @@ def _fits(op: Immediate) -> bool:
 _GROUPS = {
     "(exec)": ("exec",), "(owords)": ("owords",), "(block)": ("block_width", "block_height"), "(simd)": ("simd16",),
     "(gather)": ("num_elts", "mask"), "=format": ("format",), "=mode": ("mode",), "variable": ("variable", "class"),
-    "@matrix": ("base", "surface_width", "surface_height", "surface_pitch", "x", "y"),
+    "@matrix": (
+        "addressing", "base", "surface_width", "surface_height", "surface_pitch", "x", "x_offset", "y", "y_offset",
+    ),
     "@address": (
         "addr_type", "addr_size", "surface", "u", "v", "r", "lod", "addr", "imm_scale", "imm_offset", "pitch",
     ),
@@ -221,6 +224,8 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
     for name in ("imm_scale", "blocks", "width"):
         if args.get(name) == 0:
             return f"{name} is 0"
+    if "addressing" in args and (problem := illegal_matrix(args)):
+        return problem
     if args.get("vnni", 0) > 1:
         return f"vnni is {args['vnni']}"
     if args.get("addr_type") == LSC_ADDRESS_TYPES["flat"] and args["surface"] != _ZERO:

@@ -47,6 +47,10 @@ LSC_DATA_SIZE_SPELLINGS = LSC_DATA_SIZES | {
 } | {"u8": 1, "u16": 2, "u32": 3, "u64": 4}  # fmt: skip
 LSC_ELEMENTS = {1: 1, 2: 2, 3: 3, 4: 4, 8: 5, 16: 6, 32: 7, 64: 8}
 LSC_ORDERS = {"n": 1, "t": 2}
+MATRIX_OPERANDS, MATRIX_OFFSETS = 1, 2
+"""Bits of how a block message says where its matrix is: in operands of their own instead of a payload; with offsets."""
+OFFSETS_OF_BLOCKS = range(-(1 << 16), 1 << 16)
+"""Elements and rows by which a block can be moved (docs/cisa.md says why it is not more)."""
 
 FENCE_OPS = {"none": 0, "evict": 1, "invalidate": 2, "discard": 3, "clean": 4, "flushl3": 5, "type6": 6}
 FENCE_SCOPES = {"group": 0, "local": 1, "tile": 2, "gpu": 3, "gpus": 4, "sysrel": 5, "sysacq": 6}

@@ -47,7 +47,11 @@ def _typed(access: Access, name: str, subop: int, summary: str, text: str, layou
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
 _ATOMIC = "(exec) @data:dst @address src1 src2"
 _STRIDED = f"{_HEAD} {_ADDRESS} {_DATA} B:=0 s:surface w:dst r:addr s:pitch r:src1"
-_BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst s:base s:surface_width s:surface_height s:surface_pitch s:x s:y r:src1"
+_MATRIX = (
+    "A:addressing s:base s?addressing&1:surface_width s?addressing&1:surface_height s?addressing&1:surface_pitch "
+    "s?addressing&1:x I?addressing&2:x_offset s?addressing&1:y I?addressing&2:y_offset"
+)
+_BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst {_MATRIX} r:src1"
 _TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface w:dst r:u r:v r:src1"
 
 FORMS = (

@@ -13,6 +13,8 @@ T: S:  surface or sampler index, one byte             int
 L:     label index, two bytes                         int
 B: H:  unsigned integer of 1 or 2 bytes               int
 W: I:  unsigned and signed integer of 4 bytes         int
+A:     how a matrix is addressed: no byte, it follows int
+       from what stands behind it
 N2:    name of a symbol, two bytes                    int, index into the function's strings
 N4:    name of a source file, four bytes              int, index into the function's strings
 n:x    count of the list field x, one byte            (none)
@@ -20,7 +22,7 @@ L*: r* list of labels or raw operands                 tuple
 ====== ============================================== =========================================
 
 ``B:a.5+b.3`` packs fields into bits, lowest first; ``B:=3`` is a constant, ``B:=a`` a copy of field ``a``;
-``s?mode&4:x`` is present only if that bit of an earlier field is set. ``r!`` is the list of render-target outputs,
+``s?mode&4:x`` is present only if that bit of an earlier field is set (``I?mode&4:x`` likewise). ``r!`` is the list of render-target outputs,
 whose length follows from ``mode``.
 
 The *text* lists the operands in the order of the assembly language: names of fields, and these forms:

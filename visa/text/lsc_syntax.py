@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from visa import types
+from visa.cisa.matrices import illegal_matrix
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
 from visa.isa.enums import LSC_ORDERS
@@ -14,7 +15,7 @@ from visa.text import syntax
 from visa.text.binder import Binder
 from visa.text.operand_syntax import OperandSyntax
 from visa.text.problem import Problem
-from visa.text.syntax import AddressNode, BlockNode, Placed, PlaceNode, TileNode
+from visa.text.syntax import AddressNode, BlockNode, MovedNode, Placed, PlaceNode, TileNode
 
 if TYPE_CHECKING:
     from visa.text.function_parser import FunctionParser
@@ -93,6 +94,8 @@ class BlockSyntax(OperandSyntax):
         args["order"], args["vnni"] = enums.LSC_ORDERS[node.order[0]], int(node.order[1] == "t")
         args["blocks"] = parser.binder.integer(node.blocks, 1, 255, "number of blocks")
         args["width"], args["height"] = _extent(parser.binder, node)
+        if "addressing" in args and (problem := illegal_matrix(args)):
+            raise Problem("V051", problem, "copy them to the beginning of another variable")
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         blocks = f"{args['blocks']}x" if args["blocks"] != 1 else ""
@@ -130,8 +133,33 @@ def _scalar(binder: Binder, place: syntax.Node) -> VectorOperand:
     if isinstance(place, PlaceNode):
         if place.scale is not None or place.offset != 0:
             raise Problem("V051", "this part of the address takes neither scale nor offset", "write V(row,column)")
-        place = place.register
+        return _scalar_register(binder, place.register)
     return binder.packed(place, _written(place))
+
+
+def _scalar_register(binder: Binder, register: syntax.Node) -> VectorOperand:
+    """A scalar register within the address of a matrix: V, V(row,column), or V.column as the reference reads it."""
+    if isinstance(register, syntax.RawNode):
+        return General(
+            binder.symbol(register.name, "V").index, 0, binder.integer(register.offset, 0, 255, "column"), SCALAR
+        )
+    return binder.packed(register, _written(register))
+
+
+def _block_offset(binder: Binder, value: syntax.Value, sign: str = "+") -> int:
+    """By how many elements or rows a block is moved."""
+    limits = enums.OFFSETS_OF_BLOCKS
+    number = binder.integer(value, -limits[-1] - 1, -limits[0], "offset of the block")
+    if (-number if sign == "-" else number) not in limits:
+        raise Problem("V021", f"offset of the block {sign}{number} is outside {limits[0]} to {limits[-1]}")
+    return -number if sign == "-" else number
+
+
+def _moved(binder: Binder, place: syntax.Node) -> tuple[int, syntax.Node]:
+    """The offset of ``x+16``, and what is left without it."""
+    if not isinstance(place, PlaceNode) or place.offset == 0:
+        return 0, place
+    return _block_offset(binder, place.offset, place.sign), place._replace(sign="+", offset=0)
 
 
 def _written(node: syntax.Node) -> str:
@@ -237,17 +265,48 @@ class AddressSyntax(OperandSyntax):
 
 
 class MatrixSyntax(OperandSyntax):
-    """``flat[base,width,height,pitch,x,y]`` of block-2D messages."""
+    """``flat[base,width,height,pitch,x+16,y]`` or ``flat[payload+(16,8)]`` of block-2D messages."""
 
-    what = "flat[base,width,height,pitch,x,y]"
+    what = "flat[base,width,height,pitch,x,y] or flat[payload+(0,0)]"
+    pure = False
     _names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         node = at.node
-        if not isinstance(node, AddressNode) or node.kind not in (None, "flat") or len(node.places) != len(self._names):
+        places = (
+            node.places if isinstance(node, AddressNode) and node.kind in (None, "flat") and not node.surface else ()
+        )
+        if len(places) == 1 and isinstance(places[0], MovedNode) and places[0].sign == "+":
+            self._bind_payload(parser.binder, places[0], args)
+        elif len(places) == len(self._names):
+            self._bind_operands(parser.binder, places, args)
+        else:
             raise Problem("V051", f"'{at.text}' is not the address of a two-dimensional block", f"write {self.what}")
-        for name, place in zip(self._names, node.places, strict=True):
-            args[name] = _scalar(parser.binder, place)
+        if problem := illegal_matrix(args):
+            raise Problem("V051", problem, f"write {self.what}")
+
+    def _bind_payload(self, binder: Binder, place: MovedNode, args: Fields) -> None:
+        """A register with all of the address, and offsets."""
+        args["addressing"] = enums.MATRIX_OFFSETS
+        args["base"] = _scalar_register(binder, place.register)
+        args["x_offset"] = _block_offset(binder, place.across)
+        args["y_offset"] = _block_offset(binder, place.down)
+
+    def _bind_operands(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
+        """Six operands; registers in the place of x and y can have an offset."""
+        for name, place in zip(self._names, places, strict=True):
+            if name in ("x", "y"):
+                args[f"{name}_offset"], place = _moved(binder, place)
+            args[name] = _scalar(binder, place)
+        moved = args["x_offset"] or args["y_offset"]
+        args["addressing"] = enums.MATRIX_OPERANDS | (enums.MATRIX_OFFSETS if moved else 0)
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
-        return f"flat[{','.join(printer.bare_scalar(args[n]) for n in self._names)}]"
+        if not args["addressing"] & enums.MATRIX_OPERANDS:
+            return f"flat[{printer.bare_scalar(args['base'])}+({args['x_offset']},{args['y_offset']})]"
+        shown = []
+        for name in self._names:
+            offset = args.get(f"{name}_offset", 0) if args["addressing"] & enums.MATRIX_OFFSETS else 0
+            sign = "-" if offset < 0 else "+"
+            shown.append(printer.bare_scalar(args[name]) + (f"{sign}{abs(offset):#x}" if offset else ""))
+        return f"flat[{','.join(shown)}]"

@@ -57,7 +57,7 @@ class _Plan(NamedTuple):
         operands = tuple(
             (f.name, f.kind == "d", dict[int, int]())
             for f in desc.fields
-            if f.kind in ("d", "s") and not f.condition and f.constant is None and not f.copy_of
+            if f.kind in ("d", "s") and f.constant is None and not f.copy_of
         )
         whole = has_message(desc) or desc.works_on_predicates or desc.moves_states
         return cls(operands, is_restricted(desc), whole, desc.flow.is_call or desc.flow is Flow.RETURN)
@@ -95,7 +95,9 @@ class Rules:
         found: list[Violation] = []
         kinds = 0
         for name, destination, fine in plan.operands:
-            op = args[name]
+            op = args.get(name)
+            if op is None:
+                continue
             kind = fine.get(id(op))
             if kind is None:
                 kind = self._kind(desc, op, destination)

@@ -155,7 +155,7 @@ class AddressNode(NamedTuple):
 
     kind: str | None
     surface: tuple[Node, ...] | None
-    places: tuple[PlaceNode | NumberNode, ...]
+    places: tuple[PlaceNode | MovedNode | NumberNode, ...]
     size: str | None
 
 
@@ -166,6 +166,15 @@ class PlaceNode(NamedTuple):
     register: Register | VectorNode
     sign: str
     offset: Value
+
+
+class MovedNode(NamedTuple):
+    """``V36+(16,-8)``: the payload of a block message, with elements and rows by which the block is moved."""
+
+    register: Register | VectorNode
+    sign: str
+    across: Value
+    down: Value
 
 
 Register = NameNode | RawNode
@@ -242,5 +251,6 @@ class DirectiveStatement(NamedTuple):
 Statement = LabelStatement | ScopeStatement | InstructionStatement | DirectiveStatement
 Node = (
     Value | NameNode | StringNode | NumberNode | VectorNode | IndirectNode | RawNode | AddressOfNode | ExecutionNode
-    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | PlaceNode | PredicationNode | OpcodeNode | SettingNode
+    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | PlaceNode | MovedNode | PredicationNode | OpcodeNode
+    | SettingNode
 )  # fmt: skip

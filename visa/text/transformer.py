@@ -186,6 +186,10 @@ class SyntaxTransformer:
         scale, register, sign, offset = children
         return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
 
+    def moved(self, children: Children) -> syntax.MovedNode:
+        register, sign, across, down = children
+        return syntax.MovedNode(register, sign, across, down)
+
     def sign(self, children: Children) -> str:
         text: str = children[0]
         return text

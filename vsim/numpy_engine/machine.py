@@ -63,6 +63,7 @@ class NumpyMachine:
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
+        self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from visa.diagnostics import SimulationError
+from visa.message_sizes import shape_difference
 from visa.program import Instruction
 from visa.types import DataType
 from vsim.arrays import Array, Bools
@@ -72,6 +73,13 @@ class BatchMessages:
         """Atomic operations in lane order; gives the old values."""
         access = self._access(space, address, mask, data_type.size, instruction, writes=True)
         return atomic(access, op, DTYPES[data_type], sources)
+
+    def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:
+        """See that the payload of a block message has the shape of its instruction."""
+        wrong = (found != wanted) & mask
+        for row, lane in zip(*np.nonzero(wrong), strict=True):
+            shown = int(np.broadcast_to(found, wrong.shape)[row, lane])
+            raise self.faults.at(int(row), int(lane), shape_difference(shown, wanted), instruction)
 
     def mapped(self, space: Space, address: Array, size: int, mask: Mask) -> Bools:
         """The lanes of a mask that could read at their address."""

@@ -273,6 +273,13 @@ class Machine(Protocol):
     def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Mask:
         """The lanes of a mask that could read ``size`` bytes at their address."""
 
+    def require_shape(self, found: Lanes, wanted: int, mask: Mask, instruction: Instruction) -> None:
+        """See that one UD lane of a payload is the shape of the blocks of its instruction.
+
+        Raises:
+            SimulationError: it is another (:func:`visa.message_sizes.shape_difference`), and the lane executes.
+        """
+
     def thread_mask(self) -> Mask:
         """True for every thread at this instruction, for messages without an execution mask."""
 

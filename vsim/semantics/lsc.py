@@ -9,6 +9,9 @@ are padded to a power of two of elements and blocks to whole registers. The VNNI
 rows 2i and 2i + 1 in column c make dword (i, c), so that a row of dwords feeds one step of a dot product. In a block of
 3 x 2 words, row 1 column 2 is element 1 * 4 + 2 of the plain form, byte 12, and the high half of dword 2 of the VNNI
 form, byte 10. The transposed form has columns in the place of rows.
+
+The operands can be a payload of eight dwords, too: base, sizes, pitch, x, y, and the shape of the block, which must be
+that of the instruction; offsets of the instruction are added to x and y.
 """
 
 from __future__ import annotations
@@ -25,7 +28,10 @@ from visa.isa.enums import (
     LSC_ORDERS,
     LSC_POINTER_TYPES,
     LSC_SFIDS,
+    MATRIX_OPERANDS,
 )  # fmt: skip
+from visa.message_sizes import BLOCK_SHAPE, block_shape
+from visa.operands import NULL, General, Raw
 from visa.program import Instruction
 from visa.types import UQ, UW, DataType, Q
 from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step
@@ -174,10 +180,9 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     """Blocks of a matrix, side by side: outside the matrix loads give 0 and stores do nothing."""
     args, a, memory = instruction.args, m.algebra, lsc_types(instruction)[0]
     raw, width, size, store = data_of(instruction), args["width"], memory.size, is_store(instruction)
-    base = source(m, args["base"], 1, UQ)
-    limits = [source(m, args[n], 1, types.UD) for n in ("surface_width", "surface_height", "surface_pitch")]
-    corner = [source(m, args[n], 1, types.D) for n in ("x", "y")]
-    place = _block2d_layout(instruction, size, m.grf_size)
+    if not store and raw == NULL:
+        return nothing(m, instruction)  # it only warms caches, and prefetches do not fault
+    matrix, place = _matrix(m, instruction), _block2d_layout(instruction, size, m.grf_size)
     transfers = [
         (m.raw_reader(raw, at, 1, memory), m.raw_writer(raw, at, 1, memory), r, b * width + c)
         for b in range(args["blocks"]) for r in range(args["height"]) for c in range(width)
@@ -186,12 +191,12 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     mask = _block_mask(m, instruction)
 
     def step() -> None:
-        start, (last_byte, last_row, last_pitch), (x, y) = base(), (r() for r in limits), (r() for r in corner)
         active, zero = mask(), a.const(0, Q)
+        start, last_byte, last_row, last_pitch, x, y = matrix(active)
         columns = a.cast(last_byte + a.const(1, types.UD), Q)
         line = a.cast(last_pitch + a.const(1, types.UD), Q)
         for read, write, r, c in transfers:
-            row, column = a.cast(y, Q) + a.const(r, Q), (a.cast(x, Q) + a.const(c, Q)) * a.const(size, Q)
+            row, column = y + a.const(r, Q), (x + a.const(c, Q)) * a.const(size, Q)
             inside = (row >= zero) & (row <= a.cast(last_row, Q)) & (column >= zero) & (column < columns)
             lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
             if store:
@@ -200,6 +205,33 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
                 write(m.load(m.flat(), address, memory, lanes, instruction), active)
 
     return step
+
+
+def _matrix(m: Machine, instruction: Instruction) -> Callable[[Mask], list[Lanes]]:
+    """Base address, width in bytes, height and pitch, each minus one, and the block's x and y (type Q) of a message."""
+    args, a, payload = instruction.args, m.algebra, not instruction.args["addressing"] & MATRIX_OPERANDS
+    names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
+    kinds = (UQ, types.UD, types.UD, types.UD, types.D, types.D)
+    moved = [a.const(args.get(n, 0), Q) for n in ("x_offset", "y_offset")]
+    if payload:
+        at = _raw_of(m, args["base"])
+        reads = [m.raw_reader(at, offset, 1, t) for offset, t in zip((0, 8, 12, 16, 20, 24), kinds, strict=True)]
+        shape, wanted = m.raw_reader(at, 28, 1, types.UD), block_shape(args)
+    else:
+        reads = [source(m, args[n], 1, t) for n, t in zip(names, kinds, strict=True)]
+
+    def read(active: Mask) -> list[Lanes]:
+        if payload:
+            m.require_shape(shape() & a.const(BLOCK_SHAPE, types.UD), wanted, active, instruction)
+        *where, x, y = [r() for r in reads]
+        return [*where, a.cast(x, Q) + moved[0], a.cast(y, Q) + moved[1]]
+
+    return read
+
+
+def _raw_of(m: Machine, op: General) -> Raw:
+    """A register operand as the message that begins with it."""
+    return Raw(op.var, op.row * m.grf_size + op.col * m.type_of(op).size)
 
 
 def power_of_two(count: int) -> int:

@@ -25,6 +25,7 @@ from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
+from vsim.llvm_engine.runtime import context as cx
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import ImageView
 
@@ -35,7 +36,7 @@ class LoweringMachine:
     def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
-        module = state.module
+        module, self.exits = state.module, exits
         self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
@@ -65,6 +66,13 @@ class LoweringMachine:
     def thread_mask(self) -> Mask:
         """A thread runs alone here, so every one is at this instruction."""
         return True
+
+    def require_shape(self, found: Value, wanted: int, mask: Mask, instruction: Instruction) -> None:
+        """Leave the function where the payload of a block message has another shape than its instruction."""
+        b = self.state.b
+        wrong = found != b.const(wanted, types.UD)
+        some = b.any(wrong if mask is True else mask & wrong)
+        self.exits.leave_if(some, cx.SHAPE, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""

@@ -36,7 +36,7 @@ class FaultRecord(NamedTuple):
 
 
 FAULT_FIELDS = FaultRecord._fields
-FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES = range(11)
+FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES, SHAPE = range(12)
 """Kinds of faults."""
 FLAT_WRITTEN, SURFACE_WRITTEN = 11, 12
 """Those of writes in a launch with read-only arrays."""

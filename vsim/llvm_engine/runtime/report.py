@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from visa.calls import size_difference
 from visa.diagnostics import Diagnostic, SimulationError
+from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
 from vsim import threads
 from vsim.arrays import Words
@@ -64,6 +65,8 @@ def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> 
         if nested < MAXIMUM_DEPTH:
             return f"calls are nested {nested} deep, and their variables take more than {NESTED_BYTES >> 20} MiB,"
         return f"calls are nested more than {nested} deep"
+    if record.kind == cx.SHAPE:
+        return shape_difference(record.number, record.size)
     if record.kind == cx.REGISTER:
         return f"register address {record.address} lies outside the registers whose addresses are taken"
     if record.kind == cx.IMAGE:
