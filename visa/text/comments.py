@@ -34,6 +34,29 @@ def strip_block_comments(text: str, file: str) -> str:
     return _BLOCK_COMMENT.sub(blank, text)
 
 
+def scope_parts(line: str) -> list[str]:
+    """The statements of a line: braces before and behind a statement are scopes of their own; columns stay.
+
+    Braces of attributes, ``{NoMask}`` or ``attrs={Input}``, have their other half in the statement.
+    """
+    before: list[str] = []
+    while (rest := line.lstrip())[:1] in ("{", "}") and rest[1:].strip():
+        behind = len(line) - len(rest) + 1
+        before.append(line[:behind])
+        line = " " * behind + line[behind:]
+    after: list[str] = []
+    while (rest := line.rstrip()).endswith("}") and len(rest.strip()) > 1 and _closes(rest):
+        after.append(" " * (len(rest) - 1) + "}")
+        line = rest[:-1]
+    return [*before, line, *reversed(after)]
+
+
+def _closes(line: str) -> bool:
+    """Whether a line closes more braces than it opens."""
+    words = _QUOTED.sub(lambda m: m[1] or "", line)
+    return words.count("}") > words.count("{")
+
+
 def strip_line_comment(line: str) -> str:
     """The line without ``// ...``."""
     at = line.find("//")

@@ -38,7 +38,9 @@ from visa.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
 KERNEL_ATTRIBUTES = (
     "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget",
     "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize",
-    "CrossThreadInputSize", "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize",
+    "CrossThreadInputSize", "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize", "AllLaneActive", "NumGRF",
+    "MaxRegThreadDispatch", "ScratchInlineOffset", "ScratchIndirectRegOffset", "ScratchIndirectMemOffset",
+    "DisableLoadThreadPayloadWA",
 )  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
 _IMPLICIT_INPUT = 5

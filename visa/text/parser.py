@@ -13,7 +13,7 @@ from visa.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visa.platforms import MAXIMUM_GRF_SIZE, Platform, find
 from visa.program import Attribute, Function, Module, predefined_strings
 from visa.text.checks import Checks
-from visa.text.comments import strip_block_comments, strip_line_comment
+from visa.text.comments import scope_parts, strip_block_comments, strip_line_comment
 from visa.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
 from visa.text.function_parser import FunctionParser
 from visa.text.names import MAXIMUM_SCOPES
@@ -110,6 +110,12 @@ class ModuleParser:
     # -- statements ----------------------------------------------------------------------------------------
 
     def _line(self, line: str, number: int) -> None:
+        """The statements of a line: one, and scopes that open before it or close behind it."""
+        parts = scope_parts(line) if "{" in line or "}" in line else (line,)
+        for part in parts:
+            self._one(part, number)
+
+    def _one(self, line: str, number: int) -> None:
         at = None
         try:
             statement = self.reader.statement(line)
