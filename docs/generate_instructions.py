@@ -10,7 +10,7 @@ from pathlib import Path
 
 from visa.cisa.codec import Encoder
 from visa.diagnostics import Collector
-from visa.isa import Choice, Flag, InstructionDesc, Number, Saturate, instruction_set
+from visa.isa import Choice, Flag, Hint, InstructionDesc, Number, Saturate, instruction_set
 from visa.isa.enums import ENUMERATED
 from visa.isa.record import ANY_SIZE, Saturation, width_of
 from visa.platforms import PLATFORMS
@@ -66,6 +66,11 @@ def _suffixes(desc: InstructionDesc) -> list[str]:
             rows.append(f"| `{s.field or 'fixed'}` | {', '.join(f'`.{k}`' for k in s.values)} | one of them{default} |")
         elif isinstance(s, Flag):
             rows.append(f"| `{s.word}` | `.{s.word}` | may be left out |")
+        elif isinstance(s, Hint):
+            words = ", ".join(f"`.{w}`" for w in s.values)
+            rows.append(
+                f"| `{s.name}` | {words} | in front of `l3`, and only with it; the bytes have no place for it |"
+            )
         elif isinstance(s, Number):
             rows.append(f"| `{s.field}` | `.{s.prefix}N` | a number{' in hexadecimal' if s.base == 16 else ''} |")
         elif isinstance(s, Saturate):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.cisa.matrices import illegal_matrix
-from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, Number, TargetFlags
+from visa.isa import Choice, FenceFlags, Flag, Hint, InstructionDesc, Number, TargetFlags
 from visa.isa.enums import GATHER_SIZES, LSC_ADDRESS_TYPES, LSC_ELEMENTS, LSC_ORDERS
 from visa.operands import (
     ADDRESS_WIDTHS,
@@ -56,7 +56,7 @@ def slot_of(desc: InstructionDesc, name: str, kind: str) -> int:
     return GROUPED if any(name in word.strip("()").split(",") for word in desc.text if word[0] == "(") else SOURCE
 
 
-_NAMED = (Choice, FenceFlags, Flag, Number, TargetFlags)
+_NAMED = (Choice, FenceFlags, Flag, Hint, Number, TargetFlags)
 """Suffixes other than ``.sat``."""
 
 
@@ -156,7 +156,7 @@ def _written_fields(desc: InstructionDesc) -> set[str]:
             found |= {field for _, field, _ in s.letters}
         elif isinstance(s, TargetFlags):
             found.add("mode")
-        elif isinstance(s, _NAMED):
+        elif isinstance(s, _NAMED) and not isinstance(s, Hint):
             found.add(s.field)
     return found
 

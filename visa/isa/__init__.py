@@ -5,9 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 
 from visa.isa import arithmetic, flow, logic, lsc, memory, misc, move, sampler, sync
-from visa.isa.record import Choice, FenceFlags, Field, Flag, InstructionDesc, Number, Saturate, Suffix, TargetFlags
+from visa.isa.record import (
+    Choice,
+    FenceFlags,
+    Field,
+    Flag,
+    Hint,
+    InstructionDesc,
+    Number,
+    Saturate,
+    Suffix,
+    TargetFlags,
+)
 
-__all__ = ["Choice", "FenceFlags", "Field", "Flag", "InstructionDesc", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
+__all__ = ["Choice", "FenceFlags", "Field", "Flag", "Hint", "InstructionDesc", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
 
 FORMS: tuple[InstructionDesc, ...] = (
     *arithmetic.FORMS, *logic.FORMS, *move.FORMS, *flow.FORMS, *memory.FORMS, *lsc.FORMS, *sampler.FORMS, *sync.FORMS, *misc.FORMS,

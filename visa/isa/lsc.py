@@ -10,11 +10,11 @@ from visa.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visa.isa.record import Access, Choice, InstructionDesc, Memory, Payload, form
+from visa.isa.record import Access, Choice, Hint, InstructionDesc, Memory, Payload, form
 from visa.platforms import since
 
 _CATEGORY = "lsc"
-_CACHES = (Choice("l1", LSC_CACHES, 0), Choice("l3", LSC_CACHES, 0))
+_CACHES = (Choice("l1", LSC_CACHES, 0), Hint("l2", LSC_CACHES), Choice("l3", LSC_CACHES, 0))
 _UNTYPED_SUFFIXES = (Choice("sfid", {k: v for k, v in LSC_SFIDS.items() if k != "tgm"}), *_CACHES)
 _TYPED_SUFFIXES = (Choice("", {"tgm": 2}), *_CACHES)
 _HEAD = "B:subop ec pr B:sfid B:l1 B:l3"

@@ -89,6 +89,13 @@ class Flag(NamedTuple):
     word: str
 
 
+class Hint(NamedTuple):
+    """A suffix that counts for nothing, in front of one of the same words; the bytes have no place for it."""
+
+    name: str
+    values: dict[str, int]
+
+
 class Number(NamedTuple):
     """A suffix that is an integer; ``prefix`` and ``base`` say how it is written."""
 
@@ -120,7 +127,7 @@ class TargetFlags(NamedTuple):
     bits: tuple[tuple[str, int], ...]
 
 
-Suffix = Choice | Flag | Number | Saturate | FenceFlags | TargetFlags
+Suffix = Choice | Flag | Hint | Number | Saturate | FenceFlags | TargetFlags
 
 
 class Flow(enum.Enum):
@@ -387,6 +394,8 @@ class InstructionDesc:
                 suffix += f".{s.field}" if s.default is None else f"[.{s.field}]"
             elif isinstance(s, Flag):
                 suffix += f"[.{s.word}]"
+            elif isinstance(s, Hint):
+                suffix += f"[.{s.name}]"
             elif isinstance(s, Number):
                 suffix += f".{s.prefix}{s.field}"
             else:

@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable
 
 from visa.diagnostics import did_you_mean
-from visa.isa import Choice, FenceFlags, Flag, InstructionDesc, InstructionSet, Number, Saturate, Suffix, TargetFlags
+from visa.isa import (
+    Choice,
+    FenceFlags,
+    Flag,
+    Hint,
+    InstructionDesc,
+    InstructionSet,
+    Number,
+    Saturate,
+    Suffix,
+    TargetFlags,
+)
 from visa.operands import SAT
 from visa.program import Fields
 from visa.text.problem import Problem
@@ -79,6 +90,11 @@ def _read_flag(desc: InstructionDesc, suffix: Flag, rest: list[str], fields: dic
         fields.setdefault(suffix.field, 0)
 
 
+def _read_hint(desc: InstructionDesc, suffix: Hint, rest: list[str], fields: dict[str, int]) -> None:
+    if len(rest) > 1 and all(word.lower() in suffix.values for word in rest[:2]):
+        rest.pop(0)
+
+
 def _read_number(desc: InstructionDesc, suffix: Number, rest: list[str], fields: dict[str, int]) -> None:
     word = rest[0] if rest else ""
     digits = word[len(suffix.prefix) :] if word.startswith(suffix.prefix) else ""
@@ -118,8 +134,8 @@ def _read_target(desc: InstructionDesc, suffix: TargetFlags, rest: list[str], fi
 
 
 _READERS: dict[type, Callable[..., None]] = {
-    Choice: _read_choice, Flag: _read_flag, Number: _read_number, Saturate: _read_saturate, FenceFlags: _read_fence,
-    TargetFlags: _read_target,
+    Choice: _read_choice, Flag: _read_flag, Hint: _read_hint, Number: _read_number, Saturate: _read_saturate,
+    FenceFlags: _read_fence, TargetFlags: _read_target,
 }  # fmt: skip
 
 
@@ -141,6 +157,10 @@ def _write_choice(desc: InstructionDesc, suffix: Choice, args: Fields) -> str:
 
 def _write_flag(desc: InstructionDesc, suffix: Flag, args: Fields) -> str:
     return f".{suffix.word}" if suffix.field and args.get(suffix.field) else ""
+
+
+def _write_hint(desc: InstructionDesc, suffix: Hint, args: Fields) -> str:
+    return ""
 
 
 def _write_number(desc: InstructionDesc, suffix: Number, args: Fields) -> str:
@@ -170,6 +190,6 @@ def _later_needs(suffix: Choice, args: Fields) -> bool:
 
 
 _WRITERS: dict[type, Callable[..., str]] = {
-    Choice: _write_choice, Flag: _write_flag, Number: _write_number, Saturate: _write_saturate,
+    Choice: _write_choice, Flag: _write_flag, Hint: _write_hint, Number: _write_number, Saturate: _write_saturate,
     FenceFlags: _write_fence, TargetFlags: _write_target,
 }  # fmt: skip
