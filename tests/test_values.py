@@ -1,5 +1,6 @@
 """Arithmetic, logic, moves and comparisons on both engines against the scalar model of scalar.py."""
 
+import itertools
 import math
 from fractions import Fraction
 from random import Random
@@ -10,7 +11,7 @@ import scalar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probe import Probe
-from scalar import FLOATS, INTEGERS, LANEWISE, SIZES
+from scalar import DTYPES, FLOATS, INTEGERS, LANEWISE, SIZES
 from strategies import (
     ARITHMETIC_MODIFIERS,
     CHECKED,
@@ -608,8 +609,73 @@ def test_dpas_of_floats(data, precision):
     expect(probe, {"R": ("f", wanted)})
 
 
+@CHECKED
+@given(seeds, st.sampled_from(["hf8", "bf8", "e2m1"]))
+def test_dpas_of_narrow_floats(seed, precision):
+    """Every code but NaN and infinity; products and sums of so few small ones are exact."""
+    random, bits = Random(seed), 4 if precision == "e2m1" else 8
+    each, lanes, depth, rows = 32 // bits, 16, 8, 2
+    values = narrow_floats(precision)
+    codes = sorted(values)
+    w, x = ([random.choice(codes) for _ in range(n * depth * each)] for n in (lanes, rows))
+    acc = [float(random.randrange(-9, 10)) for _ in range(rows * lanes)]
+    probe = Probe("bmg")
+    probe.fill(A=("f", acc), W=("ud", packed(w, bits)), X=("ud", packed(x, bits)), R=("f", [7.0] * rows * lanes))
+    probe.lines.append(f"dpas.{precision}.{precision}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
+    wanted = []
+    for r, n in itertools.product(range(rows), range(lanes)):
+        total = acc[r * lanes + n]
+        for d, k in itertools.product(range(depth), range(each)):
+            first, second = values[w[(d * lanes + n) * each + k]], values[x[(r * depth + d) * each + k]]
+            total = scalar.fma(float(first), float(second), total, "f")
+        wanted.append(total)
+    expect(probe, {"R": ("f", wanted)})
+
+
+def narrow_floats(precision):
+    """The numbers of a format by their code: sign, exponent and fraction, as fractions."""
+    exponent, fraction, bias = {"hf8": (4, 3, 7), "bf8": (5, 2, 15), "e2m1": (2, 1, 1)}[precision]
+    found = {}
+    for code in range(1 << 1 + exponent + fraction):
+        e, f = code >> fraction & (1 << exponent) - 1, code & (1 << fraction) - 1
+        if (precision == "bf8" and e == 31) or (precision == "hf8" and (e, f) == (15, 7)):
+            continue
+        size = Fraction(f, 1 << fraction) + (1 if e else 0)
+        found[code] = size * Fraction(2) ** (max(e, 1) - bias) * (-1 if code >> exponent + fraction else 1)
+    return found
+
+
+def packed(codes, bits):
+    """Dwords of so many bits each."""
+    per = 32 // bits
+    return [sum(c << bits * k for k, c in enumerate(codes[i : i + per])) for i in range(0, len(codes), per)]
+
+
+@CHECKED
+@given(seeds, st.sampled_from(["f", "hf"]))
+def test_hyperbolic_functions(seed, t):
+    """Within one unit in the last place of tanh, and of 1 / (1 + e**-x)."""
+    random = Random(seed)
+    inputs = [0.0, -0.0, math.inf, -math.inf, 2.0**-14, -(2.0**-24), 88.5, -88.5]
+    inputs += [random.uniform(-1, 1) * 2.0 ** random.randrange(-14, 7) for _ in range(8)]
+    inputs = [scalar.narrow(x, t) for x in inputs]
+    models = {"tanh": math.tanh, "sigm": lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0}
+    probe = Probe("cri")
+    probe.fill(X=(t, inputs), **{name.upper(): (t, [7.0] * 16) for name in models})
+    probe.lines += [f"{name} (M1, 16) {name.upper()}(0,0)<1> X(0,0)<1;1,0>" for name in models]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for name, model in models.items():
+            for x, y in zip(inputs, found[name.upper()][:16].tolist(), strict=True):
+                wanted = scalar.narrow(model(x), t)
+                near = np.nextafter(np.full(2, wanted, DTYPES[t]), np.array([-9, 9], DTYPES[t]))
+                assert near[0] <= y <= near[1] and math.copysign(1, y) == math.copysign(1, wanted), (engine, name, x)
+
+
 COVERED = {
     *NAMES,
+    "tanh",
+    "sigm",
     "mov",
     "sel",
     "cmp",

@@ -24,6 +24,7 @@ _ALL = (
     Platform("pvc", 15, 64, "Xe-HPC (Ponte Vecchio)", ("PVC", "PVCXT", "PVCXT_A0")),
     Platform("bmg", 20, 64, "Xe2 (Battlemage)", ("BMG", "XE2", "LNL")),
     Platform("ptl", 30, 64, "Xe3 (Panther Lake)", ("PTL", "XE3")),
+    Platform("cri", 35, 64, "Xe3P (Crescent Island)", ("CRI", "XE3P", "XE3P_CRI")),
 )
 PLATFORMS = {p.name: p for p in _ALL}
 _ALIASES = {a.upper(): p for p in _ALL for a in (p.name, *p.aliases)}

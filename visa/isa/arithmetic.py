@@ -35,6 +35,19 @@ def _systolic(opcode: int, name: str, results: str, summary: str) -> Instruction
     )  # fmt: skip
 
 
+def _block_systolic() -> InstructionDesc:
+    from visa.isa.enums import PRECISIONS
+    from visa.isa.record import Choice
+
+    words = {name: PRECISIONS[name] for name in ("bf", "hf", "bf8", "hf8", "e2m1")}
+    return form(
+        0x99, "bdpas", "ec w:dst r:src0 r:src1 r:src2 s:src3 s:src4 W:src1_precision.8+src2_precision.8+depth.8+count.8",
+        "Systolic dot product with accumulation of blocks that have scales, in src3 and src4.", category=_CATEGORY,
+        suffixes=(Choice("src1_precision", words), Choice("src2_precision", words), Number("depth"), Number("count")),
+        types="f hf bf ub", platforms=since("cri"), spelling="bare-region", sizes=(16,),
+    )  # fmt: skip
+
+
 FORMS = (
     _binary(0x01, "add", "dst = src0 + src1.", _ALU | {"bf"}),
     _binary(0x02, "avg", "Average of two integers, rounded up: dst = (src0 + src1 + 1) >> 1.", _NARROW),
@@ -89,6 +102,9 @@ FORMS = (
              sizes=(1, 2, 4, 8, 16), saturation=Saturation.NONE),
     form(0x92, "add3.o", "ec pr d:dst s:src0 s:src1 s:src2", "add3 whose overflow goes to the predicate.", category=_CATEGORY, writes_predicate=True,
          suffixes=(SAT,), types="ud d uw w", platforms=since("pvc"), saturation=Saturation.NONE, rules="needs-predicate"),
+    _unary(0x96, "tanh", "Hyperbolic tangent.", "f hf", platforms=since("cri")),
+    _unary(0x97, "sigm", "Logistic function: 1 / (1 + e ** -src0).", "f hf", platforms=since("cri")),
+    _block_systolic(),
     _unary(0x9B, "invm", "Correctly rounded reciprocal (the IEEE macro).", "f df", saturation=Saturation.NONE),
     _unary(0x9C, "rsqtm", "Correctly rounded reciprocal square root (the IEEE macro).", "f df", saturation=Saturation.NONE),
 )  # fmt: skip

@@ -7,7 +7,11 @@ from visa import types
 RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 NO_RELATION = 6
 
-PRECISIONS = {"u1": 1, "s1": 2, "u2": 3, "s2": 4, "u4": 5, "s4": 6, "u8": 7, "s8": 8, "bf": 9, "hf": 10, "bf8": 11, "tf32": 12}
+PRECISIONS = {"u1": 1, "s1": 2, "u2": 3, "s2": 4, "u4": 5, "s4": 6, "u8": 7, "s8": 8, "bf": 9, "hf": 10, "bf8": 11, "tf32": 12, "hf8": 14, "e2m1": 15}
+LFSR_FORMS = {"b32": 0, "b16v2": 1, "b8v4": 2}
+DOWNSCALES = {"bftoe2m1": 1, "bftoint4": 2, "hftoe2m1": 4, "hftoint4": 5}
+DOWNSCALE_MODES = {f"mode{n}": n for n in range(4)}
+DOWNSCALE_ROUNDINGS = {"srnd": 0, "rne": 1}
 
 ATOMICS = {
     "add": 0, "sub": 1, "inc": 2, "dec": 3, "min": 4, "max": 5, "xchg": 6, "cmpxchg": 7, "and": 8, "or": 9, "xor": 10, "minsint": 11,

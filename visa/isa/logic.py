@@ -1,6 +1,7 @@
 """Logic and bit instructions."""
 
-from visa.isa.record import INTEGERS, SAT, InstructionDesc, Number, Saturation, form
+from visa.isa.enums import LFSR_FORMS
+from visa.isa.record import INTEGERS, SAT, Choice, InstructionDesc, Number, Saturation, form
 from visa.platforms import since
 
 _CATEGORY = "logic"
@@ -44,6 +45,8 @@ FORMS = (
     _bits(0x48, "bfrev", "s:src0", "Reverse the bits.", "ud", beyond="dst:d src0:d"),
     _logic(0x80, "rol", "s:src0 s:src1", "Rotate left.", "ud d uw w uq q", platforms=since("icllp"), modifiers="signs", saturation=Saturation.NONE),
     _logic(0x81, "ror", "s:src0 s:src1", "Rotate right.", "ud d uw w uq q", platforms=since("icllp"), modifiers="signs", saturation=Saturation.NONE),
+    form(0x98, "lfsr", "ec pr B:function d:dst s:src0 s:src1", "Step of linear-feedback shift registers, packed by the suffix.", category=_CATEGORY,
+         suffixes=(Choice("function", LFSR_FORMS),), types="ud", platforms=since("cri"), classes="dst:g src0:g src1:gc"),
     form(0x85, "bfn", "ec pr d:dst s:src0 s:src1 s:src2 B:function", "Any bitwise function of three operands, given by its truth table.",
          category=_CATEGORY, suffixes=(Number("function", "x", 16), SAT), types="ud d uw w", platforms=since("xehp"),
          saturation=Saturation.NONE),

@@ -1,6 +1,6 @@
 """Moves, conversions, selection, comparison and address arithmetic."""
 
-from visa.isa.enums import NO_RELATION, RELATIONS
+from visa.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES, NO_RELATION, RELATIONS
 from visa.isa.record import FLOATS, INTEGERS, SAT, Choice, form
 from visa.platforms import since
 
@@ -22,6 +22,11 @@ FORMS = (
          suffixes=(Choice("rel_op", RELATIONS, NO_RELATION),), types=_ANY, classes="dst:pg"),
     form(0x2D, "movs", "ec d:dst s:src0", "Copy to or from a surface or sampler variable.", category=_CATEGORY, types="ud", beyond="src0:d",
          classes="dst:gs src0:gics"),
+    form(0x95, "shfl_idx4", "ec pr w:dst s:src0 s:src1", "Look packed indices of four bits up in a table.", category=_CATEGORY,
+         types="ud uw ub", platforms=since("cri"), classes="src0:g src1:g"),
+    form(0x9A, "dnscl", "ec pr B:conversion B:mode B:rounding w:dst r:src0 r:src1 r:src2", "Scale down and convert to formats of four bits.",
+         category=_CATEGORY, text="(exec) dst src0 src1 src2", platforms=since("cri"), sizes=(16,),
+         suffixes=(Choice("conversion", DOWNSCALES), Choice("mode", DOWNSCALE_MODES), Choice("rounding", DOWNSCALE_ROUNDINGS))),
     form(0x45, "min", "ec B:sub_op d:dst s:src0 s:src1", "The smaller of two values; a number wins over a NaN.", category=_CATEGORY,
          suffixes=(SAT,), types=_ANY - {"bf"}, sub_op=0),
     form(0x45, "max", "ec B:sub_op d:dst s:src0 s:src1", "The larger of two values; a number wins over a NaN.", category=_CATEGORY,

@@ -147,6 +147,7 @@ def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
 # -- instructions ----------------------------------------------------------------------------------------------
 
 _ONCE = "Computed in double precision and rounded once; the manual allows some units in the last place."
+_UNPUBLISHED = "Computed in double precision and rounded once; the error of the hardware is not published."
 _ARC = (
     "Computed in double precision and rounded once, for arguments up to 2**20; "
     "the manual bounds the error up to 32767 * pi."
@@ -188,6 +189,28 @@ def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Cosine, rounded once. The manual allows some error, up to 32767 * pi."""
     return _back(a, t, _sine(a, t, _in_double(a, t, x), 1))
+
+
+_SMALL = 2.0**-10
+"""Below it tanh x is x - x**3 / 3, which is off by less than x**4 of itself."""
+
+
+@alu(real_type, "tanh", rounded=True, deviation=_UNPUBLISHED)
+def tanh(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """Hyperbolic tangent, 1 - 2 / (e**2x + 1), rounded once; zeros keep their sign."""
+    wide, one = _in_double(a, t, x), a.const(1.0, DF)
+    far = one - a.fdiv(a.const(2.0, DF), exp2(a, wide * a.const(2 / math.log(2), DF)) + one)
+    near = wide - wide * wide * wide * a.const(1 / 3, DF)
+    value = a.select(a.absolute(wide) < a.const(_SMALL, DF), near, far)
+    return a.select(x == a.const(0.0, t), x, _back(a, t, value))
+
+
+@alu(real_type, "sigm", rounded=True, deviation=_UNPUBLISHED)
+def sigm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    """The logistic function 1 / (1 + e**-x), rounded once."""
+    one = a.const(1.0, DF)
+    power = exp2(a, _in_double(a, t, x) * a.const(-1 / math.log(2), DF))
+    return _back(a, t, a.fdiv(one, one + power))
 
 
 @alu(

@@ -20,16 +20,17 @@ from visa.operands import General, Raw
 from visa.program import Instruction
 from visa.types import BF, HF, UB, UW, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
-from vsim.semantics.conversion import convert, widen_bf16
+from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics
 
 _NAMES = {v: k for k, v in PRECISIONS.items()}
-_FLOATS = ("bf", "hf", "tf32", "bf8")
+_FLOATS = ("bf", "hf", "tf32", "bf8", "hf8", "e2m1")
+_FLOAT_BITS = {"tf32": 32, "bf": 16, "hf": 16, "bf8": 8, "hf8": 8, "e2m1": 4}
 
 
 def bits_of(precision: str) -> int:
     """Bits of an element in memory; tf32 takes a whole dword."""
-    return 32 if precision == "tf32" else 16 if precision in ("bf", "hf") else int(precision.strip("usbf"))
+    return _FLOAT_BITS.get(precision) or int(precision[1:])
 
 
 def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
@@ -44,6 +45,10 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
         return a.cast(a.bitcast(a.cast(part, UW), HF), F)
     if precision == "bf8":
         return a.cast(a.bitcast(a.cast((part & a.const(255, types.UD)) << a.const(8, types.UD), UW), HF), F)
+    if precision == "hf8":
+        return a.cast(hf8_to_half(a, a.cast(part & a.const(255, types.UD), UB)), F)
+    if precision == "e2m1":
+        return _fp4(a, part)
     # An integer goes to the upper end of the dword, and comes back with its sign or zeros.
     up = 32 - bits
     if up >= bits * index:
@@ -53,6 +58,13 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
     if precision.startswith("s"):
         return left >> a.const(up, D)
     return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), D)
+
+
+def _fp4(a: Algebra, word: Lanes) -> Lanes:
+    """The low four bits as sign, two bits of exponent and one of fraction: half, times 2**14 for the smaller bias."""
+    sign = (word & a.const(8, types.UD)) << a.const(12, types.UD)
+    half = a.cast(a.bitcast(a.cast(sign | (word & a.const(7, types.UD)) << a.const(9, types.UD), UW), HF), F)
+    return half * a.const(2.0**14, F)
 
 
 @semantics(
