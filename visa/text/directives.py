@@ -44,6 +44,8 @@ KERNEL_ATTRIBUTES = (
 )  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
 _IMPLICIT_INPUT = 5
+_DUMP = ".isaasm"
+"""How the compiler's own print of a module is called; what it parsed itself, as inline assembly, stands in another."""
 
 Settings = dict[str, Placed]
 """Settings of a directive by name."""
@@ -156,7 +158,10 @@ def _is_declared(parser: FunctionParser, source: Source, name: str, at: Placed) 
         return False
     note = (Label(source.name_span(before, name), "it was declared here"),) if before else ()
     message = f"'{name}' is {'declared twice' if before else 'predefined'}"
-    source.report(Problem("V025", message), parser.line, at, note)
+    hint = ""
+    if before and source.file.endswith(_DUMP):
+        hint = "the dump of a kernel with inline assembly declares twice; assemble the file beside it, *.inline.visaasm"
+    source.report(Problem("V025", message, hint), parser.line, at, note)
     return True
 
 
