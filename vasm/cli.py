@@ -9,7 +9,7 @@ from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, o
 from visa.diagnostics import UsageError
 from visa.files import report
 
-OUTPUT, MAKE, CHECKS = "Output", "Rules for make", "Checks"
+OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
 
 
 def _warning_names() -> list[str]:
@@ -25,12 +25,25 @@ def _codes() -> list[tuple[str, str]]:
     return [(code, title) for code, (title, _) in catalog().items()]
 
 
+def _scan(files: list[str], platform: str | None, max_errors: int, error_format: ErrorFormat) -> int:
+    """Check the inline assembly in sources of other languages."""
+    from vasm.scan import scan_files
+
+    result = scan_files(files, platform, max_errors)
+    report(result.found, error_format, "vasm")
+    if error_format == "human":
+        left = f", {result.skipped} left out, which macros put together" if result.skipped else ""
+        print(f"{result.checked} checked{left}, {len(result.found)} errors")
+    return int(bool(result.found))
+
+
 @application(
     (
         ("vasm kernel.visaasm --platform tgllp -g", "kernel.o, checked for Tiger Lake, with source lines"),
         ("vasm a.visaasm b.visaasm --out-dir build", "many files in one run"),
         ("vasm - -o kernel.isa < kernel.visaasm", "bare CISA bytes from standard input"),
         ("vasm kernel.visaasm -W error=out-of-bounds", "one kind of warning is an error"),
+        ("vasm --scan gemm.cpp kernel.py", "check the inline assembly of other languages' sources"),
         ("vasm --explain V010", "what a message means"),
     )
 )
@@ -44,6 +57,10 @@ def app(
     make_rule: Annotated[bool, flag("-MD", "Write a make rule beside the output.", MAKE)] = False,
     make_rule_file: Annotated[str | None, option("-MF", "FILE", "Write the make rule to this file.", MAKE)] = None,
     platform: Annotated[str | None, platform_option("Check against this platform.", CHECKS)] = None,
+    inline: Annotated[
+        bool, flag("--inline", "The texts are inline assembly, with %0 or $0 for operands.", INLINE)
+    ] = False,
+    scan: Annotated[bool, flag("--scan", "Check the inline assembly in C++, Python or LLVM IR.", INLINE)] = False,
     warnings: Annotated[
         list[str] | None,
         option(
@@ -70,9 +87,11 @@ def app(
         return 0
     if not files:
         raise UsageError("there is no input; see vasm --help")
+    if scan:
+        return _scan(files, platform, max_errors, error_format)
     silent, fatal = choose_warnings(warnings or (), fatal_warnings)
     options = AssemblyOptions(
-        output, out_dir, emit, platform, debug, make_rule, make_rule_file, listing, max_errors, silent, fatal
+        output, out_dir, emit, platform, debug, make_rule, make_rule_file, listing, max_errors, silent, fatal, inline
     )
     found = assemble_files(files, options)
     report(found, error_format, "vasm")

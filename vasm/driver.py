@@ -32,6 +32,8 @@ class AssemblyOptions(NamedTuple):
     """Codes of the warnings that are not reported."""
     fatal: frozenset[str] = frozenset()
     """Codes of the warnings that are errors."""
+    inline: bool = False
+    """The texts are inline assembly (:mod:`vasm.inline`)."""
 
 
 def assemble_files(files: Sequence[str], options: AssemblyOptions) -> list[Diagnostic]:
@@ -68,7 +70,13 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         from vasm.assembler import assemble_text
         from visa.text.reader import line_reader
 
-        assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)
+        if options.inline:
+            from vasm.inline import InlineText, own_snippet
+
+            inline = InlineText(own_snippet(text), text, file)
+            assembly = inline.assemble(options.platform, options.max_errors, options.silent)
+        else:
+            assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)
         line_reader().keep()
         found = _judge(assembly.warnings, options.fatal)
         if any(d.severity == "error" for d in found):

@@ -1,0 +1,254 @@
+"""Inline assembly in the sources of other languages: C, C++ and OpenCL C, Python with Triton, and LLVM IR.
+
+Each statement is found, its operands are counted, and its text is checked (:mod:`vasm.inline`). What the compiler
+knows, and these files do not say, is not checked: types and sizes of operands, and numbers that are template arguments.
+Statements that macros put together are counted and left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, declared_names
+from visa.diagnostics import Diagnostic, VisaError
+from visa.files import read_text
+
+_TOKEN = re.compile(
+    r"""(?P<skip>//[^\n]*|/\*.*?(?:\*/|\Z)|\\\r?\n)
+    |(?P<raw>R"(?P<mark>[^()\\\s]{0,16})\((?P<body>.*?)(?:\)(?P=mark)"|\Z))
+    |(?P<string>"(?:[^"\\\n]|\\.)*+"?)
+    |(?P<other>'(?:[^'\\\n]|\\.)*+'?)
+    |(?P<word>[A-Za-z_]\w*)
+    |(?P<number>\d[\w.]*)
+    |(?P<sign>\S)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PYTHON_STRING = re.compile(r"""([rRuU]?)(\"""|'''|"|')(.*?)(?<!\\)(?:\\\\)*+\2""", re.DOTALL)
+_IR = re.compile(r'\basm\s+(?:sideeffect\s+|alignstack\s+|inteldialect\s+|unwind\s+)*"([^"]*)"\s*,\s*"([^"]*)"\s*\(')
+_ASM = frozenset({"asm", "__asm", "__asm__"})
+_QUALIFIERS = frozenset({"volatile", "__volatile__", "inline", "goto"})
+_CONSTANTS = frozenset("PinIJKLMNO")
+_IS_VISA = re.compile(r"\(\s*(?:M\d|NoMask)|\.decl\b|\blsc_fence\b")
+_ESCAPES = {"n": "\n", "t": "\t", "r": " ", "0": " "}
+_ELSEWHERE = frozenset({"V010", "V026"})
+"""A name that nobody declares: another statement of the file may."""
+
+
+class Scan(NamedTuple):
+    """What was found in files.
+
+    Attributes:
+        found: what is wrong, in places of the files.
+        checked: how many statements were checked.
+        skipped: how many were not, because macros put them together.
+    """
+
+    found: list[Diagnostic]
+    checked: int
+    skipped: int
+
+
+def scan_files(files: Sequence[str], platform: str | None = None, max_errors: int = 20) -> Scan:
+    """Check all inline vISA of the files."""
+    found: list[Diagnostic] = []
+    checked = skipped = 0
+    for file in files:
+        try:
+            text = read_text(file)
+            snippets = list(snippets_of(text, file))
+        except VisaError as error:
+            found += error.diagnostics
+            continue
+        known = [s for s in snippets if s is not None]
+        skipped += len(snippets) - len(known)
+        checked += len(known)
+        texts = [InlineText(s, text, file) for s in known]
+        names = set().union(*(declared_names(t.body) for t in texts)) if texts else set()
+        for t in texts:
+            found += [d for d in t.errors(platform, max_errors) if not _is_declared(d, names)]
+    return Scan(found, checked, skipped)
+
+
+def _is_declared(d: Diagnostic, names: set[str]) -> bool:
+    """Whether a finding is about a name that another statement of the file declares."""
+    quoted = re.search(r"'([^']+)'", d.message)
+    return d.code in _ELSEWHERE and quoted is not None and quoted[1] in names
+
+
+def snippets_of(text: str, file: str) -> Iterator[Snippet | None]:
+    """The inline vISA of a source; None for what macros put together."""
+    if file.endswith(".py"):
+        yield from _python(text)
+    elif file.endswith(".ll"):
+        yield from _ir(text)
+    else:
+        yield from _c(text)
+
+
+# -- C, C++, OpenCL C --------------------------------------------------------------------------------------------------
+
+
+class _Tokens:
+    """The tokens of a C source, without comments."""
+
+    def __init__(self, text: str) -> None:
+        self.all = [m for m in _TOKEN.finditer(text) if m.lastgroup != "skip" and m["skip"] is None]
+        self.at = 0
+
+    def next(self) -> re.Match[str] | None:
+        """The next token; None at the end."""
+        self.at += 1
+        return self.all[self.at - 1] if self.at <= len(self.all) else None
+
+
+def _c(text: str) -> Iterator[Snippet | None]:
+    tokens = _Tokens(text)
+    while (token := tokens.next()) is not None:
+        if token["word"] in _ASM:
+            opened = tokens.next()
+            while opened is not None and opened["word"] in _QUALIFIERS:
+                opened = tokens.next()
+            if opened is not None and opened[0] == "(":
+                yield from _statement(_sections(tokens), token.start())
+
+
+def _sections(tokens: _Tokens) -> list[list[re.Match[str]]]:
+    """What stands between the parentheses of a statement, divided at its colons."""
+    found: list[list[re.Match[str]]] = [[]]
+    depth = 1
+    while depth and (token := tokens.next()) is not None:
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token[0], 0)
+        if depth == 1 and token[0] == ":":
+            found.append([])
+        elif depth:
+            found[-1].append(token)
+    return found
+
+
+def _statement(sections: list[list[re.Match[str]]], start: int) -> Iterator[Snippet | None]:
+    template, *operands = sections
+    characters = [c for t in template for c in _literal(t)]
+    named = [o for section in operands[:2] for o in _operands(section)]
+    if not _IS_VISA.search("".join(c for c, _ in characters)):
+        return
+    if any(t["raw"] is None and t["string"] is None for t in template):
+        yield None
+        return
+    yield Snippet(characters, named, "%", start)
+
+
+def _literal(token: re.Match[str]) -> list[Character]:
+    """The characters of a string literal."""
+    if token["raw"] is not None:
+        return [(c, token.start("body") + n) for n, c in enumerate(token["body"])]
+    return _unescaped(token[0][1:].removesuffix('"'), token.start() + 1) if token["string"] is not None else []
+
+
+def _unescaped(body: str, start: int) -> list[Character]:
+    found: list[Character] = []
+    escapes = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|\r?\n|.)|[^\\]", re.DOTALL)
+    for m in escapes.finditer(body):
+        c = m[0]
+        if len(c) > 1:
+            c = "" if c[-1] == "\n" else chr(int(c[2:], 16)) if c[1:2] == "x" else _ESCAPES.get(c[1], c[1])
+        found += [(c, start + m.start())] if c else []
+    return found
+
+
+def _operands(section: list[re.Match[str]]) -> Iterator[Operand]:
+    """``[name] "constraint" (expression)``, divided by commas."""
+    depth, name, constraint = 0, "", ""
+    inside: list[str] = []
+    for token in section:
+        if depth == 0 and token["string"] is not None:
+            constraint = token[0].strip('"=+&')
+        if token[0] in ("(", "["):
+            depth += 1
+        elif token[0] in (")", "]"):
+            depth -= 1
+            if depth == 0 and token[0] == ")":
+                yield _operand(name, constraint, "".join(inside))
+                name, constraint, inside = "", "", []
+        elif depth == 1 and not constraint:
+            name = token[0]
+        elif depth:
+            inside.append(token[0])
+
+
+def _operand(name: str, constraint: str, expression: str) -> Operand:
+    """An operand by its constraint: a number, a predicate or a variable."""
+    kind = constraint.partition(".")[0]
+    if kind in _CONSTANTS:
+        known = re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9}|0)", expression)
+        number = int(expression, 0) if known else UNKNOWN_CONSTANT
+        return Operand(name, constant=number, guessed=known is None)
+    return Operand(name, "P", 32) if kind == "cr" else Operand(name)
+
+
+# -- Python and LLVM IR ------------------------------------------------------------------------------------------------
+
+
+def _python(text: str) -> Iterator[Snippet | None]:
+    """Calls with ``asm="..."`` and ``constraints="..."``, as Triton's ``inline_asm_elementwise`` has them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    starts = [0]
+    for line in text.encode().split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    data = text.encode()
+    for node in ast.walk(tree):
+        words = {k.arg: k.value for k in node.keywords} if isinstance(node, ast.Call) else {}
+        if "asm" not in words or "constraints" not in words:
+            continue
+        template, constraints = words["asm"], words["constraints"]
+        begin = starts[template.lineno - 1] + template.col_offset
+        end = starts[(template.end_lineno or 1) - 1] + (template.end_col_offset or 0)
+        literal, offset = data[begin:end].decode(), len(data[:begin].decode())
+        if not _IS_VISA.search(literal):
+            continue
+        if not _is_text(template) or not _is_text(constraints):
+            yield None
+            continue
+        characters: list[Character] = []
+        for m in _PYTHON_STRING.finditer(literal):
+            at = offset + m.start(3)
+            raw = [(c, at + n) for n, c in enumerate(m[3])]
+            characters += raw if m[1] in ("r", "R") else _unescaped(m[3], at)
+        yield Snippet(characters, _constrained(ast.literal_eval(constraints), ()), "$", offset)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _ir(text: str) -> Iterator[Snippet | None]:
+    """``asm "...", "constraints"(arguments)``."""
+    for m in _IR.finditer(text):
+        if not _IS_VISA.search(m[1]):
+            continue
+        characters = [
+            (chr(int(c[0][1:], 16)) if len(c[0]) > 1 else c[0], m.start(1) + c.start())
+            for c in re.finditer(r"\\[0-9A-Fa-f]{2}|.", m[1], re.DOTALL)
+        ]
+        end = text.find("\n", m.end())
+        arguments = text[m.end() : end if end >= 0 else len(text)].rpartition(")")[0].split(",")
+        yield Snippet(characters, _constrained(m[2], arguments), "$", m.start())
+
+
+def _constrained(constraints: str, arguments: Sequence[str]) -> list[Operand]:
+    """Operands by the constraints of LLVM: results first, then the arguments; clobbers are none."""
+    words = [w for w in constraints.split(",") if not w.startswith("~")]
+    values = [a.split()[-1] if a.split() else "" for a in arguments]
+    results = sum(w.startswith("=") for w in words)
+    return [
+        _operand("", w.strip("=&+"), values[n - results] if 0 <= n - results < len(values) else "")
+        for n, w in enumerate(words)
+    ]
