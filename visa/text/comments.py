@@ -8,6 +8,8 @@ from visa.diagnostics import AssemblyError, Diagnostic, Span
 
 _BLOCK_COMMENT = re.compile(r'/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"|//[^\n]*', re.DOTALL)
 _VISIBLE = re.compile(r"[^\n]")
+_MOST_BRACES = 16
+"""Scopes that open, or close, in one line."""
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//)')
 
 
@@ -40,12 +42,14 @@ def scope_parts(line: str) -> list[str]:
     Braces of attributes, ``{NoMask}`` or ``attrs={Input}``, have their other half in the statement.
     """
     before: list[str] = []
-    while (rest := line.lstrip())[:1] in ("{", "}") and rest[1:].strip():
+    while len(before) < _MOST_BRACES and (rest := line.lstrip())[:1] in ("{", "}") and rest[1:].strip():
         behind = len(line) - len(rest) + 1
         before.append(line[:behind])
         line = " " * behind + line[behind:]
     after: list[str] = []
-    while (rest := line.rstrip()).endswith("}") and len(rest.strip()) > 1 and _closes(rest):
+    while (
+        len(after) < _MOST_BRACES and (rest := line.rstrip()).endswith("}") and len(rest.strip()) > 1 and _closes(rest)
+    ):
         after.append(" " * (len(rest) - 1) + "}")
         line = rest[:-1]
     return [*before, line, *reversed(after)]
