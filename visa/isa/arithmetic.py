@@ -44,7 +44,7 @@ def _block_systolic() -> InstructionDesc:
         0x99, "bdpas", "ec w:dst r:src0 r:src1 r:src2 s:src3 s:src4 W:src1_precision.8+src2_precision.8+depth.8+count.8",
         "Systolic dot product with accumulation of blocks that have scales, in src3 and src4.", category=_CATEGORY,
         suffixes=(Choice("src1_precision", words), Choice("src2_precision", words), Number("depth"), Number("count")),
-        types="f hf bf ub", platforms=since("cri"), spelling="bare-region", sizes=(16,),
+        types="f hf bf ub", platforms=since("cri"), spelling="bare-region", sizes=(16,), modifiers="",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+from visa import types
 from visa.program import Instruction
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
