@@ -19,6 +19,7 @@ from visa.isa import (
     Suffix,
     TargetFlags,
 )
+from visa.isa.elsewhere import ELSEWHERE
 from visa.operands import SAT
 from visa.program import Fields
 from visa.text.problem import Problem
@@ -48,7 +49,9 @@ def resolve(table: InstructionSet, words: tuple[str, ...]) -> tuple[InstructionD
                     return desc, fields | desc.fixed, saturate
             assert problem
             raise problem
-    raise Problem("V003", f"'{words[0]}' is not an instruction", did_you_mean(words[0].lower(), table.by_mnemonic))
+    name = words[0].lower()
+    hint = ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
+    raise Problem("V003", f"'{words[0]}' is not an instruction", hint)
 
 
 # -- reading: each takes the words that are its own from the front of the rest ---------------------------------------
@@ -61,8 +64,18 @@ def _read(desc: InstructionDesc, words: tuple[str, ...]) -> dict[str, int]:
         _READERS[type(suffix)](desc, suffix, rest, fields)
     fields.pop("", None)
     if rest:
-        raise Problem("V004", f"'.{rest[0]}' is not a suffix of {desc.mnemonic}", f"its form is: {desc.syntax}")
+        raise Problem("V004", f"'.{rest[0]}' is not a suffix of {desc.mnemonic}", _suffixes_left(desc, fields))
     return fields
+
+
+def _suffixes_left(desc: InstructionDesc, fields: dict[str, int]) -> str:
+    """The words that an instruction could still have taken, for a hint; its form if they have places of their own."""
+    left = [s for s in desc.suffixes if isinstance(s, Choice) and s.field and fields.get(s.field) == s.default]
+    words = [word for suffix in left for word in suffix.values]
+    words += ["sat" for s in desc.suffixes if isinstance(s, Saturate) and _SATURATES not in fields]
+    if len(left) > 1 or not words:
+        return f"its form is: {desc.syntax}"
+    return f"it takes {', '.join('.' + word for word in words)}"
 
 
 def _read_choice(desc: InstructionDesc, suffix: Choice, rest: list[str], fields: dict[str, int]) -> None:
