@@ -1,13 +1,12 @@
 """Separately compiled programs, function pointers, libraries, constant data, printf: as the compiler emits them, on every device that has them."""
 
-import subprocess
-
 import numpy as np
 import pytest
 from conftest import SHARED, needs_corpus
 
 from vasm.assembler import assemble_text
 from visa.image import read_image
+from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import LocalArgument
 from vsim.program import Program
@@ -18,7 +17,7 @@ ENGINES = ("llvm", "numpy")
 
 
 def program(device, *names, archive=None, **options):
-    """The programs of some folders linked together; those named in ``archive`` through an ar archive."""
+    """The programs of some folders linked together; those named in ``archive`` through an archive."""
     linker = Linker(LinkOptions(platform=device, **options))
     for name in names:
         folder = EVIDENCE / device / name
@@ -32,7 +31,8 @@ def program(device, *names, archive=None, **options):
             path = archive[1]
             for stem, data in objects.items():
                 (path / f"{stem}.o").write_bytes(data)
-            subprocess.run(["ar", "rc", path / "lib.a", *sorted(path.glob("*.o"))], check=True)
+            members = [(str(o), o.read_bytes()) for o in sorted(path.glob("*.o"))]
+            (path / "lib.a").write_bytes(archive_bytes(members))
             linker.add_file(str(path / "lib.a"))
         else:
             for stem, data in objects.items():

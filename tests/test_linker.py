@@ -1,7 +1,9 @@
 """Symbols across objects, archives, and what is wrong with them."""
 
 import contextlib
+import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from visa import FormatError, LinkError
 from visa.container import CALLS, VISA, read_container
 from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
 from visa.image import read_image
+from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions, link
 from vlink.program_info import read_program_info
 
@@ -49,13 +52,23 @@ def test_private_functions_stay_private():
     assert targets == [0, 1]
 
 
-def test_archives(tmp_path):
-    (tmp_path / "f.o").write_bytes(function())
-    (tmp_path / "unused.o").write_bytes(
-        obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))
-    )
-    subprocess.run(["ar", "rc", tmp_path / "libf.a", tmp_path / "unused.o", tmp_path / "f.o"], check=True)
-    data = (tmp_path / "libf.a").read_bytes()
+@pytest.mark.skipif(not shutil.which("ar"), reason="ar is not installed (binutils)")
+def test_archives_of_binutils(tmp_path):
+    long = "a_name_of_more_than_fifteen_bytes.o"
+    members = [("x/f.o", function()), (f"y/{long}", function())]
+    (tmp_path / "lib.a").write_bytes(archive_bytes(members))
+    done = subprocess.run(["ar", "t", tmp_path / "lib.a"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["f.o", long]
+    for name, data in members:
+        (tmp_path / Path(name).name).write_bytes(data)
+    subprocess.run(["ar", "rcSD", "old.a", "f.o", long], cwd=tmp_path, check=True)
+    assert archive_bytes(members) == (tmp_path / "old.a").read_bytes()
+    assert archive_bytes([("lib.a", (tmp_path / "lib.a").read_bytes())]) == (tmp_path / "lib.a").read_bytes()
+
+
+def test_archives():
+    unused = obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))
+    data = archive_bytes([("unused.o", unused), ("f.o", function())])
     assert [f.name for f in link([obj(KERNEL), data]).module.functions] == ["f"]
     assert len(link([obj(KERNEL), data], options=LinkOptions(whole_archive=True)).module.functions) == 2
     for cut in range(9, len(data), 97):

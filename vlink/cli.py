@@ -17,6 +17,7 @@ INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
         ("vlink kernel.o library.o --ze-info ze_info.yaml -o image.bin", "an image with the arguments of its kernels"),
         ("vlink main.o -L build -l math --gc-sections", "with build/libmath.a, without what nothing reaches"),
         ("vlink a.o b.o -r -o ab.o", "an object that can be linked again"),
+        ("vlink --archive libmath.a sin.o cos.o", "a library, from which links take what they need"),
         ("vlink main.o --map - --why-live helper", "a map, and why a function is kept"),
     )
 )
@@ -30,6 +31,7 @@ def app(
     ] = None,
     output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "image.bin",
     relocatable: Annotated[bool, flag("-r", "Write an object that can be linked again.", OUTPUT)] = False,
+    archive: Annotated[str | None, option("--archive", "FILE", "Put the inputs into an archive.", OUTPUT)] = None,
     platform: Annotated[str | None, platform_option("Platform of the image.", OUTPUT)] = None,
     launch: Annotated[str | None, option("--launch", "FILE", "Launch file to put into the image.", OUTPUT)] = None,
     map_file: Annotated[str | None, option("--map", "FILE", "Write a map, - for standard output.", OUTPUT)] = None,
@@ -58,25 +60,19 @@ def app(
     from vlink import driver
     from vlink.linker import LinkOptions
 
+    others: dict[str, object] = {"-r": relocatable, "--platform": platform, "--map": map_file}
+    others |= {"--print-symbols": print_symbols, "--ze-info": ze_info, "--data": data, "--entry": entries}
+    others |= {"--gc-sections": gc_sections, "--whole-archive": whole_archive, "--allow-undefined": allow_undefined}
+    others |= {"--why-live": why_live, "--pick": pick}
     with paused_collection():
         paths = driver.input_files(files or (), libraries or (), library_dirs or ())
+        if archive:
+            driver.write_archive(paths, archive, others | {"--launch": launch, "-MD": make_rule})
+            return 0
         described = driver.described_by(ze_info, launch)
         driver.check_files(output, map_file, make_rule, [*paths, *described], files, data)
         inputs = [(path, read_bytes(path)) for path in paths]
         if inputs and all(is_ctm(contents) for _, contents in inputs):
-            others: dict[str, object] = {
-                "-r": relocatable,
-                "--platform": platform,
-                "--map": map_file,
-                "--print-symbols": print_symbols,
-            }
-            others |= {"--ze-info": ze_info, "--data": data, "--entry": entries, "--gc-sections": gc_sections}
-            others |= {
-                "--pick": pick,
-                "--whole-archive": whole_archive,
-                "--allow-undefined": allow_undefined,
-                "--why-live": why_live,
-            }
             driver.link_ctm(inputs, output, launch, others.items())
             if make_rule:
                 driver.write_make_rule(output, [*paths, *described])
@@ -87,8 +83,7 @@ def app(
         options.data = driver.data_symbols(data or ())
         linked = driver.link_inputs(inputs, ze_info or (), options)
         driver.write_linked(linked, output, relocatable)
-        if map_file:
-            driver.write_map(linked, map_file)
+        driver.write_map(linked, map_file)
         for line in driver.shown(linked, why_live, print_symbols):
             print(line)
         if make_rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from visa.diagnostics import Diagnostic, LinkError, Span, UsageError
 from visa.files import check_outputs, read_bytes, read_text, write_bytes
@@ -86,6 +86,28 @@ def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Iterable[t
     write_bytes(output, image.to_bytes())
 
 
+def write_archive(paths: Sequence[str], archive: str, others: Mapping[str, object]) -> None:
+    """Put objects into an archive.
+
+    Args:
+        others: options that an archive does not have, and their values.
+
+    Raises:
+        FormatError: an input is no object.
+        LinkError: two members would have the same name.
+        UsageError: one of the other options was given, there is no input, or the archive is one of them.
+    """
+    from vlink.archive import archive_bytes
+
+    for name, value in others.items():
+        if value:
+            raise UsageError(f"{name} does not go with --archive, which links nothing")
+    if not paths:
+        raise UsageError("--archive FILE wants the objects that go into the archive; see vlink --help")
+    check_outputs([archive], paths)
+    write_bytes(archive, archive_bytes([(path, read_bytes(path)) for path in paths]))
+
+
 def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
     """Write an image, or an object that can be linked again."""
     if relocatable:
@@ -96,11 +118,12 @@ def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
         write_bytes(output, linked.image.to_bytes())
 
 
-def write_map(linked: Linked, path: str) -> None:
-    """Write the map of a link."""
-    from vlink.map_file import map_text
+def write_map(linked: Linked, path: str | None) -> None:
+    """Write the map of a link, if somebody asked for it."""
+    if path:
+        from vlink.map_file import map_text
 
-    write_bytes(path, map_text(linked).encode())
+        write_bytes(path, map_text(linked).encode())
 
 
 def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:

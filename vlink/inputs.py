@@ -13,7 +13,8 @@ from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.lines import Lines, read_lines
 from visa.program import Function, Module
 
-_ARCHIVE = b"!<arch>\n"
+ARCHIVE = b"!<arch>\n"
+"""How an archive begins."""
 VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 """The kernel without arguments that the compiler adds to programs with exported symbols: they count, it does not."""
 
@@ -57,7 +58,7 @@ def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
     Raises:
         FormatError: the archive is damaged.
     """
-    position, long_names = len(_ARCHIVE), b""
+    position, long_names = len(ARCHIVE), b""
     while position < len(data):
         header = data[position : position + 60]
         size_text = header[48:58].strip()
@@ -86,7 +87,7 @@ def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
 
 def is_archive(data: bytes) -> bool:
     """Whether bytes begin as an ``ar`` archive does."""
-    return data.startswith(_ARCHIVE)
+    return data.startswith(ARCHIVE)
 
 
 def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:
