@@ -20,6 +20,9 @@ CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (
 .PHONY: demo test bless wheel bench compile-time fuzz guard docs format clean
 
 $(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: $(PYTHON) cannot make virtual environments: install its package, on Debian and Ubuntu python3-venv"; exit 1; }
+	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm vdis.py
@@ -27,6 +30,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)
 	$(BIN)/python samples/demo.py
+	@echo "the commands: . $(VENV)/bin/activate; where to go from here: docs/tutorial.md"
 
 test: $(STAMP)
 	$(BIN)/ruff check .

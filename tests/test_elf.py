@@ -75,7 +75,7 @@ def test_round_trip(bits):
             read_elf(data[:cut], "x")
 
 
-@pytest.mark.skipif(not shutil.which("readelf"), reason="binutils are not installed")
+@pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed (binutils)")
 @pytest.mark.parametrize(("name", "data"), [pytest.param(n, d, id=n) for n, d in list(files())[:3]])
 def test_gnu_tools_read_without_warnings(name, data, tmp_path):
     path = tmp_path / "x"
