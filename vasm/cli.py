@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, message_page
+from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, message_page, write_template
 from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, option, platform_option, positive
 from visa.diagnostics import UsageError
 from visa.files import report
 
 OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
+NEW = "A new kernel"
 
 
 def _warning_names() -> list[str]:
@@ -44,6 +45,7 @@ def _scan(files: list[str], platform: str | None, max_errors: int, error_format:
         ("vasm - -o kernel.isa < kernel.visaasm", "bare CISA bytes from standard input"),
         ("vasm kernel.visaasm -W error=out-of-bounds", "one kind of warning is an error"),
         ("vasm --scan gemm.cpp kernel.py", "check the inline assembly of other languages' sources"),
+        ("vasm --new k.visaasm --platform bmg --args 'y:float*, a:float'", "a kernel to start from"),
         ("vasm --explain V010", "what a message means"),
     )
 )
@@ -72,6 +74,10 @@ def app(
         ),
     ] = None,
     fatal_warnings: Annotated[bool, flag("--fatal-warnings", "Warnings are errors.", CHECKS)] = False,
+    new: Annotated[str | None, option("--new", "FILE", "Write a kernel to start from.", NEW)] = None,
+    arguments: Annotated[
+        str, option("--args", "LIST", "Arguments of the new kernel: NAME:TYPE, NAME:TYPE* for arrays.", NEW)
+    ] = "y:float*, x:float*, a:float",
     max_errors: Annotated[
         int, option("--max-errors", "N", "Errors in a file to stop after.", DIAGNOSTICS, parser=positive)
     ] = 20,
@@ -84,6 +90,9 @@ def app(
     """Assemble vISA text, or text for the CTM target."""
     if explain:
         print(message_page(explain), end="")
+        return 0
+    if new:
+        write_template(new, platform, arguments, files or ())
         return 0
     if not files:
         raise UsageError("there is no input; see vasm --help")

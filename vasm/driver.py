@@ -135,6 +135,28 @@ def _target(file: str, options: AssemblyOptions) -> str:
     return "-" if file == "-" else name
 
 
+def write_template(path: str, platform: str | None, arguments: str, files: Sequence[str]) -> None:
+    """Write a kernel to start from, and nothing over a file that is there.
+
+    Args:
+        platform: canonical name of the platform that it is for; Tiger Lake if missing.
+        arguments: ``NAME:TYPE`` or ``NAME:TYPE*``, separated by commas.
+        files: what else the command line names, which must be nothing.
+
+    Raises:
+        UsageError: the file exists, its name is none for a kernel, or the arguments have another form.
+    """
+    from vasm.template import template
+
+    if files:
+        raise UsageError("--new writes a text and assembles none; give it without other files")
+    if os.path.exists(path):
+        raise UsageError(f"--new: '{path}' exists already")
+    if not re.fullmatch(r"[A-Za-z_]\w*\.visaasm", os.path.basename(path), re.ASCII):
+        raise UsageError("--new takes NAME.visaasm, the kernel being called NAME: letters, digits and underscores")
+    write_bytes(path, template(path, platform or "tgllp", arguments).encode())
+
+
 def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:
     """Codes of the warnings that are silent, and of those that are errors.
 
