@@ -30,7 +30,7 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-@pytest.mark.parametrize("name", ["linking.md", "ctm.md", "python.md", "cluster.md"])
+@pytest.mark.parametrize("name", ["tutorial.md", "linking.md", "ctm.md", "python.md", "cluster.md"])
 def test_commands(name, tmp_path, monkeypatch):
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()
