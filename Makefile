@@ -4,7 +4,7 @@
 # make wheel   builds a wheel and runs the four commands out of it
 # make bench   measures against other tools and writes docs/performance.md
 # make compile-time  compile time of the fast engine: a histogram over the corpus, and generated kernels of five shapes
-# make docs    writes docs/instructions, docs/fidelity.md, docs/launch-files.md and the rows and goldens of docs/conformance.md
+# make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md and the rows and goldens of docs/conformance.md
 #              out of the tables
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
@@ -75,6 +75,7 @@ guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2
 
 docs: $(STAMP)
+	$(BIN)/python docs/generate_regions.py
 	$(BIN)/python docs/generate_instructions.py
 	$(BIN)/python docs/generate_fidelity.py
 	$(BIN)/python docs/generate_launch_files.py

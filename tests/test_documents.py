@@ -3,11 +3,14 @@
 import doctest
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from visa.program import PREDEFINED_VARIABLES, predefined_size
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(file|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -30,7 +33,7 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-@pytest.mark.parametrize("name", ["tutorial.md", "linking.md", "ctm.md", "python.md", "cluster.md"])
+@pytest.mark.parametrize("name", ["tutorial.md", "language.md", "linking.md", "ctm.md", "python.md", "cluster.md"])
 def test_commands(name, tmp_path, monkeypatch):
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()
@@ -49,3 +52,23 @@ def test_commands(name, tmp_path, monkeypatch):
     examples = doctest.DocTestParser().get_doctest("\n".join(SESSION.findall(text)), {}, name, name, 0)
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=failures.append)
     assert not failures, "".join(failures)
+
+
+def test_predefined_variables_of_the_language_page():
+    text = (ROOT / "docs" / "language.md").read_text()
+    rows = re.findall(r"^\| V(\d+) `(%\w+)` \| (\w+) \| (\d+)(?: or (\d+))? \| \S", text, re.MULTILINE)
+    found = [(int(n), name, t, int(a), int(b or a)) for n, name, t, a, b in rows]
+    assert found == [
+        (n, name, t.name, predefined_size(n, 32), predefined_size(n, 64))
+        for n, (name, t, _) in enumerate(PREDEFINED_VARIABLES)
+    ]
+
+
+def test_picture_of_regions():
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_regions.py"))
+    assert generator["TARGET"].read_text() == generator["picture"]()
+    for text, origin, region, _ in generator["SHOWN"]:
+        r, c, v, w, h = map(int, re.findall(r"\d+", text))
+        assert (origin, region) == ((r, c), (v, w, h))
+        lanes = [r * 8 + c + lane // w * v + lane % w * h for lane in range(8)]
+        assert generator["elements"](origin, region) == lanes
