@@ -6,6 +6,7 @@ Run it as ``make docs``; a test checks that the pages are those of the table.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from visa.cisa.codec import Encoder
@@ -18,6 +19,11 @@ from visa.text.instruction_syntax import operands_of
 from visa.text.parser import parse_module
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+from worked_examples import Example, lines_of  # noqa: E402
+from worked_examples import examples as worked_examples  # noqa: E402
+
 MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
 TYPE_ORDER = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -117,7 +123,12 @@ def _names(names: frozenset[str]) -> str:
     return ", ".join(t for t in TYPE_ORDER if t in names)
 
 
-def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, tuple[str, bytes]]) -> str:
+def page(
+    name: str,
+    forms: list[InstructionDesc],
+    shown: dict[InstructionDesc, tuple[str, bytes]],
+    worked: dict[str, Example],
+) -> str:
     """The page of a mnemonic; a few have a typed and an untyped form."""
     out = [f"# {name}", ""]
     for n, desc in enumerate(forms):
@@ -127,6 +138,8 @@ def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, t
         operands = [f"| `{s.name}` | {s.what} |" for s in operands_of(desc)]
         if operands:
             out += ["| operand | written as |", "|---|---|", *operands, ""]
+        if name in worked and not n:
+            out += lines_of(worked[name])
         if desc.suffixes:
             out += ["| suffix | words | |", "|---|---|---|", *_suffixes(desc), ""]
         platforms = [p for p in PLATFORMS if p in desc.platforms]
@@ -149,12 +162,12 @@ def page(name: str, forms: list[InstructionDesc], shown: dict[InstructionDesc, t
 
 def pages() -> dict[str, str]:
     """All pages by file name."""
-    shown = examples()
+    shown, worked = examples(), worked_examples()
     by_name: dict[str, list[InstructionDesc]] = {}
     for desc in instruction_set().forms:
         if not desc.mnemonic.startswith("."):
             by_name.setdefault(desc.mnemonic, []).append(desc)
-    found = {f"{name}.md": page(name, forms, shown) for name, forms in by_name.items()}
+    found = {f"{name}.md": page(name, forms, shown, worked) for name, forms in by_name.items()}
     index = ["# Instructions", "", "Generated from the instruction table by `make docs`.", ""]
     for category in dict.fromkeys(f[0].category for f in by_name.values()):
         index += [f"## {category}", "", "| instruction | |", "|---|---|"]

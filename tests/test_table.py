@@ -176,3 +176,13 @@ def test_the_reference_pages_are_those_of_the_table():
     generator = runpy.run_path(str(ROOT / "docs" / "generate_instructions.py"))
     folder = ROOT / "docs" / "instructions"
     assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()
+
+
+def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import worked_examples
+
+    wrong = worked_examples.ALU["add"]._replace(pseudo="src0[i] - src1[i]")
+    monkeypatch.setitem(worked_examples.ALU, "add", wrong)
+    with pytest.raises(AssertionError, match="add: the pseudo-code gives -9, the instruction 11"):
+        worked_examples.examples()
