@@ -38,8 +38,8 @@ INPUTS: dict[str, dict[str, list[float]]] = {
     },
 }
 PREDICATE = 0b01011010
-NUMBERS = [3, 0, 2, 7, 7, 1, 4, 6]
-"""Elements that the lanes of a message read or write; 7 twice."""
+NUMBERS = [3, 0, 2, 7, 5, 1, 4, 6]
+"""Elements that the lanes of a message read or write, none twice."""
 MEMORY = [100, 101, 102, 103, 104, 105, 106, 107]
 
 
@@ -131,6 +131,10 @@ ALU = {
 
 _ELEMENT = "`.4` is the size of an element in bytes (`.1` and `.2` are the others). Offsets count elements, not bytes."
 _BLOCK = "`.4` is the bytes of a lane's block (`.1` and `.2` are the others). Offsets are in bytes."
+_LSC = (
+    "`D:d32` is the size of the data, 32 bits for each lane (`d8u32` and `d16u32` are a byte and a word in a dword each, `d64` "
+    "64 bits). `:a64` says that addresses have 64 bits; they are in bytes. `.ugm` is global memory, `.slm` local memory."
+)
 _BLOCKS = (
     "`.4.1` is one block of four bytes for each lane: the size of a block (1, 4 or 8), then the number of blocks. "
     "Addresses are in bytes."
@@ -147,6 +151,8 @@ MESSAGES = {
         "scatter_scaled.4 (M1, 8) T8 0:ud OFFSETS.0 S.0", "surface[(global_offset + offsets[i]) / 4]", _BLOCK, 4, True
     ),
     "svm_gather": Message("svm_gather.4.1 (M1, 8) ADDRESSES.0 D.0", "memory[addresses[i]]", _BLOCKS, 4),
+    "lsc_load": Message("lsc_load.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64", "memory[addresses[i]]", _LSC, 4),
+    "lsc_store": Message("lsc_store.ugm (M1, 8) flat[ADDRESSES]:a64 S:d32", "memory[addresses[i]]", _LSC, 4, True),
     "svm_scatter": Message("svm_scatter.4.1 (M1, 8) ADDRESSES.0 S.0", "memory[addresses[i]]", _BLOCKS, 4, True),
 }
 
@@ -234,7 +240,7 @@ def _check(name: str, told: float, done: float, kind: str) -> None:
 
 
 def _message(message: Message) -> Example:
-    probe = Probe(lanes=LANES)
+    probe = Probe("dg2", LANES)
     offsets = [n * message.scale for n in NUMBERS]
     stored = [10 * (i + 1) for i in range(LANES)]
     probe.buffer("MEMORY", b"".join(n.to_bytes(4, "little") for n in MEMORY))
