@@ -60,17 +60,23 @@ class Message(NamedTuple):
     meaning: str
     scale: int
     is_store: bool = False
+    adds: bool = False
 
 
 def _bits(x: int) -> str:
     return f"{x & 0xFFFFFFFF:032b}"
 
 
+def _byte(x: int, k: int) -> int:
+    return ((x >> 8 * k & 0xFF) ^ 0x80) - 0x80
+
+
 HELPERS = {
     "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "sqrt": math.sqrt, "log2": math.log2, "sin": math.sin,
-    "cos": math.cos, "bits": _bits,
+    "cos": math.cos, "bits": _bits, "byte": _byte,
 }  # fmt: skip
-"""Names that the pseudo-code may use beside Python's own: ``bits`` are 32 digits, the highest bit first."""
+"""Names that the pseudo-code may use beside Python's own: ``bits`` are 32 digits, the highest bit first; ``byte`` is
+a signed byte of a number, 0 the lowest."""
 
 ALU = {
     "add": Operation("src0[i] + src1[i]", SIGNED),
@@ -103,6 +109,7 @@ ALU = {
         UNSIGNED,
         ("4:ud", "8:ud", "UA", "UC"),
     ),
+    "dp4a": Operation("src0[i] + sum(byte(src1[i], k) * byte(src2[i], k) for k in range(4))", SIGNED),
     "mov": Operation("src0[i]", SIGNED),
     "sel": Operation("src0[i] if predicate[i] else src1[i]", SIGNED),
     "cmp": Operation("src0[i] < src1[i]", SIGNED, suffix=".lt"),
@@ -131,6 +138,10 @@ ALU = {
 
 _ELEMENT = "`.4` is the size of an element in bytes (`.1` and `.2` are the others). Offsets count elements, not bytes."
 _BLOCK = "`.4` is the bytes of a lane's block (`.1` and `.2` are the others). Offsets are in bytes."
+_ATOMIC = (
+    "The lanes do this one after the other, in no order that a program may rely on, and no other thread comes between. "
+    "What was in memory before goes into the destination; `%null` drops it, and stands for operands that an operation lacks."
+)
 _LSC = (
     "`D:d32` is the size of the data, 32 bits for each lane (`d8u32` and `d16u32` are a byte and a word in a dword each, `d64` "
     "64 bits). `:a64` says that addresses have 64 bits; they are in bytes. `.ugm` is global memory, `.slm` local memory."
@@ -153,6 +164,17 @@ MESSAGES = {
     "svm_gather": Message("svm_gather.4.1 (M1, 8) ADDRESSES.0 D.0", "memory[addresses[i]]", _BLOCKS, 4),
     "lsc_load": Message("lsc_load.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64", "memory[addresses[i]]", _LSC, 4),
     "lsc_store": Message("lsc_store.ugm (M1, 8) flat[ADDRESSES]:a64 S:d32", "memory[addresses[i]]", _LSC, 4, True),
+    "svm_atomic": Message(
+        "svm_atomic.add (M1, 8) ADDRESSES.0 D.0 S.0 %null.0", "memory[addresses[i]]", _ATOMIC, 4, True, True
+    ),
+    "lsc_atomic_iadd": Message(
+        "lsc_atomic_iadd.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64 S %null",
+        "memory[addresses[i]]",
+        _ATOMIC,
+        4,
+        True,
+        True,
+    ),
     "svm_scatter": Message("svm_scatter.4.1 (M1, 8) ADDRESSES.0 S.0", "memory[addresses[i]]", _BLOCKS, 4, True),
 }
 
@@ -255,15 +277,19 @@ def _message(message: Message) -> Example:
         at = eval(place, {"global_offset": 0, "offsets": offsets, "addresses": offsets, "i": i})
         numbers.append(int(at) // (message.scale if "addresses" in place else 1))
         if message.is_store:
-            expected[numbers[i]] = stored[i]
+            expected[numbers[i]] = stored[i] + (MEMORY[numbers[i]] if message.adds else 0)
         cells.append(MEMORY[numbers[i]])
     in_memory = found["MEMORY"].view("u4").tolist()
-    assert in_memory == expected and (message.is_store or found["D"][:LANES].tolist() == cells), message.line
+    is_load = not message.is_store or message.adds
+    assert in_memory == expected and (not is_load or found["D"][:LANES].tolist() == cells), message.line
     first = "bytes behind the address of the buffer" if "ADDRESSES" in message.line else "`OFFSETS`"
     rows = [("memory before", list(MEMORY)), (first, offsets)]
-    rows += [("`S`", stored), ("memory after", in_memory)] if message.is_store else [("`D` after", cells)]
-    pseudo = f"{message.pseudo} = src[i]" if message.is_store else f"dst[i] = {message.pseudo}"
-    return Example([pseudo], message.meaning, message.line, rows)
+    rows += [("`S`", stored), ("memory after", in_memory)] if message.is_store else []
+    rows += [("`D` after", cells)] if is_load else []
+    pseudo = [f"dst[i] = {message.pseudo}"] if is_load else []
+    if message.is_store:
+        pseudo.append(f"{message.pseudo} = {'dst[i] + src[i]' if message.adds else 'src[i]'}")
+    return Example(pseudo, message.meaning, message.line, rows)
 
 
 def lines_of(example: Example) -> list[str]:

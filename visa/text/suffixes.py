@@ -19,7 +19,6 @@ from visa.isa import (
     Suffix,
     TargetFlags,
 )
-from visa.isa.elsewhere import ELSEWHERE
 from visa.operands import SAT
 from visa.program import Fields
 from visa.text.problem import Problem
@@ -49,6 +48,8 @@ def resolve(table: InstructionSet, words: tuple[str, ...]) -> tuple[InstructionD
                     return desc, fields | desc.fixed, saturate
             assert problem
             raise problem
+    from visa.isa.elsewhere import ELSEWHERE
+
     name = words[0].lower()
     hint = ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
     raise Problem("V003", f"'{words[0]}' is not an instruction", hint)
