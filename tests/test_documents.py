@@ -4,6 +4,7 @@ import doctest
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,14 @@ def test_picture_of_regions():
         assert (origin, region) == ((r, c), (v, w, h))
         lanes = [r * 8 + c + lane // w * v + lane % w * h for lane in range(8)]
         assert generator["elements"](origin, region) == lanes
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_names_the_package_that_virtual_environments_need(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    words = ["make", "demo", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode and "python3-venv" in done.stdout
+    assert not (tmp_path / "venv").exists()
