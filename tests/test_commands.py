@@ -50,7 +50,16 @@ def parsed(tool, words):
 
 
 PANELS = {
-    "vasm": ["Arguments", "Options", "Output", "Rules for make", "Checks", "Inline assembly", "A new kernel", "Diagnostics"],
+    "vasm": [
+        "Arguments",
+        "Options",
+        "Output",
+        "Rules for make",
+        "Checks",
+        "Inline assembly",
+        "A new kernel",
+        "Diagnostics",
+    ],
     "vdis": ["Arguments", "Options", "Diagnostics"],
     "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
     "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "CTM target", "Diagnostics"],
