@@ -12,6 +12,7 @@ import io
 import os
 import re
 import shlex
+import struct
 import sys
 import tempfile
 import tomllib
@@ -24,6 +25,8 @@ from unittest import mock
 import numpy as np
 
 import visa
+from visa.elf import EM_INTELGT, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, Section
+from visa.zebin import SHT_VISAASM
 
 ROOT = Path(__file__).parent.parent
 SECTION = re.compile(r"# (?:(FILE|HEX|ARRAY) (\S.*)|(STDOUT|STDERR)|EXIT ([\d ]+))$")
@@ -331,6 +334,21 @@ def _ar(name: str, *members: str) -> bytes:
     return b""
 
 
+def _zebin(name: str, product: str, ze_info: str, *texts: str) -> bytes:
+    """A compiler's program binary for a product family, without native code."""
+    elf = Elf(ET_REL, EM_INTELGT)
+    note = struct.pack("<III8sI", 8, 4, 1, b"IntelGT", int(product))
+    elf.sections = [
+        Section(".text.k", SHT_PROGBITS, bytes(16), 16),
+        *(Section(".visaasm", SHT_VISAASM, Path(text).read_bytes()) for text in texts),
+        Section(".ze_info", SHT_VISAASM - 2, Path(ze_info).read_bytes()),
+        Section(".note.intelgt.compat", SHT_NOTE, note, 4),
+    ]
+    Path(name).write_bytes(elf.write())
+    return b""
+
+
 HELPERS: dict[str, Callable[..., bytes]] = {
     "cat": _cat, "ls": _ls, "hex": _hex, "array": _array, "cut": _cut, "patch": _patch, "ar": _ar,
+    "zebin": _zebin,
 }  # fmt: skip

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from vasm.disassembler import disassemble_file
-from visa.command import ErrorFormat, Version, application
+from vasm.disassembler import disassemble_file, split_file
+from visa.command import ErrorFormat, Version, application, platform_option
+from visa.diagnostics import UsageError
 from visa.files import check_outputs, report, write_bytes
 
 
@@ -14,18 +15,30 @@ from visa.files import check_outputs, report, write_bytes
         ("vdis kernel.o", "text on standard output"),
         ("vdis image.bin -o image.visaasm", "text in a file"),
         ("vdis damaged.isa --keep-going", "what can still be read"),
+        ("vdis kernels.bin --split texts", "each text of the compiler's program binary, and its ze_info"),
     )
 )
 def app(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An object, image or bare .isa; - for standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="An object, image, zebin or bare .isa; - for standard input.")
+    ],
     output: Annotated[str, typer.Option("-o", metavar="FILE", help="Output file, - for standard output.")] = "-",
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Print what can be read of a damaged file.")] = False,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="DIR", help="Write each text of a zebin, and its ze_info.")
+    ] = None,
+    platform: Annotated[str | None, platform_option("Which zebin of a container.", "Options")] = None,
     error_format: ErrorFormat = "human",
     version: Version = False,
 ) -> int:
     """Disassemble to text that assembles to the same bytes."""
     check_outputs([output], [file])
-    text, damage = disassemble_file(file, keep_going)
+    if split is not None:
+        if output != "-" or keep_going:
+            raise UsageError("--split writes files of its own; it excludes -o and --keep-going")
+        split_file(file, split, platform)
+        return 0
+    text, damage = disassemble_file(file, keep_going, platform)
     write_bytes(output, text)
     if damage:
         report(damage, error_format, "vdis")

@@ -90,7 +90,7 @@ def assemble(text: str, file: str | os.PathLike[str] = "<text>", platform: str |
 
 
 def disassemble(source: bytes | bytearray | memoryview | Module | LinkedImage, name: str = "<bytes>") -> str:
-    """Text of CISA bytes, an object or an image; it assembles to the same bytes.
+    """Text of CISA bytes, an object or an image; it assembles to the same bytes. Of a zebin, the texts in it.
 
     Args:
         source: the bytes, or a module or image that is read already.
@@ -103,9 +103,13 @@ def disassemble(source: bytes | bytearray | memoryview | Module | LinkedImage, n
     from visa.image import LinkedImage
     from visa.program import Module
     from visa.text.printer import print_module
+    from visa.usage import check_bytes
+    from visa.zebin import is_zebin, read_zebin
 
     if isinstance(source, LinkedImage):
         return print_module(source.module)
+    if not isinstance(source, Module) and is_zebin(contents := check_bytes(source, "a module")):
+        return read_zebin(contents, name).text()
     return print_module(source if isinstance(source, Module) else read_module(source, name))
 
 

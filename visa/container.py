@@ -57,8 +57,8 @@ def read_container(data: bytes, name: str) -> Container:
     elf = read_elf(data, name)
     if elf.machine != EM_INTELGT or elf.section(VISA) is None:
         hint = (
-            "a zebin holds native code; its vISA comes from the compiler's text dumps"
-            if any(s.name.startswith(".text.") for s in elf.sections)
+            "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
+            if any(s.name == ZE_INFO for s in elf.sections)
             else ""
         )
         raise _bad(name, "this ELF file holds no vISA module (no section .visa)", hint)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+Key = TypeVar("Key", int, tuple[int, int])
 
 
 class Platform(NamedTuple):
@@ -30,9 +34,51 @@ PLATFORMS = {p.name: p for p in _ALL}
 _ALIASES = {a.upper(): p for p in _ALL for a in (p.name, *p.aliases)}
 
 
+_DEVICES = {
+    "skl": "kbl cfl apl bxt glk whl aml cml gen9",
+    "icllp": "lkf ehl jsl gen11",
+    "tgllp": "tgl rkl adl-s rpl-s adl-p rpl-p adl-n dg1 gen12lp xe-lp",
+    "xehp": "xe-hp",
+    "dg2": "acm-g10 acm-g11 acm-g12 dg2-g10 dg2-g11 dg2-g12 ats-m75 ats-m150 mtl mtl-u mtl-m mtl-s mtl-h mtl-p arl "
+    "arl-s arl-u arl-h xe-hpg xe-lpg xe-lpgplus",
+    "pvc": "pvc-sdv pvc-vg pvc-xl pvc-xt pvc-xt-vg xe-hpc xe-hpc-vg",
+    "bmg": "bmg-g21 bmg-g31 lnl-m xe2-hpg xe2-lpg",
+    "ptl": "ptl-h ptl-u wcl nvl-s nvl-hx nvl-ul nvl-h nvl-u xe3-lpg",
+}
+"""The names that the compiler driver (``ocloc -device``) has for devices and releases of each platform."""
+_ALIASES |= {device.upper(): PLATFORMS[name] for name, devices in _DEVICES.items() for device in devices.split()}
+_STEPPING = re.compile(r"-[A-D]\d[A-Z]?(?=-|$)")
+_ARCHITECTURES = (
+    ((9, 0), "skl"), ((11, 0), "icllp"), ((12, 0), "tgllp"), ((12, 50), "xehp"), ((12, 55), "dg2"), ((12, 60), "pvc"),
+    ((12, 70), "dg2"), ((20, 0), "bmg"), ((30, 0), "ptl"), ((31, 0), ""),
+)  # fmt: skip
+"""From which architecture and release on, in the numbers of the compiler's notes, devices are of a platform."""
+_PRODUCTS = (
+    (18, "skl"), (26, "icllp"), (29, "tgllp"), (34, ""), (1210, "tgllp"), (1211, ""), (1250, "xehp"), (1251, ""),
+    (1270, "dg2"), (1271, "pvc"), (1272, "dg2"), (1274, "bmg"), (1276, ""), (1300, "ptl"), (1341, ""),
+)  # fmt: skip
+"""The same by product family, which is all that older compilers write; the numbers are those that they write."""
+
+
 def find(name: str) -> Platform | None:
-    """The platform with this name or one of its other names, or None."""
-    return _ALIASES.get(name.upper())
+    """The platform with this name or one of its other names, or of a device that the compiler knows; else None."""
+    wanted = name.upper()
+    return _ALIASES.get(wanted) or _ALIASES.get(_STEPPING.sub("", wanted))
+
+
+def of_architecture(architecture: int, release: int) -> Platform | None:
+    """The platform of devices by their IP version, such as 20.1 of Battlemage G21; None if it is none of them."""
+    return PLATFORMS.get(_last(_ARCHITECTURES, (architecture, release)))
+
+
+def of_product(family: int) -> Platform | None:
+    """The platform of devices of a product family; None if it is none of them."""
+    return PLATFORMS.get(_last(_PRODUCTS, family))
+
+
+def _last(rows: Sequence[tuple[Key, str]], key: Key) -> str:
+    """What the last row that begins at the key, or in front of it, has."""
+    return next((name for first, name in reversed(rows) if first <= key), "")
 
 
 def since(name: str) -> frozenset[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from visa.archive import ARCHIVE, archive_members, is_archive
 from visa.diagnostics import Diagnostic, LinkError, Span
-from vlink.inputs import ARCHIVE, archive_members, is_archive, read_object
+from vlink.inputs import read_object
 
 _LONGEST = 15
 """Bytes of a name in a member's header; longer ones go into a table of names."""

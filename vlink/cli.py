@@ -15,6 +15,7 @@ INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
 @application(
     (
         ("vlink kernel.o library.o --ze-info ze_info.yaml -o image.bin", "an image with the arguments of its kernels"),
+        ("vlink kernels.bin mine.o -o image.bin", "the compiler's program binary; what mine.o defines replaces it"),
         ("vlink main.o -L build -l math --gc-sections", "with build/libmath.a, without what nothing reaches"),
         ("vlink a.o b.o -r -o ab.o", "an object that can be linked again"),
         ("vlink --archive libmath.a sin.o cos.o", "a library, from which links take what they need"),
@@ -26,7 +27,7 @@ def app(
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Objects, bare .isa files, ar archives; - for standard input; @FILE stands for the words in FILE.",
+            help="Objects, zebins, bare .isa files, ar archives; - for standard input; @FILE: the words in FILE.",
         ),
     ] = None,
     output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "image.bin",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,8 +13,6 @@ from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.lines import Lines, read_lines
 from visa.program import Function, Module
 
-ARCHIVE = b"!<arch>\n"
-"""How an archive begins."""
 VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 """The kernel without arguments that the compiler adds to programs with exported symbols: they count, it does not."""
 
@@ -24,6 +22,7 @@ class ObjectFile:
     """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members.
 
     ``left_out`` are the ids of functions that another body of their name replaces.
+    ``is_compiled`` says that it comes out of the compiler's program binary: what other objects define replaces it.
     """
 
     name: str
@@ -33,6 +32,7 @@ class ObjectFile:
     lines: Lines = field(default_factory=dict)
     calls: dict[int, tuple[int, list[Call]]] = field(default_factory=dict)
     left_out: set[int] = field(default_factory=set)
+    is_compiled: bool = False
 
     def described(self, function: Function) -> tuple[int, list[Call]]:
         """The number of instructions of a function, and its calls."""
@@ -50,44 +50,6 @@ class ObjectFile:
     def functions(self) -> list[Function]:
         """The functions."""
         return [f for f in self.module.functions if id(f) not in self.left_out]
-
-
-def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the members of an ``ar`` archive (GNU and BSD long names).
-
-    Raises:
-        FormatError: the archive is damaged.
-    """
-    position, long_names = len(ARCHIVE), b""
-    while position < len(data):
-        header = data[position : position + 60]
-        size_text = header[48:58].strip()
-        if len(header) < 60 or header[58:60] != b"`\n" or not size_text.isdigit():
-            raise FormatError(Diagnostic("L001", f"the archive is damaged at offset {position:#x}", Span(name, 0)))
-        size = int(size_text)
-        contents = data[position + 60 : position + 60 + size]
-        if len(contents) < size:
-            raise FormatError(
-                Diagnostic("L001", f"the archive ends inside the member at offset {position:#x}", Span(name, 0))
-            )
-        position += 60 + size + (size & 1)
-        member = header[:16].rstrip()
-        if member in (b"/", b"/SYM64/", b"__.SYMDEF"):
-            continue
-        if member == b"//":
-            long_names = contents
-            continue
-        if member.startswith(b"#1/") and member[3:].isdigit():
-            length = int(member[3:])
-            member, contents = contents[:length].rstrip(b"\0"), contents[length:]
-        elif member.startswith(b"/") and member[1:].isdigit():
-            member = long_names[int(member[1:]) :].split(b"\n")[0]
-        yield member.rstrip(b"/").decode("utf-8", "replace"), contents
-
-
-def is_archive(data: bytes) -> bool:
-    """Whether bytes begin as an ``ar`` archive does."""
-    return data.startswith(ARCHIVE)
 
 
 def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:

@@ -6,23 +6,24 @@ errors, so that one run reports all of it. Inputs keep their functions: names an
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from visa.archive import archive_members, is_archive
 from visa.collector import paused_collection
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
 from visa.platforms import PLATFORMS, find
 from visa.usage import check_bytes, check_platform
+from visa.zebin import find_zebin, read_zebin
 from vlink.alternatives import pick
 from vlink.data import apply_relocations, lay_out_data, relocated_names
 from vlink.inputs import (
     VOID_PROGRAM,
     ObjectFile,
-    archive_members,
-    is_archive,
     pull_archive_members,
     read_object,
 )
@@ -98,14 +99,19 @@ class Linker:
         self.objects: list[ObjectFile] = []
         self.archived: list[ObjectFile] = []
         self.infos: list[ProgramInfo] = []
+        self.known: set[bytes] = set()
 
     def add_file(self, path: str) -> None:
         """An object, a bare module or an archive; ``-`` is standard input."""
         self.add_bytes(read_bytes(path), "<stdin>" if path == "-" else path)
 
     def add_bytes(self, data: bytes, name: str) -> None:
-        """The contents of an object, a bare module or an archive; damage is reported by :meth:`run`."""
+        """The contents of an object, a bare module, an archive or a zebin; damage is reported by :meth:`run`."""
         try:
+            zebin = find_zebin(data, name, self.options.platform)
+            if zebin is not None:
+                self._add_zebin(*zebin)
+                return
             if not is_archive(data):
                 self.objects.append(read_object(data, name))
                 return
@@ -114,13 +120,23 @@ class Linker:
         except VisaError as error:
             self.errors += error.diagnostics
 
+    def _add_zebin(self, data: bytes, name: str) -> None:
+        """A zebin is objects, and what is known of their kernels."""
+        from vlink.zebins import zebin_objects
+
+        self.objects += zebin_objects(read_zebin(data, name))
+        self.add_info(data, name)
+
     def add_info(self, data: bytes, name: str) -> None:
-        """ze_info text or a zebin.
+        """ze_info text or a zebin; what is there already does not count twice.
 
         Raises:
             FormatError: it is neither.
         """
-        self.infos.append(read_program_info(data, name))
+        digest = hashlib.sha256(data).digest()
+        if digest not in self.known:
+            self.known.add(digest)
+            self.infos.append(read_program_info(data, name))
 
     def run(self) -> Linked:
         """All passes.
@@ -135,6 +151,10 @@ class Linker:
 
         # What there is.
         objects = self.objects if options.relocatable else pull_archive_members(self.objects, self.archived)
+        if any(o.is_compiled for o in objects):
+            from vlink.zebins import without_replaced
+
+            without_replaced(objects)
         alternatives = pick(objects, infos) if options.pick else []
         table = index_definitions(objects, errors)
         data = lay_out_data(infos, options.data)
@@ -223,7 +243,7 @@ def placeholder_kernels(objects: Sequence[ObjectFile]) -> list[tuple[Definition,
 
 
 def link(objects: Sequence[Source], ze_info: Source | None = None, options: LinkOptions | None = None) -> LinkedImage:
-    """Link objects, bare modules and archives into an image.
+    """Link objects, bare modules, archives and zebins with vISA texts into an image.
 
     Args:
         objects: paths or contents.

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, flag, option, positive
+from visa.command import ErrorFormat, Version, application, flag, option, platform_option, positive
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -36,7 +36,7 @@ def _bytes(value: str | int) -> int:
     )
 )
 def app(
-    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A linked image, - for standard input.")],
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A linked image or a zebin, - for standard input.")],
     launch: Annotated[str | None, option("--launch", "FILE", "Launch file (JSON).", LAUNCH)] = None,
     kernel: Annotated[str, option("--kernel", "NAME", "Kernel to run.", LAUNCH, show_default=False)] = "",
     global_size: Annotated[
@@ -52,6 +52,7 @@ def app(
             LAUNCH,
         ),
     ] = None,
+    platform: Annotated[str | None, platform_option("Which zebin of a container.", LAUNCH)] = None,
     engine: Annotated[
         Literal["auto", "llvm", "numpy"],
         option(
@@ -113,7 +114,7 @@ def app(
     error_format: ErrorFormat = "human",
     version: Version = False,
 ) -> int:
-    """Execute a linked image."""
+    """Execute a linked image, or a compiler's zebin."""
     data = read_bytes(image)
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
@@ -128,7 +129,9 @@ def app(
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()))
+    session = open_session(
+        data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
+    )
     if global_size or arguments:
         session.read.update(value.partition("=")[2] for value in arguments or ())
         described = described_launch(session.program, kernel, global_size, local_size, arguments or ())

@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Mapping
 
-from visa.image import read_image
 from vsim.program import Program, RunOptions
 from vsim.session import Session
+from vsim.zebins import is_compiled, read_program
 
 
 def machine_memory() -> int:
@@ -28,24 +28,27 @@ def open_session(
     options: RunOptions,
     max_memory: int | None,
     save: Mapping[str, str],
+    platform: str | None = None,
 ) -> Session:
-    """A session for an image, on the cluster at the address ``workers`` if there is one.
+    """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
 
     Args:
         save: where arguments are saved, by name or number.
         max_memory: bytes that a launch may take; None for the memory of the machine.
+        platform: which zebin of a container is meant; None for the only one.
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
         LaunchError: there is no such cluster.
     """
-    program = Program(read_image(data, image))
+    program = Program(read_program(data, image, platform))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, save=save, **options)
     from vsim.cluster import Cluster
 
+    whole = program.image.to_bytes() if is_compiled(data) else data
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
-    cluster = Cluster(program, data, workers, **parts)
+    cluster = Cluster(program, whole, workers, **parts)
     return Session(program, out_dir, cluster, output=sys.stdout, allow_paths=allow_paths, save=save, **options)

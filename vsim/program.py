@@ -18,7 +18,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, VisaWarning
 from visa.files import read_bytes
-from visa.image import LinkedImage, read_image
+from visa.image import LinkedImage
 from visa.usage import check_text
 from visa.validation import validate
 from vsim.arrays import Array
@@ -32,6 +32,7 @@ from vsim.ndrange import NdRange, payload_template, range_of
 from vsim.result import LaunchResult
 from vsim.schedule import Schedule, parse_schedule
 from vsim.signature import KernelSignature, kernel_signature
+from vsim.zebins import read_program
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.llvm_engine.engine import Engine
@@ -465,18 +466,19 @@ def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage) -> Program:
-    """Load an image: a file, the bytes of one, or what the linker gave.
+    """Load an image or a zebin with vISA texts: a file, the bytes of one, or what the linker gave.
 
     Raises:
         FileError: the file cannot be read.
         FormatError: it is not an image or is damaged.
+        LinkError: the texts of a zebin have errors or do not fit together.
         UsageError: the source is none of these.
     """
     if isinstance(source, LinkedImage):
         return Program(source)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return Program(read_image(bytes(source), "<bytes>"))
+        return Program(read_program(bytes(source), "<bytes>"))
     if isinstance(source, (str, os.PathLike)):
         path = os.fsdecode(source)
-        return Program(read_image(read_bytes(path), path))
+        return Program(read_program(read_bytes(path), path))
     raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")

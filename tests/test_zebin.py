@@ -1,0 +1,157 @@
+"""Zebins: the compiler's program binaries as inputs of everything that takes objects or images.
+
+tests/data/zebins has those of two compilers, and the source that they were made of.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import DATA
+from fuzzing.reading import archive
+
+import visa
+import vlink
+import vsim
+from vasm.assembler import assemble_text
+from visa import FormatError, LinkError
+from visa.elf import SHT_PROGBITS, Section, read_elf
+from visa.platforms import PLATFORMS, find, of_architecture, of_product
+from visa.zebin import find_zebin, is_zebin, read_zebin
+from vlink.linker import LinkOptions
+
+ZEBINS = {"xelp": "tgllp", "xe2": "bmg"}
+VOID = "Intel_Symbol_Table_Void_Program"
+FACTORIALS = [1, 1, 2, 6, 24, 120, 720, 5040]
+
+
+def zebin(name):
+    return (DATA / "zebins" / f"{name}.bin").read_bytes()
+
+
+def sections_of(name):
+    """The file of a zebin, so that it can be written again."""
+    elf = read_elf(zebin(name), name)
+    for section in elf.sections:
+        section.align = section.align or 1
+    return elf
+
+
+def both():
+    """A container as the compiler driver writes it for two devices."""
+    return archive([("pad_0", bytes(8)), ("64.bmg", zebin("xe2")), ("pad_1", bytes(8)), ("64.12.0.0", zebin("xelp"))])
+
+
+@pytest.mark.parametrize("engine", vsim.program.ENGINES)
+@pytest.mark.parametrize("name", ZEBINS)
+def test_a_zebin_runs(name, engine):
+    """Kernels, arguments, a function, constant data, variables that begin as zeros, a pointer in data, printf."""
+    program = vsim.load(zebin(name))
+    assert program.kernels == ["saxpy", "steps", "state"]
+    assert program.image.platform == ZEBINS[name]
+    y, x = np.ones(16, "f4"), np.arange(16, dtype="f4")
+    program.launch("saxpy", 16, 16, [y, x, 2.0, 12], engine=engine)
+    assert y.tolist() == [1 + 2 * i * 2 ** (i % 4) if i < 12 else 1 for i in range(16)]
+    z = np.arange(16, dtype="i4") % 8
+    for _ in range(2):
+        z[:] = np.arange(16) % 8
+        printed = program.launch("steps", 16, 16, [z, 64], engine=engine).printf
+        assert z.tolist() == [FACTORIALS[i % 8 ^ 1] for i in range(16)]
+        assert printed == "item 2 of 16: 6\n"
+    out = np.zeros(2, "i4")
+    program.launch("state", 1, 1, [out], engine=engine)
+    assert out.tolist() == [3 + 2, 2 * FACTORIALS[2]]
+
+
+@pytest.mark.parametrize("name", ZEBINS)
+def test_texts_have_the_names_of_their_kernels_and_assemble(name):
+    found = read_zebin(zebin(name), "k.bin")
+    assert [t.name for t in found.texts if t.is_kernel] == ["saxpy", "steps", "state", VOID]
+    assert [t.name for t in found.texts if not t.is_kernel] == ["factorial"]
+    text = visa.disassemble(zebin(name))
+    assert text == found.text()
+    assert [f.name for f in visa.read_module(visa.assemble(text)).all_functions] == [t.name for t in sorted(found.texts, key=lambda t: not t.is_kernel)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZEBINS)
+def test_functions_of_ones_own_replace_the_compilers(name):
+    """A function of the same name and sizes; its result is 7."""
+    simd = next(t for t in read_zebin(zebin(name), "k.bin").texts if t.name == "factorial").text
+    width = int(re.search(r"SimdSize=(\d+)", simd)[1])
+    own = (
+        f'.version {"4.2" if name == "xe2" else "4.1"}\n.global_function "factorial"\n.kernel_attr SimdSize={width}\n'
+        ".kernel_attr Extern\n.kernel_attr ArgSize=1\n.kernel_attr RetValSize=1\n"
+        f".decl R v_type=G type=d num_elts={width} alias=<%retval, 0>\n"
+        f"mov (M1, {width}) R(0,0)<1> 7:d\nfret (M1, {width})\n"
+    )
+    image = vlink.link([zebin(name), assemble_text(own, "own").object_bytes()])
+    assert [f.name for f in image.module.functions] == ["factorial"]
+    z = np.arange(16, dtype="i4")
+    vsim.load(vsim.load(image).image.to_bytes()).launch("steps", 16, 16, [z, 64])
+    assert z.tolist() == [7] * 16
+
+
+def test_what_is_missing_is_completed_or_undefined():
+    """Without the text of its function a program does not link, with it as an object it does."""
+    elf = sections_of("xelp")
+    text = next(s for s in elf.sections if b'.global_function "factorial"' in s.data[:200])
+    text.name, text.type = ".removed", SHT_PROGBITS
+    rest = [s for s in elf.sections if s.name not in (".symtab", ".strtab", ".shstrtab") and not s.name.startswith((".rel", ".text"))]  # fmt: skip
+    elf.sections, elf.relocations = rest, []
+    elf.symbols = [s for s in elf.symbols if s.section in {r.name for r in rest}]
+    data = elf.write()
+    with pytest.raises(LinkError, match="'factorial' is not defined") as caught:
+        vsim.load(data)
+    assert {d.code for d in caught.value.diagnostics} == {"L013"}
+    own = assemble_text(text.data.decode(), "own").object_bytes()
+    assert [f.name for f in vlink.link([data, own]).module.functions] == ["factorial"]
+
+
+def test_sections_are_found_by_name_or_by_type():
+    """Newer specifications write the names of kernels behind the section's; an unknown type does not matter."""
+    elf = sections_of("xe2")
+    texts = [s for s in elf.sections if s.name.startswith(".visaasm")]
+    rest = [s for s in elf.sections if s.name in (".ze_info", ".note.intelgt.compat")]
+    elf.symbols, elf.relocations = [], []
+    names = [t.name for t in read_zebin(zebin("xe2"), "k").texts]
+    for kind, named in ((SHT_PROGBITS, ".visaasm.{}"), (texts[0].type, "texts{}")):
+        elf.sections = [*rest, *(Section(named.format(n), kind, s.data) for n, s in enumerate(texts))]
+        assert [t.name for t in read_zebin(elf.write(), "k").texts] == names
+
+
+def test_containers_of_several_devices():
+    with pytest.raises(FormatError) as caught:
+        find_zebin(both(), "k.ar")
+    assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].hint) == ("C013", "choose one with --platform: bmg, tgllp")  # fmt: skip
+    for name, platform in ZEBINS.items():
+        assert find_zebin(both(), "k.ar", platform)[0] == zebin(name)
+        assert vlink.link([both()], options=LinkOptions(platform=platform)).platform == platform
+    assert find_zebin(archive([("64.bmg", zebin("xe2"))]), "k.ar")[0] == zebin("xe2")
+    assert find_zebin(archive([("a.o", visa.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n'))]), "k.ar") is None
+
+
+def test_ze_info_of_the_same_zebin_counts_once():
+    image = vlink.link([zebin("xe2")], ze_info=zebin("xe2"))
+    assert [s.name for s in image.data] == ["data.const", "data.const.string", "data.global"]
+    assert len(json.loads(image.ze_info)["kernels"]) == 4
+
+
+def test_images_keep_what_a_zebin_has():
+    """An image that was linked from a zebin runs as the zebin does, and knows the lines of its texts."""
+    image = vsim.load(vlink.link([zebin("xelp")]).to_bytes())
+    out = np.zeros(2, "i4")
+    image.launch("state", 1, 1, [out])
+    assert out.tolist() == [3, 0]
+    assert image.image.lines["saxpy"][0].endswith("(saxpy.visaasm)")
+
+
+def test_devices_of_the_compiler_are_platforms():
+    assert {find(n).name for n in ("bmg-g21", "BMG-G31", "lnl-m", "bmg-g21-b0")} == {"bmg"}
+    assert {find(n).name for n in ("mtl-h", "acm-g10", "arl-h-a0", "dg2-g11-b1")} == {"dg2"}
+    assert [find(n) and find(n).name for n in ("ptl-h", "pvc-xt-c0-vg", "adl-s", "kbl", "nvl-p", "x")] == ["ptl", "pvc", "tgllp", "skl", None, None]  # fmt: skip
+    known = [of_architecture(*v) for v in ((9, 0), (12, 0), (12, 10), (12, 55), (12, 60), (12, 74), (20, 4), (30, 1))]
+    assert [p.name for p in known] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl"]
+    assert of_architecture(35, 10) is None
+    assert [p and p.name for p in map(of_product, (18, 29, 1210, 1270, 1271, 1273, 1274, 1300, 1380))] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl", None]  # fmt: skip
+    assert not is_zebin(b"") and set(ZEBINS.values()) <= set(PLATFORMS)

@@ -1,0 +1,52 @@
+"""Zebins as inputs of the linker: their texts become objects, which those of one's own complete or replace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from visa.diagnostics import AssemblyError, Collector
+from visa.platforms import find
+from visa.program import Module
+from visa.text.parser import parse_module
+from visa.zebin import Zebin
+from vlink.inputs import ObjectFile
+
+
+def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
+    """An object for each kernel, with the functions that were compiled with it.
+
+    A function that stands with several kernels, word for word the same, is in the first object only.
+
+    Raises:
+        AssemblyError: texts have errors; those of all texts.
+    """
+    platform = find(zebin.platform)
+    found: list[ObjectFile] = []
+    collector = Collector()
+    for text in dict.fromkeys(zebin.texts):
+        file = f"{zebin.name}({text.name}.visaasm)"
+        module = parse_module(text.text, file, platform.name if platform else None, collector)
+        if text.is_kernel or not found:
+            name = f"{zebin.name}({text.name})"
+            own = ObjectFile(name, Module(module.version, [], []), is_compiled=True)
+            if platform:
+                own.platform, own.grf_size = platform.name, platform.grf_size
+            found.append(own)
+        found[-1].module.kernels += module.kernels
+        found[-1].module.functions += module.functions
+        for function in module.all_functions:
+            found[-1].lines[function.name] = file, [i.line for i in function.instructions]
+    if collector.error_count:
+        raise AssemblyError([d for d in collector.items if d.severity == "error"])
+    return found
+
+
+def without_replaced(objects: Sequence[ObjectFile]) -> None:
+    """Take kernels and functions out of what the compiler made that objects of one's own define, too."""
+    own = [f for o in objects if not o.is_compiled for f in o.module.all_functions]
+    kernels = {f.name for f in own if f.is_kernel}
+    functions = {f.name for f in own if not f.is_kernel}
+    for o in objects:
+        if o.is_compiled and (kernels or functions):
+            o.module.kernels = [k for k in o.module.kernels if k.name not in kernels]
+            o.module.functions = [f for f in o.module.functions if f.name not in functions]

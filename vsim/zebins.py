@@ -1,0 +1,39 @@
+"""What is loaded: images, and the compiler's program binaries, which are linked on the way."""
+
+from __future__ import annotations
+
+from visa.image import LinkedImage, read_image
+
+
+def is_compiled(data: bytes) -> bool:
+    """Whether bytes are a zebin, or a container of several."""
+    if data[:4] == b"\x7fELF":
+        if data[16:18] == b"\2\0":  # ET_EXEC, as images are
+            return False
+    elif data[:8] != b"!<arch>\n":
+        return False
+    from visa.archive import archive_members, is_archive
+    from visa.zebin import is_zebin
+
+    return any(is_zebin(c) for _, c in archive_members(data, "<archive>")) if is_archive(data) else is_zebin(data)
+
+
+def read_program(data: bytes, name: str = "<image>", platform: str | None = None) -> LinkedImage:
+    """An image, or what a zebin with vISA texts is linked to.
+
+    Args:
+        platform: which zebin of a container is meant; None for the only one.
+
+    Raises:
+        FormatError: it is neither, or damaged.
+        LinkError: texts of the zebin have errors or do not fit together.
+    """
+    if not is_compiled(data):
+        return read_image(data, name)
+    from vlink.linker import Linker, LinkOptions
+
+    linker = Linker(LinkOptions(platform=platform))
+    linker.add_bytes(data, name)
+    image = linker.run().image
+    image.file = name
+    return image
