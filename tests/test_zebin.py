@@ -20,6 +20,7 @@ from visa.elf import SHT_PROGBITS, Section, read_elf
 from visa.platforms import PLATFORMS, find, of_architecture, of_product
 from visa.zebin import find_zebin, is_zebin, read_zebin
 from vlink.linker import LinkOptions
+from vsim.listing import kernel_rows
 
 ZEBINS = {"xelp": "tgllp", "xe2": "bmg"}
 VOID = "Intel_Symbol_Table_Void_Program"
@@ -155,3 +156,18 @@ def test_devices_of_the_compiler_are_platforms():
     assert of_architecture(35, 10) is None
     assert [p and p.name for p in map(of_product, (18, 29, 1210, 1270, 1271, 1273, 1274, 1300, 1380))] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl", None]  # fmt: skip
     assert not is_zebin(b"") and set(ZEBINS.values()) <= set(PLATFORMS)
+
+
+@pytest.mark.parametrize("name", ZEBINS)
+def test_the_list_of_kernels(name):
+    rows = {row["name"]: row for row in kernel_rows(vsim.load(zebin(name)))}
+    saxpy = [(a["name"], a["type"], a["kind"], a["size"]) for a in rows["saxpy"]["arguments"]]
+    assert saxpy == [("y", "float*", "global", 8), ("x", "float*", "global", 8), ("a", "float", "value", 4), ("n", "uint", "value", 4)]  # fmt: skip
+    assert [a["kind"] for a in rows["steps"]["arguments"]] == ["global", "local"]
+    assert {k: row["calls"] for k, row in rows.items()} == {"saxpy": [], "steps": ["factorial"], "state": []}
+    assert {k: row["simd"] for k, row in rows.items()} == {
+        "saxpy": 32,
+        "steps": {"xelp": 8, "xe2": 16}[name],
+        "state": 32,
+    }
+    assert rows["steps"]["private_memory"] > 0 == rows["saxpy"]["private_memory"]

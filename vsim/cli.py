@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from visa.command import ErrorFormat, Version, application, flag, option, platform_option, positive
+from visa.diagnostics import UsageError
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -105,6 +106,7 @@ def app(
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
+    list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
     trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
@@ -119,6 +121,8 @@ def app(
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
 
+        if list_kernels:
+            raise UsageError("--list does not go with images of the CTM target")
         return int(
             not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
         )
@@ -132,6 +136,11 @@ def app(
     session = open_session(
         data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
     )
+    if list_kernels:
+        from vsim.listing import listing_text
+
+        print(listing_text(session.program, as_json))
+        return 0
     if global_size or arguments:
         session.read.update(value.partition("=")[2] for value in arguments or ())
         described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
