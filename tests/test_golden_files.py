@@ -27,6 +27,9 @@ NOT_SHOWN = {
     "S004": ("is about arrays that Python programs pass", "test_read_only.py"),
     "U001": ("commands show without its code", "test_launch.py"),
     "U002": ("takes a machine without llvmlite", "test_public_api.py"),
+    "U003": ("takes a compiler", "test_ocloc.py"),
+    "C014": ("takes a machine without a compiler", "test_ocloc.py"),
+    "C015": ("takes a compiler", "test_ocloc.py"),
 }
 """Codes that no small text brings about: why, and the test that has them."""
 

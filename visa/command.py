@@ -163,6 +163,12 @@ def platform_name(value: str) -> str:
         raise typer.BadParameter(str(error)) from None
 
 
+def device_name(value: str) -> str:
+    """A platform or a device of the compiler, as it was given."""
+    platform_name(value)
+    return value
+
+
 def positive(value: str | int) -> int:
     """A whole number from 1 on; Typer passes the default as it is."""
     if not str(value).isdigit() or int(value) < 1:
@@ -190,9 +196,9 @@ def flag(name: str, help: str, panel: str) -> Any:
     return typer.Option(name, help=help, rich_help_panel=panel)
 
 
-def platform_option(help: str, panel: str) -> Any:
-    """The option ``--platform``; gives the canonical name."""
-    return option("--platform", "NAME", help, panel, parser=platform_name, autocompletion=_platforms)
+def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
+    """The option ``--platform``; gives the canonical name, or what another parser makes of it."""
+    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
 
 
 ErrorFormat = Annotated[

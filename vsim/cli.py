@@ -4,11 +4,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, flag, option, platform_option, positive
+from visa.command import ErrorFormat, Version, application, device_name, flag, option, platform_option, positive
 from visa.diagnostics import UsageError
 from visa.elf import is_ctm
-from visa.files import read_bytes
+from visa.files import read_bytes, report
 
+SPIRV = b"\x03\x02\x23\x07"
 LAUNCH, EXECUTION, REPORT, CTM = "What is launched", "Execution", "Results", "CTM target"
 
 
@@ -33,11 +34,14 @@ def _bytes(value: str | int) -> int:
         ("vsim image.bin", "the launches in the image"),
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
+        ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
         ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
     )
 )
 def app(
-    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A linked image or a zebin, - for standard input.")],
+    image: Annotated[
+        str, typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input.")
+    ],
     launch: Annotated[str | None, option("--launch", "FILE", "Launch file (JSON).", LAUNCH)] = None,
     kernel: Annotated[str, option("--kernel", "NAME", "Kernel to run.", LAUNCH, show_default=False)] = "",
     global_size: Annotated[
@@ -53,7 +57,12 @@ def app(
             LAUNCH,
         ),
     ] = None,
-    platform: Annotated[str | None, platform_option("Which zebin of a container.", LAUNCH)] = None,
+    platform: Annotated[
+        str | None, platform_option("Device of a source; which zebin of a container.", LAUNCH, device_name)
+    ] = None,
+    build_options: Annotated[
+        str, option("--build-options", "TEXT", "Options for the compiler of a source.", LAUNCH, show_default=False)
+    ] = "",
     engine: Annotated[
         Literal["auto", "llvm", "numpy"],
         option(
@@ -118,6 +127,13 @@ def app(
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
     data = read_bytes(image)
+    if image.endswith((".cl", ".clcpp")) or data.startswith(SPIRV):
+        from vsim.ocloc import compile_source
+
+        data, doubts = compile_source(image, data, platform, build_options, max_seconds)
+        if doubts:
+            report(doubts, error_format, "vsim")
+        platform = None
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
 

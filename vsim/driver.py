@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from visa.usage import check_platform
 from vsim.program import Program, RunOptions
 from vsim.session import Session
 from vsim.zebins import is_compiled, read_program
@@ -41,7 +42,7 @@ def open_session(
         FormatError: the bytes are not an image or are damaged.
         LaunchError: there is no such cluster.
     """
-    program = Program(read_program(data, image, platform))
+    program = Program(read_program(data, image, check_platform(platform)))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, save=save, **options)

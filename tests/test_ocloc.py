@@ -1,0 +1,170 @@
+"""Sources to results: the compiler driver as it is installed, and one of our own that shows how it is called."""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from conftest import DATA
+from test_commands import said
+
+import visa
+from vsim.ocloc import SPIRV, compile_source
+from vsim.ocloc import said as diagnostics
+
+PROGRAM = DATA / "zebins" / "program.cl"
+SAXPY = "kernel void saxpy(global float *y, global const float *x, float a) {\n  size_t i = get_global_id(0);\n  y[i] += a * x[i];\n}\n"
+needs_ocloc = pytest.mark.skipif(shutil.which("ocloc") is None, reason="the compiler driver ocloc is not installed")
+BAD = """In file included from 1:1:
+/include/x.h:1:12: error: expected ')'
+/include/x.h:1:11: note: to match this '('
+int broken(;
+          ^
+1:2:39: fatal error: use of undeclared identifier 'z'
+kernel void k(global int *y) { y[0] = z; int q; }
+                                      ^
+1:3:1: warning: what is this
+x
+^
+
+Build failed with error code: -11
+"""
+
+
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """A driver that writes down how it is called, says what it is told to, and gives a zebin out of the tests' data."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "ocloc"
+    script.write_text(
+        f"#!{sys.executable}\nimport json, os, shutil, sys, time\nhere = {str(folder)!r}\n"
+        "with open(f'{here}/calls', 'a') as f: f.write(json.dumps(sys.argv[1:]) + '\\n')\n"
+        "plan = json.load(open(f'{here}/plan'))\nprint(plan['said'], end='')\ntime.sleep(plan['sleep'])\n"
+        f"if plan['zebin']: shutil.copy({str(DATA / 'zebins' / 'xelp.bin')!r}, plan['zebin'])\nsys.exit(plan['code'])\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+
+    def plan(said="", zebin="program", code=0, sleep=0):
+        (folder / "plan").write_text(json.dumps({"said": said, "zebin": zebin, "code": code, "sleep": sleep}))
+        return lambda: [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+
+    return plan
+
+
+def compiled(data=b"kernel void k() {}", device="bmg-g21", options="", path="/some where/k.cl"):
+    return compile_source(path, data, device, options, 60)
+
+
+def test_what_the_driver_gets(driver):
+    calls = driver()
+    assert compiled(options="-DN=3").zebin == (DATA / "zebins" / "xelp.bin").read_bytes()
+    (words,) = calls()
+    assert words[:5] == ["compile", "-file", "source.cl", "-device", "bmg-g21"]
+    assert words[words.index("-internal_options") + 1] == "-cl-intel-emit-zebin-visa-sections"
+    assert words[words.index("-options") + 1] == '-DN=3 -I "/some where"'
+    driver(zebin="program.bin")
+    compiled(SPIRV + bytes(16), "DG2")
+    assert calls()[1][2:5] == ["source.spv", "-device", "acm-g10"] and "-spirv_input" in calls()[1]
+    assert "-options" not in calls()[1]
+
+
+def test_a_program_is_compiled_once(driver):
+    """Until source, device or options are others; what includes something or has warnings is compiled every time."""
+    calls = driver()
+    for _ in range(2):
+        compiled()
+    assert len(calls()) == 1
+    compiled(b"kernel void j() {}")
+    compiled(device="tgllp")
+    compiled(options="-DN=3")
+    assert len(calls()) == 4
+    for _ in range(2):
+        compiled(b'#include "x.h"\n')
+        compiled(options="-include x.h")
+    assert len(calls()) == 8
+    driver("1:1:1: warning: hm\nx\n^\n")
+    assert [len(compiled(b"kernel void w() {}").warnings) for _ in range(2)] == [1, 1]
+    assert len(calls()) == 10
+
+
+def test_what_the_compiler_says_is_said_as_ours():
+    first, second, third = diagnostics(BAD, "k.cl")
+    assert (str(first.span), first.message, first.code) == ("/include/x.h:1:12", "expected ')'", "C015")
+    assert [(str(n.span), n.message, n.span.text) for n in first.labels] == [("/include/x.h:1:11", "to match this '('", "int broken(;")]  # fmt: skip
+    assert (str(second.span), second.span.text[:11], first.span.text) == ("k.cl:2:39", "kernel void", "")
+    assert (str(third.span), third.code, third.severity) == ("k.cl:3:1", "U003", "warning")
+
+
+@pytest.mark.parametrize(
+    ("plan", "code", "message"),
+    [
+        ({"said": BAD, "code": 245}, "C015", "use of undeclared identifier 'z'"),
+        ({"said": "\nno such device\nmore\n", "code": 1}, "C015", "the compiler says: no such device"),
+        ({"zebin": "", "code": 3}, "C015", "it ended with 3"),
+        ({"zebin": ""}, "C015", "it ended with 0"),
+    ],
+)
+def test_a_source_that_does_not_compile(driver, plan, code, message):
+    driver(**plan)
+    with pytest.raises(visa.FormatError, match=message) as caught:
+        compiled()
+    assert {d.code for d in caught.value.diagnostics} == {code}
+
+
+def test_a_compiler_that_takes_too_long_or_is_not_there(driver, monkeypatch):
+    driver(sleep=60)
+    with pytest.raises(visa.FormatError, match=r"more than 0\.2 seconds \[C015\]"):
+        compile_source("k.cl", b"", "bmg", "", 0.2)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(visa.FormatError, match="C014"):
+        compiled()
+
+
+def test_the_command_runs_a_source(driver, tmp_path, capsys):
+    driver("1:2:3: warning: hm\nint x;\n  ^\n")
+    source = tmp_path / "k.cl"
+    source.write_text("// nothing\nint x;\n")
+    code, out, err = said(capsys, "vsim", source, "--platform", "tgllp", "--list")
+    assert code == 0 and out.startswith("saxpy: SIMD32\n")
+    assert err.splitlines()[:2] == [f"{source}:2:3: warning: hm [U003]", " 2 | int x;"]
+    code, _, err = said(capsys, "vsim", source)
+    assert code == 2 and "give --platform" in err
+    code, _, err = said(capsys, "vsim", source, "--platform", "bmx")
+    assert code == 2 and "'bmx' is not a platform" in err
+
+
+@needs_ocloc
+def test_a_source_runs(tmp_path, capsys):
+    """From OpenCL C to compared results in one command."""
+    x = np.arange(64, dtype="f4")
+    (tmp_path / "saxpy.cl").write_text(SAXPY)
+    for name, array in (("y", np.ones(64, "f4")), ("x", x), ("expected", 1 + 2.5 * x)):
+        np.save(tmp_path / f"{name}.npy", array)
+    arguments = [{"buffer": "y.npy", "expect": "expected.npy"}, {"buffer": "x.npy"}, {"scalar": 2.5, "type": "f32"}]
+    launch = {"launches": [{"kernel": "saxpy", "global_size": [64], "args": arguments}]}
+    (tmp_path / "launch.json").write_text(json.dumps(launch))
+    words = (tmp_path / "saxpy.cl", "--platform", "tgllp", "--launch", tmp_path / "launch.json")
+    code, out, err = said(capsys, "vsim", *words)
+    assert (code, err) == (0, "") and "ok" in out
+    (tmp_path / "saxpy.cl").write_text(SAXPY.replace("2", "").replace("a *", "b *"))
+    code, out, err = said(capsys, "vsim", *words)
+    assert code == 1 and err.startswith(f"{tmp_path}/saxpy.cl:3:11: error: use of undeclared identifier 'b' [C015]")
+
+
+@needs_ocloc
+@pytest.mark.parametrize("device", ["tgllp", "skl", "dg1", "acm-g10"])
+def test_devices_of_the_compiler(device):
+    """What the installed driver makes for them is for the platform that we say they are."""
+    from visa.platforms import find
+    from visa.zebin import read_zebin
+
+    data = b"kernel void k(global int *y) { y[get_global_id(0)] = 1; }"
+    try:
+        zebin = compile_source("k.cl", data, device, "", 120).zebin
+    except visa.FormatError as error:
+        pytest.skip(f"the installed ocloc does not know {device}: {error}")
+    assert read_zebin(zebin, "k").platform == find(device).name

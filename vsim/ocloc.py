@@ -1,0 +1,128 @@
+"""OpenCL C and SPIR-V by way of Intel's compiler driver ``ocloc``, where it is installed: a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
+from visa.zebin import OPTION
+from vsim.llvm_engine.runtime import cache
+
+SPIRV = b"\x03\x02\x23\x07"
+_DEVICES = {"dg2": "acm-g10", "xehp": "xe-hp"}
+"""Names of ours that not every version of the driver knows."""
+_LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include|\\\r?\n|\?\?", re.MULTILINE)
+
+
+class Compiled(NamedTuple):
+    """What the compiler made of a source: a zebin, and what it warned of."""
+
+    zebin: bytes
+    warnings: list[Diagnostic]
+
+
+def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
+    """The zebin of a source for a device, with vISA texts.
+
+    What the compiler made without a warning is kept in the user's cache, if the source is all that it depends on: it
+    includes nothing.
+
+    Args:
+        device: a platform, or a device in the compiler's words.
+        options: build options, as ``clBuildProgram`` takes them.
+        max_seconds: when to give up; None for never.
+
+    Raises:
+        UsageError: no device is given.
+        FormatError: the compiler is not there, or finds errors; they are those of the source.
+    """
+    if device is None:
+        raise UsageError("a source is compiled for a device: give --platform, such as bmg or tgllp")
+    driver = shutil.which("ocloc")
+    if driver is None:
+        hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
+        raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
+    device = _DEVICES.get(device.lower(), device.lower())
+    name = ""
+    if "-I" not in options and "include" not in options and not _INCLUDE.search(data):
+        status = os.stat(os.path.realpath(driver))
+        name = cache.key(data, device, options, os.path.realpath(driver), status.st_size, status.st_mtime_ns)
+        kept = cache.load(name)
+        if kept is not None:
+            return Compiled(kept, [])
+    found = _run(driver, path, data, device, options, max_seconds)
+    if name and not found.warnings:
+        cache.save(name, found.zebin)
+    return found
+
+
+def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
+    return FormatError(Diagnostic(code, message, Span(path, 0), hint))
+
+
+def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
+    """One run of the driver, in a folder of its own: it leaves files where it runs."""
+    with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
+        binary = data.startswith(SPIRV)
+        source = Path(folder, "source.spv" if binary else "source.cl")
+        source.write_bytes(data)
+        words = [driver, "compile", "-file", source.name, "-device", device, "--format", "zebin"]
+        words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
+        if binary:
+            words.append("-spirv_input")
+        beside = os.path.dirname(os.path.abspath(path))
+        place = f'"{beside}"' if " " in beside else beside
+        own = options if binary or '"' in beside else f"{options} -I {place}"
+        if own.strip():
+            words += ["-options", own.strip()]
+        try:
+            done = subprocess.run(
+                words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=max_seconds, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise _failed("C015", f"the compiler took more than {max_seconds:g} seconds", path) from None
+        except OSError as error:
+            raise _failed("C014", f"the compiler driver cannot be run: {error.strerror}", path) from None
+        output = done.stdout.decode("utf-8", "replace")
+        items = list(said(output, path))
+        program = next((p for n in ("program.bin", "program") if (p := Path(folder, n)).is_file()), None)
+        if done.returncode or program is None:
+            errors = [d for d in items if d.severity == "error"]
+            if errors:
+                raise FormatError(errors)
+            lines = [line for line in output.splitlines() if line.strip()]
+            why = lines[0].strip() if lines else f"it ended with {done.returncode}"
+            raise _failed("C015", f"the compiler says: {why}", path)
+        return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
+
+
+def said(output: str, path: str) -> Iterator[Diagnostic]:
+    """The errors and warnings in what the compiler wrote, with the notes behind each; the source itself is file 1."""
+    last: Diagnostic | None = None
+    lines = output.splitlines()
+    for line, shown in zip(lines, [*lines, ""][1:], strict=True):
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        file, row, column, kind, message = match.groups()
+        excerpt = "" if _LINE.match(shown) else shown
+        place = Span(path if file in ("1", "source.cl") else file, int(row), int(column), text=excerpt)
+        if kind != "note":
+            if last is not None:
+                yield last
+            error = kind != "warning"
+            last = Diagnostic("C015" if error else "U003", message, place, severity="error" if error else "warning")
+        elif last is not None:
+            last = replace(last, labels=(*last.labels, Label(place, message)))
+    if last is not None:
+        yield last
