@@ -36,6 +36,39 @@ def test_bad_argument(text):
     assert [d.code for d in caught.value.diagnostics] in (["U001"], ["S001"])
 
 
+def test_generated_buffers():
+    """Numbers in order, and random ones that are the same for the same seed; both in their type."""
+    made = {text: argument_value(text).array for text in ("iota:5:f4", "iota:300:u8", "iota:5000:half", "zeros:3:f4")}
+    assert made["iota:5:f4"].tolist() == [0, 1, 2, 3, 4] and made["iota:5:f4"].dtype == np.float32
+    assert made["iota:300:u8"].tolist() == [n % 256 for n in range(300)] and made["iota:300:u8"].dtype == np.uint8
+    assert made["iota:5000:half"].tolist() == [n % 2048 for n in range(5000)]
+    assert made["zeros:3:f4"].tolist() == [0, 0, 0] and made["zeros:3:f4"].dtype == np.float32
+    for type_name, dtype in (("f4", "f4"), ("f64", "f8"), ("half", "f2"), ("i8", "i1"), ("u64", "u8"), ("i4", "i4")):
+        first, second, other = (
+            argument_value(f"random:1000:{type_name}{seed}").array for seed in (":seed7", ":seed7", "")
+        )
+        assert first.dtype == dtype and first.tolist() == second.tolist() != other.tolist()
+        assert len(set(first.tolist())) > 100
+        if first.dtype.kind == "f":
+            assert 0 <= first.min() < 0.1 and 0.9 < first.max() < 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "iota:5:zz",
+        "iota:5:f4:seed1",
+        "random:5:f4:seed",
+        "random:x:f4",
+        "iota:99999999999:f4",
+        "random:999999999999999:f8",
+    ],
+)
+def test_generated_buffers_of_another_form(text):
+    with pytest.raises(UsageError):
+        argument_value(text)
+
+
 def test_values_of_python_programs():
     program = Program(build(DATA.parent.parent / "samples" / "saxpy", "tgllp"))
     with pytest.raises(LaunchError, match="not contiguous") as caught:

@@ -10,8 +10,8 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError
 from vsim.array_files import ArrayFileError, read_array
+from vsim.generated_arrays import generated_array
 from vsim.launch import (
-    SCALAR_TYPES,
     Argument,
     BufferArgument,
     Launch,
@@ -78,8 +78,8 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 
 
 def argument_value(text: str) -> Argument:
-    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` or
-    ``local:BYTES``.
+    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` (also
+    ``iota`` and ``random``, :mod:`vsim.generated_arrays`) or ``local:BYTES``.
 
     Raises:
         UsageError: it is none of them.
@@ -89,19 +89,12 @@ def argument_value(text: str) -> Argument:
         return LocalArgument(int(m[1]))
     if text == "null":
         return ScalarArgument(bytes(8))
-    m = re.fullmatch(r"zeros:(\d+):(\w+)", text)
-    if m and m[2] in SCALAR_TYPES:
-        return _zeros(int(m[1]), SCALAR_TYPES[m[2]], text)
+    generated = generated_array(text)
+    if generated is not None:
+        return BufferArgument(generated)
     if text.endswith(".npy") or os.path.exists(text):
         return _array_file(text)
     return _number(text)
-
-
-def _zeros(count: int, dtype: str, text: str) -> Argument:
-    try:
-        return BufferArgument(np.zeros(count, dtype))
-    except (MemoryError, ValueError) as error:
-        raise UsageError(f"'{text}' is too large: {error}") from None
 
 
 def _array_file(path: str) -> Argument:
@@ -114,7 +107,9 @@ def _array_file(path: str) -> Argument:
 def _number(text: str) -> Argument:
     m = re.fullmatch(_NUMBER, text)
     if not m:
-        raise UsageError(f"'{text}' is not a number, an array file, zeros:N:TYPE or local:BYTES")
+        raise UsageError(
+            f"'{text}' is not a number, an array file, zeros:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
+        )
     number, integer, type_name, suffix = m.groups()
     type_name = type_name or ("i32" if integer and not suffix else "f32")
     value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)

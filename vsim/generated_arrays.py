@@ -1,0 +1,57 @@
+"""Contents of buffers that a command line describes: zeros, ascending and random numbers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from visa.diagnostics import UsageError
+from vsim.arrays import Array
+from vsim.launch import SCALAR_TYPES
+
+_FORM = re.compile(r"(zeros|iota|random):(\d+):(\w+?)(?::seed(\d{1,18}))?")
+_NUMPY_TYPES = ("i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8")
+"""numpy's words that are not ours for something else: ``i8`` has 8 bits here."""
+MAXIMUM_NUMBERS = 1 << 28
+"""How many numbers are computed for a buffer; zeros cost nothing, and may be more."""
+
+
+def generated_array(text: str) -> Array | None:
+    """The array that ``zeros:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS`` describes; None for other texts.
+
+    ``iota`` counts from 0, and begins again where the whole numbers of the type end. Random floats are multiples of
+    1/2048 from 0 to before 1, which all types have; whole numbers lie anywhere in their type. The same seed gives the
+    same numbers, and none is seed 0.
+
+    Raises:
+        UsageError: it is too large.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    form, count, type_name, seed = match.groups()
+    dtype = SCALAR_TYPES.get(type_name) or (type_name if type_name in _NUMPY_TYPES else "")
+    if not dtype or (seed is not None and form != "random"):
+        return None
+    if form != "zeros" and int(count) > MAXIMUM_NUMBERS:
+        raise UsageError(f"'{text}' is too large: at most {MAXIMUM_NUMBERS} numbers are made")
+    try:
+        if form == "zeros":
+            return np.zeros(int(count), dtype)
+        if form == "iota":
+            return (np.arange(int(count)) % _whole_numbers(np.dtype(dtype))).astype(dtype)
+        source = np.random.default_rng(int(seed or 0))
+        if np.dtype(dtype).kind == "f":
+            return (source.integers(0, 2048, int(count)) / 2048).astype(dtype)
+        limits = np.iinfo(dtype)
+        return source.integers(limits.min, limits.max, int(count), dtype, endpoint=True)
+    except (MemoryError, ValueError) as error:
+        raise UsageError(f"'{text}' is too large: {error}") from None
+
+
+def _whole_numbers(dtype: np.dtype[np.generic]) -> int:
+    """How many whole numbers from 0 on a type has one after the other; no more than are ever counted."""
+    if dtype.kind == "f":
+        return 1 << {2: 11, 4: 24}.get(dtype.itemsize, 32)
+    return 1 << min(8 * dtype.itemsize - (dtype.kind == "i"), 32)
