@@ -69,21 +69,22 @@ def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
     return FormatError(Diagnostic(code, message, Span(path, 0), hint))
 
 
+def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
+    """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
+    binary = data.startswith(SPIRV)
+    words = ["compile", "-file", "source.spv" if binary else "source.cl", "-device", device, "--format", "zebin"]
+    words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
+    beside = os.path.dirname(os.path.abspath(path))
+    place = f'"{beside}"' if " " in beside else beside
+    own = (options if binary or '"' in beside else f"{options} -I {place}").strip()
+    return [*words, *(["-spirv_input"] if binary else []), *(["-options", own] if own else [])]
+
+
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
     """One run of the driver, in a folder of its own: it leaves files where it runs."""
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
-        binary = data.startswith(SPIRV)
-        source = Path(folder, "source.spv" if binary else "source.cl")
-        source.write_bytes(data)
-        words = [driver, "compile", "-file", source.name, "-device", device, "--format", "zebin"]
-        words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
-        if binary:
-            words.append("-spirv_input")
-        beside = os.path.dirname(os.path.abspath(path))
-        place = f'"{beside}"' if " " in beside else beside
-        own = options if binary or '"' in beside else f"{options} -I {place}"
-        if own.strip():
-            words += ["-options", own.strip()]
+        words = [driver, *_words(path, data, device, options)]
+        Path(folder, words[3]).write_bytes(data)
         try:
             done = subprocess.run(
                 words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
