@@ -67,14 +67,16 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     if (name := _name_in_expression(error, line)) is not None:
         hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
         return Problem("V020", f"'{name.text}' is not a number", hint, name)
-    return _unreadable(error, in_directive, at)
+    return _unreadable(error, line, in_directive, at)
 
 
-def _unreadable(error: Unexpected, in_directive: bool, at: Placed) -> Problem:
+def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) -> Problem:
     """What to say where nothing more is known than what stands there and what could have."""
     if error.text == '"':
         return Problem("V001", "this string does not end", 'close it with "', at)
-    if error.text.startswith(",") and error.before:
+    before = line[: error.column]
+    is_inside = any(before.count(opened) > before.count(closed) for opened, closed in ("()", "[]"))
+    if error.text.startswith(",") and error.before and not is_inside:
         what = "settings" if in_directive else "operands"
         return Problem("V001", "',' cannot stand here", f"blanks, not commas, stand between {what}", at)
     message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
