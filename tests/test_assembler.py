@@ -82,13 +82,18 @@ def real_accepts(text, folder, platform):
     return done.returncode == 0
 
 
+NEWER = {"bdpas", "dnscl", "lfsr", "shfl_idx4", "sigm", "tanh"}
+"""Instructions that Debian 12's assembler does not know."""
+
+
 @pytest.mark.skipif(REAL is None, reason="GenX_IR is not installed")
 def test_the_real_assembler_accepts_the_golden_texts_too(tmp_path):
     """Ours takes all of them; the real one takes each on some platform."""
     refused = [
         p.stem
         for p in GOLDEN[::4]
-        if not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))
+        if p.stem.split(".")[0] not in NEWER
+        and not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))
     ]
     assert refused == []
 

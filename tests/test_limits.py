@@ -70,11 +70,14 @@ def test_large_trees_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "_OLD", collector.OldObjects())
     gc.collect()
     before = _trees()
-    for _ in range(2000):
-        with collector.paused_collection():
-            visa.assemble(TEXT)
-    # Far below 2000; a quarter of all objects that there are may be garbage.
-    assert _trees() - before < 1500
+    # A quarter of all objects that there are may be garbage, and the other tests have left many.
+    for made in range(1000, 20_000, 1000):
+        for _ in range(1000):
+            with collector.paused_collection():
+                visa.assemble(TEXT)
+        if _trees() - before < made * 3 // 4:
+            return
+    pytest.fail("no tree went away")
 
 
 @ENGINES

@@ -31,7 +31,7 @@ def _systolic(opcode: int, name: str, results: str, summary: str) -> Instruction
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
         types="d ud f hf bf", platforms=since("xehp"), spelling="bare-region", sizes=(8, 16), modifiers="",
-        operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud",
+        operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub",
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class FaultRecord(NamedTuple):
 FAULT_FIELDS = FaultRecord._fields
 FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES, SHAPE = range(12)
 """Kinds of faults."""
-FLAT_WRITTEN, SURFACE_WRITTEN = 11, 12
+FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
 
 # One for each worker thread.
