@@ -3,7 +3,9 @@
 import numpy as np
 from conftest import build_text
 from scalar import DTYPES, encode
+from strategies import ENGINES
 
+from visa import SimulationError
 from visa.platforms import find
 from vsim.program import Program
 
@@ -121,3 +123,15 @@ class Probe:
             found[name] = int(out[at : at + 4].view("u4")[0])
             at += 16
         return found
+
+
+def same_on_both_engines(probe):
+    """What a probe leaves in its variables and buffers, or its error, is the same on both engines."""
+    outcomes = []
+    for engine in ENGINES:
+        try:
+            found = probe.run(engine)
+            outcomes.append([found[name].tolist() for name in ("DATA", "MEM", "OTHER")])
+        except SimulationError as problem:
+            outcomes.append(str(problem))
+    assert outcomes[0] == outcomes[1]

@@ -3,10 +3,9 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from probe import Probe
-from strategies import CHECKED, ENGINES, RUNNING
+from probe import Probe, same_on_both_engines
+from strategies import CHECKED, RUNNING
 
-from visa import SimulationError
 from vsim.llvm_engine.runtime.helpers import lane_function
 from vsim.llvm_engine.runtime.native import compile_support
 
@@ -22,18 +21,6 @@ ATOMICS = (
     "add", "sub", "inc", "dec", "min", "max", "minsint", "maxsint", "xchg", "and", "or", "xor", "cmpxchg",
     "fmax", "fmin", "fadd", "fsub", "fcmpwr",
 )  # fmt: skip
-
-
-def same_on_both_engines(probe):
-    """What a probe leaves in its variables and buffers, or its error, is the same on both engines."""
-    outcomes = []
-    for engine in ENGINES:
-        try:
-            found = probe.run(engine)
-            outcomes.append([found[name].tolist() for name in ("DATA", "MEM", "OTHER")])
-        except SimulationError as problem:
-            outcomes.append(str(problem))
-    assert outcomes[0] == outcomes[1]
 
 
 def memory_probe(running, size):

@@ -3,10 +3,8 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from probe import Probe
-from strategies import CHECKED, ENGINES, RUNNING
-
-from visa import SimulationError
+from probe import Probe, same_on_both_engines
+from strategies import CHECKED, RUNNING
 
 WORD = 0xFFFFFFFF
 EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31) - 20, (1 << 31) + 20)
@@ -52,11 +50,4 @@ def row_probe(where, index, store, first, pitch, size, running, far):
 @given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
 def test_rows(where, store, index, first, pitch, size, running, far):
     probe = row_probe(where, index, store, first, pitch, size, running, far)
-    outcomes = []
-    for engine in ENGINES:
-        try:
-            found = probe.run(engine)
-            outcomes.append([found[name].tolist() for name in ("DATA", "MEM", "OTHER")])
-        except SimulationError as problem:
-            outcomes.append(str(problem))
-    assert outcomes[0] == outcomes[1]
+    same_on_both_engines(probe)

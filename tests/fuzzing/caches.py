@@ -22,21 +22,11 @@ import numpy as np
 import visa
 import vsim
 from fuzzing.mutation import mutate_bytes
-from fuzzing.target import Finding, Target
+from fuzzing.target import SMALL_KERNEL, Finding, Target
 from visa.text import tables
 from vsim.llvm_engine.runtime import cache as objects
 
 KEPT = b"code that would be executed" * 8
-TEXT = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl V v_type=G type=ud num_elts=8 align=GRF
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) V(0,0)<1> 5:ud
-svm_block_st (2) OUT(0,0)<0;1,0> V.0
-ret (M1, 1)
-"""
 SMALL = 1 << 20
 NAMES = ("", "key", "objects", "objects/a.o", "grammar")
 
@@ -139,7 +129,7 @@ def check(data: bytes) -> str:
         base = Path(folder) / "c"
         objects.save("a", KEPT)
         if given["use"]:
-            visa.assemble(TEXT)
+            visa.assemble(SMALL_KERNEL)
         for change, name in given["steps"]:
             with contextlib.suppress(OSError):  # A step may find nothing that it could change.
                 CHANGES[change](base / name if name else base, source)
@@ -173,7 +163,7 @@ def visa_image() -> bytes:
     """A small image."""
     from vlink import link
 
-    return link([visa.assemble(TEXT)]).to_bytes()
+    return link([visa.assemble(SMALL_KERNEL)]).to_bytes()
 
 
 TARGETS = [Target("cache", "entries of the cache, damaged and forged", make, check, 500)]

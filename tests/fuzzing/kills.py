@@ -21,23 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzzing.target import Finding, Target
+from fuzzing.target import SMALL_KERNEL, Finding, Target
 from vasm.assembler import assemble_text
 from vlink import link
 
 OLD = b"an older file that was good\n" * 400
 COPIES = 24
 """Kernels of a text: outputs of some hundred kilobytes."""
-IMAGE_TEXT = """.version 4.1
-.kernel "k"
-.decl OUT v_type=G type=uq num_elts=1
-.decl V v_type=G type=ud num_elts=8 align=GRF
-.input OUT offset=64 size=8
-.kernel_attr SimdSize=8
-mov (M1, 8) V(0,0)<1> 5:ud
-svm_block_st (2) OUT(0,0)<0;1,0> V.0
-ret (M1, 1)
-"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ def _inputs() -> dict[str, bytes]:
         "x.visaasm": text.encode(),
         "y.o": assemble_text(text, "x.visaasm").object_bytes(debug=True),
         "table.raw": bytes(range(256)) * (1 << 13),
-        "z.bin": link([assemble_text(IMAGE_TEXT, "z.visaasm").object_bytes()]).to_bytes(),
+        "z.bin": link([assemble_text(SMALL_KERNEL, "z.visaasm").object_bytes()]).to_bytes(),
         "a.npy": saved,
         "launch.json": json.dumps({"launches": launches}).encode(),
     }

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+SMALL_KERNEL = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+.decl V v_type=G type=ud num_elts=8 align=GRF
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=8
+mov (M1, 8) V(0,0)<1> 5:ud
+svm_block_st (2) OUT(0,0)<0;1,0> V.0
+ret (M1, 1)
+"""
+"""A kernel that stores a register, for targets that are not about what a kernel does."""
+
 
 class Finding(Exception):
     """An input did what none may do."""
