@@ -55,7 +55,7 @@ wheel: $(STAMP)
 	build/wheel/bin/vasm build/wheel/calls/again.visaasm
 
 bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl intel-opencl-rt intel-cmplr-lib-rt
 	$(BIN)/python benchmarks/run.py
 
 compile-time: $(STAMP)

@@ -18,7 +18,7 @@ from time import process_time
 
 import numpy as np
 from compile_kernels import SHAPES, SIZES, kernel
-from vsim_runner import program_of
+from vsim_programs import program_of
 
 from vasm.assembler import assemble_text
 from visa.image import read_image

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from vsim_runner import program_of
+from vsim_programs import program_of
 
 from vsim.dispatch import Dispatch
 from vsim.launch import Launch, parse_launch

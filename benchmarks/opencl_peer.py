@@ -1,50 +1,72 @@
-"""Runs one benchmark kernel on another OpenCL implementation, in a process of its own: prints milliseconds of each run and saves the result.
+"""Runs benchmark kernels on an OpenCL implementation, in a process of its own, on request.
 
-    opencl_peer.py KERNEL SCALE REPEATS RESULT.npy
+    opencl_peer.py THREADS
 
-The platform is chosen by the environment (OCL_ICD_VENDORS for PoCL, the ``oclgrind`` wrapper for Oclgrind).
+Each line of standard input names a kernel, a scale, and a file for the result or ``-``; the answer is the milliseconds
+of one launch, or ``refused`` and why. The implementation is chosen by the environment (OCL_ICD_VENDORS, or the ``oclgrind`` wrapper).
 """
 
-import json
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyopencl as cl
-from kernels import KERNELS, source
+from kernels import Benchmark, Picture, Work
+from suite import BENCHMARKS
+
+
+def _argument(context: cl.Context, value: object) -> object:
+    """A buffer, an image, or a number."""
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    if isinstance(value, Picture):
+        pixels = value.array
+        form = cl.ImageFormat(cl.channel_order.RGBA, cl.channel_type.FLOAT)
+        return cl.create_image(context, flags, form, shape=(pixels.shape[1], pixels.shape[0]), hostbuf=pixels)
+    return cl.Buffer(context, flags, hostbuf=value) if isinstance(value, np.ndarray) and value.shape else value
+
+
+def _prepare(context: cl.Context, queue: cl.CommandQueue, benchmark: Benchmark, work: Work) -> tuple[Callable[[], None], list[object]]:
+    """What launches a kernel and waits for it, and its arguments."""
+    program = cl.Program(context, benchmark.source()).build(options=list(benchmark.options))
+    kernel = cl.Kernel(program, benchmark.name)
+    arguments = [_argument(context, a) for a in work.args]
+    kernel.set_args(*arguments)
+
+    def launch() -> None:
+        cl.enqueue_nd_range_kernel(queue, kernel, work.global_size, work.local_size)
+        queue.finish()
+
+    return launch, arguments
 
 
 def main() -> None:
-    name, scale, last_launches, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    platform = next(p for p in cl.get_platforms() if "Oclgrind" in p.name or "Portable" in p.name)
+    platform = cl.get_platforms()[0]
     context = cl.Context(devices=platform.get_devices()[:1])
     queue = cl.CommandQueue(context)
-    work = KERNELS[name](scale)
-    options = ["-DTS=16"] if name == "matmul" else []
-    kernel = cl.Kernel(cl.Program(context, source(name)).build(options=options), name)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    buffers = [cl.Buffer(context, flags, hostbuf=a) if isinstance(a, np.ndarray) and a.shape else a for a in work.args]
-    kernel.set_args(*buffers)
 
-    def once() -> float:
+    @cache
+    def prepared(name: str, scale: int) -> tuple[Callable[[], None], list[object], Work]:
+        work = BENCHMARKS[name].work(scale)
+        return (*_prepare(context, queue, BENCHMARKS[name], work), work)
+
+    print(f"{platform.name} {platform.version}", flush=True)
+    for line in sys.stdin:
+        name, scale, path = line.split()
+        try:
+            launch, arguments, work = prepared(name, int(scale))
+        except cl.Error as problem:
+            print("refused", " ".join(str(problem).split())[:300], flush=True)
+            continue
         start = time.perf_counter()
-        cl.enqueue_nd_range_kernel(queue, kernel, work.global_size, work.local_size)
-        queue.finish()
-        return (time.perf_counter() - start) * 1e3
-
-    first = once()
-    result = np.empty_like(work.args[work.result])
-    cl.enqueue_copy(queue, result, buffers[work.result])
-    np.save(path, result)
-    print(
-        json.dumps(
-            {
-                "first": first,
-                "times": [once() for _ in range(last_launches)],
-                "version": f"{platform.name} {platform.version}",
-            }
-        )
-    )
+        launch()
+        milliseconds = (time.perf_counter() - start) * 1e3
+        if path != "-":
+            result = np.empty_like(work.args[work.result])
+            cl.enqueue_copy(queue, result, arguments[work.result])
+            np.save(path, result)
+        print(milliseconds, flush=True)
 
 
 if __name__ == "__main__":

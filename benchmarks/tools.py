@@ -242,7 +242,7 @@ def commands() -> dict[str, float]:
 def launching() -> tuple[float, float]:
     """Microseconds of a warm launch of a small kernel from Python: with another scalar than the last time, and the same again."""
     import numpy as np
-    from vsim_runner import load
+    from vsim_programs import load
 
     simulated = load("saxpy", "tgllp")
     x, y = np.ones(256, "f4"), np.ones(256, "f4")

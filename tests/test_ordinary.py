@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from conftest import build
-from ordinary import DEVICES, FOLDER, KERNELS, TOLERANCE
+from ordinary import DEVICES, KERNELS
 
 from vsim.program import Program
 

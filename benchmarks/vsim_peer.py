@@ -1,0 +1,42 @@
+"""Runs benchmark kernels on vsim, in a process of its own, on request; see opencl_peer.py.
+
+vsim_peer.py DEVICE THREADS ENGINE
+"""
+
+import sys
+import time
+from functools import cache
+
+import numpy as np
+from kernels import Picture, Work
+from suite import BENCHMARKS
+from vsim_programs import program_of
+
+from vsim.launch import ImageArgument
+from vsim.program import Program
+
+
+def main() -> None:
+    device, threads, engine = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+
+    @cache
+    def prepared(name: str, scale: int) -> tuple[Program, Work, list[object]]:
+        work = BENCHMARKS[name].work(scale)
+        arguments = [ImageArgument(a.array, "rgba_f32") if isinstance(a, Picture) else a for a in work.args]
+        return program_of(BENCHMARKS[name].folder / device), work, arguments
+
+    print(f"vsim {device}", flush=True)
+    for line in sys.stdin:
+        name, scale, path = line.split()
+        program, work, arguments = prepared(name, int(scale))
+        kernel = program.kernels[0]
+        start = time.perf_counter()
+        program.launch(kernel, work.global_size, work.local_size, arguments, engine=engine, threads=threads)
+        milliseconds = (time.perf_counter() - start) * 1e3
+        if path != "-":
+            np.save(path, work.args[work.result])
+        print(milliseconds, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Benchmark kernels as programs of vsim."""
+
+from pathlib import Path
+
+from kernels import CORPUS
+
+from vasm.assembler import assemble_text
+from visa.image import read_image
+from vlink import link
+from vsim.program import Program
+
+
+def program_of(folder: Path) -> Program:
+    """The program of a folder of texts, which is named after the device: assembled and linked."""
+    texts = [p for p in sorted(folder.glob("*.visaasm")) if ".inline." not in p.name]
+    objects = [assemble_text(p.read_text(), p.name, folder.name).object_bytes() for p in texts]
+    zebin = folder / "kernel.zebin"
+    return Program(read_image(link(objects, zebin if zebin.exists() else folder / "ze_info.yaml").to_bytes()))
+
+
+def load(name: str, device: str) -> Program:
+    """A benchmark kernel, assembled and linked."""
+    return program_of(CORPUS / name / device)
