@@ -19,7 +19,7 @@ from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
 from vsim.registers import FloatModes
-from vsim.schedule import Schedule
+from vsim.schedule import ROUND_ROBIN, Schedule
 from vsim.signature import KernelSignature
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
@@ -79,6 +79,18 @@ class Dispatch:
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return self.signature.has_barrier
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
+        at the group's barrier in the kernel itself.
+        """
+        return self.signature.waits_elsewhere or self.is_round_robin
+
+    @property
+    def is_round_robin(self) -> bool:
+        """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
+        return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
 
     @property
     def needs_order(self) -> bool:

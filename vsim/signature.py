@@ -114,6 +114,21 @@ class KernelSignature:
         return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
 
     @cached_property
+    def waits_elsewhere(self) -> bool:
+        """Whether threads wait for each other at named or split barriers, or in functions that the kernel calls."""
+        kernel, *functions = self.image.functions_of(self.kernel)
+        flows = {i.desc.flow for i in kernel.instructions}
+        if Flow.NAMED_BARRIER in flows or Flow.SIGNAL in flows:
+            return True
+        if not any(f.calls_function for f in flows):
+            return False
+        if not any(i.desc.flow.is_barrier for f in functions for i in f.instructions):
+            return False
+        from vsim.analysis.waiting import waiting_functions  # which few kernels need
+
+        return any(f is not kernel for f in waiting_functions(self.image, kernel))
+
+    @cached_property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
         functions = self.image.functions_of(self.kernel)

@@ -11,9 +11,8 @@ from visa.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.kernels import KernelCache
-from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, launch_plan, row_of, work
+from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.tables import (
@@ -137,8 +136,6 @@ class Engine:
         Raises:
             Unsupported: only the reference engine can run this kernel.
         """
-        if dispatch.schedule and dispatch.schedule.kind == "round-robin":
-            raise Unsupported("one instruction of every thread in turn")
         plan = self._plan(dispatch, thread_count, max_seconds, meanwhile)
         private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
@@ -178,9 +175,10 @@ class Engine:
             other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
             kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds, other)
             wanted = work(dispatch, shape, thread_count)
-            workers = self._workers(dispatch, shape, wanted.count)
+            together = groups_together(dispatch, shape)
+            workers = self._workers(dispatch, shape, wanted.count, together)
             found = launch_plan(
-                dispatch, shape, kernel, workers, wanted.slice, lambda group: self._local_ids(dispatch, group)
+                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group)
             )
             self.plans[key] = found
         return found
@@ -193,14 +191,22 @@ class Engine:
             found = self.local_ids[key] = local_id_table(dispatch, group)
         return found
 
-    def _workers(self, dispatch: Dispatch, shape: Geometry, count: int) -> list[WorkerMemory]:
-        """The memory of so many workers, which launches with the same needs share."""
+    def _workers(self, dispatch: Dispatch, shape: Geometry, count: int, together: int) -> list[WorkerMemory]:
+        """The memory of so many workers, or of so many groups that one worker runs together; launches with the same
+        needs share it.
+        """
         per_group = shape.threads_per_group
-        key = (dispatch.slm_size, dispatch.scratch_size, per_group, dispatch.has_barrier)
+        key = (
+            *(dispatch.slm_size, dispatch.scratch_size, per_group, together),
+            *(dispatch.has_barrier, dispatch.takes_turns),
+        )
         found = self.workers.setdefault(key, [])
-        while len(found) < count:
-            found.append(worker_memory(dispatch, per_group, len(found) * per_group))
-        return found[:count]
+        while len(found) < max(count, together):
+            arena = found[0].arena if found and together > 1 else None
+            found.append(worker_memory(dispatch, per_group, len(found) * per_group, arena))
+            if len(found) > 1 and together > 1:
+                found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
+        return found[: max(count, together)]
 
 
 def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:

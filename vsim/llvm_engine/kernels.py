@@ -72,7 +72,7 @@ class KernelCache:
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        ordered, covered = dispatch.schedule is not None, dispatch.coverage is not None
+        ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
         variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
         found = self.found.get(variant)
         if found is None:

@@ -25,7 +25,7 @@ from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
-from vsim.llvm_engine.runtime import driver, native
+from vsim.llvm_engine.runtime import driver, native, turns
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
 
@@ -59,9 +59,14 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
             raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
         texts.append(lower(state, function))
     state.declarations["record_fault"] = driver.RECORD_FAULT
-    if dispatch.has_barrier:
-        state.declarations["coroutines"] = driver.coroutine_declarations()
-    around = driver.driver(dispatch.has_barrier, ordered=dispatch.schedule is not None)
+    ordered = dispatch.schedule is not None
+    if state.takes_turns:
+        state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
+        around = turns.driver(ordered)
+    else:
+        if dispatch.has_barrier:
+            state.declarations["coroutines"] = driver.coroutine_declarations()
+        around = driver.driver(dispatch.has_barrier, ordered)
     return Translation(module(texts, state.declarations), state.functions, [around, *state.helpers.values()])
 
 

@@ -17,9 +17,8 @@ from vsim.numpy_engine.machine import BatchExecution
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 
-BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
-"""Hardware threads at once; fewer where each of them has memory of its own."""
 _MAXIMUM_SIMD = 32
 
 
@@ -27,7 +26,7 @@ def run(
     dispatch: Dispatch,
     max_seconds: float | None = None,
     look: Callable[[], None] | None = None,
-    threads_at_once: int = BATCH_THREADS,
+    threads_at_once: int = TURN_THREADS,
 ) -> None:
     """Run a bound launch to its end.
 
@@ -40,7 +39,7 @@ def run(
     """
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    limit = PRIVATE_BATCH_THREADS if dispatch.has_private_memory or dispatch.scratch_size else BATCH_THREADS
+    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
     groups_at_once = max(1, min(limit, threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)

@@ -128,10 +128,11 @@ class BatchExecution:
         self.scheduler.start(activation)
         return activation
 
-    def _deadlock(self, activation: Activation) -> SimulationError:
-        pc, lanes = next(iter(activation.blocked.items()))
+    def _deadlock(self, live: list[Activation]) -> SimulationError:
+        """The error of the first thread that waits, which is at one barrier."""
+        blocked = [(int(any_lane(lanes).argmax()), a, pc) for a in live for pc, lanes in a.blocked.items()]
+        row, activation, pc = min(blocked, key=lambda found: found[0])
         function = activation.prepared.function
-        row = int(any_lane(lanes).argmax())
         message = "a barrier waits for threads of the work-group that never arrive"
         faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

@@ -14,7 +14,7 @@ from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key
-from vsim.llvm_engine.runtime import driver
+from vsim.llvm_engine.runtime import driver, turns
 
 LARGEST_ZERO_STORE = 2048
 """Bytes of a stack slot up to which one store clears it."""
@@ -36,6 +36,8 @@ def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Se
     """
     b, slots = state.b, _slots(state, coverage, unwritten)
     code = [*b.preheaders[THREAD], *b.lines, *state.cold]
+    if state.is_coroutine and state.module.takes_turns:
+        return _waiting_function(state, slots, code)
     if not state.is_kernel:
         arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {state.mask_ir} %mask"
         signature = f"define internal void {state.module.symbol(state.function)}({arguments}) #0 {{"
@@ -50,6 +52,18 @@ def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Se
     launch = [*slots.made, *b.preheaders[LAUNCH], loops.groups]
     group = [*b.preheaders[GROUP], loops.threads]
     return "\n".join([signature, "entry:", *launch, *group, *slots.cleared, *code, loops.ends, "}"])
+
+
+def _waiting_function(state: FunctionState, slots: Slots, code: list[str]) -> str:
+    """The text of a kernel or function in which a thread that takes turns can wait."""
+    signature, entrance = f"define ptr @kernel({driver.COMMON}, i64 %thread, i64 %group_x) #0 presplitcoroutine {{", []
+    if not state.is_kernel:
+        bits = f"i{state.lanes} %mask.bits"  # which a frame holds better than a vector of bits
+        arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {bits}"
+        signature = f"define internal ptr {state.module.symbol(state.function)}({arguments}) #0 presplitcoroutine {{"
+        entrance = [f"  %mask = bitcast {bits} to {state.mask_ir}"]
+    begin, suspend = turns.function_begin(), turns.function_first_suspend()
+    return "\n".join([signature, "entry:", *slots.made, begin, *slots.cleared, suspend, *entrance, *code, "}"])
 
 
 def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> Slots:

@@ -271,23 +271,3 @@ class ControlFlowLowering:
             b.branch(some, self.entrance(target), f"return{target}")
 
         return step
-
-    # -- barriers ------------------------------------------------------------------------------------------
-
-    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
-        """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the
-        others.
-        """
-
-        def step() -> None:
-            if not wait:
-                return
-            if not self.state.is_coroutine:
-                raise Unsupported("a barrier in a function")
-            b = self.state.b
-            suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
-            resumed = b.new_label("resumed")
-            b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
-            b.label(resumed)
-
-        return step

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visa.program import Function
+from vsim.analysis.waiting import touches_memory
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.types import MASK
@@ -27,7 +28,7 @@ from vsim.llvm_engine.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUs
 from vsim.llvm_engine.lower.state import ENTRY, FunctionState, Position
 from vsim.llvm_engine.lower.storage import Key
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime import driver
+from vsim.llvm_engine.runtime import driver, turns
 from vsim.semantics import SEMANTICS
 
 Needs = Callable[[int], BlockNeeds]
@@ -53,6 +54,7 @@ class FunctionLowering:
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()
+        self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""
 
@@ -143,6 +145,8 @@ class FunctionLowering:
             emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
             if keep and not b.assigned:
                 self.prepared[pc] = emit
+        if self.yields and touches_memory(instruction):
+            self.machine.waiting.let_others_run()
         emit()
 
     # -- beginning and end ---------------------------------------------------------------------------------
@@ -175,8 +179,10 @@ class FunctionLowering:
                 b.emit("ret void")
         b.label("exit")
         self._publish()
+        if self.state.is_coroutine and not self.state.is_kernel:
+            self.state.storage.carry_out()
         if self.state.is_coroutine:
-            b.lines.append(driver.coroutine_exit())
+            b.lines.append(turns.function_end() if self.state.module.takes_turns else driver.coroutine_exit())
         elif self.state.is_kernel:
             b.jump("next")
         else:

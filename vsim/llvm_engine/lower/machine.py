@@ -7,7 +7,6 @@ It does nothing itself: each method is one of the part that does it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
 
 from visa import types
 from visa.program import Instruction
@@ -23,6 +22,7 @@ from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands
 from vsim.llvm_engine.lower.spaces import Spaces
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.waiting import ThreadWaits
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
@@ -56,8 +56,10 @@ class LoweringMachine:
         self.images = Images(state, spaces, exits)
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
-        self.call, self.leave, self.barrier = flow.call, flow.leave, flow.barrier
-        calls = Calls(state, masks, flow, exits)
+        self.call, self.leave = flow.call, flow.leave
+        self.waiting = ThreadWaits(state)
+        self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
+        calls = Calls(state, masks, flow, exits, self.waiting)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals
@@ -82,10 +84,6 @@ class LoweringMachine:
     def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
         """The reference engine says what cannot be executed."""
         return Unsupported(text)
-
-    def named_barrier(self, number: object, arrivals: object, instruction: Instruction) -> NoReturn:
-        """Named barriers run on the reference engine."""
-        raise Unsupported("a named barrier")
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ class FunctionState:
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or not self.is_kernel
         """Whether predefined variables lie in the block that functions of a thread share."""
-        self.is_coroutine = self.is_kernel and self.dispatch.has_barrier
+        self.is_coroutine = module.can_wait(function)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations)

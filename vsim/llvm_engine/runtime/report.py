@@ -14,6 +14,7 @@ from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
+from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
 
@@ -31,7 +32,7 @@ def read_record(context: Words) -> FaultRecord:
 def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | Unsupported:
     """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
     record = read_record(context)
-    if record.kind == cx.FRAMES:
+    if record.kind == cx.FRAMES and not dispatch.takes_turns:
         return Unsupported("frames that do not fit")
     record = _first_outside(dispatch, record)
     counts = dispatch.group_counts
@@ -39,7 +40,7 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     where = threads.describe(dispatch, group, record.thread, record.lane)
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
     number = record.instruction
-    if record.kind == cx.BARRIER:
+    if record.kind == cx.BARRIER and not dispatch.takes_turns:
         number = next(n for n, i in enumerate(function.instructions) if i.desc.flow.is_barrier)
     instruction = function.instructions[number]
     from visa.text.printer import FunctionPrinter
@@ -65,6 +66,8 @@ def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> 
         if nested < MAXIMUM_DEPTH:
             return f"calls are nested {nested} deep, and their variables take more than {NESTED_BYTES >> 20} MiB,"
         return f"calls are nested more than {nested} deep"
+    if record.kind == cx.FRAMES:
+        return f"the variables of threads that wait take more than {TURNS_ARENA_BYTES >> 20} MiB,"
     if record.kind == cx.SHAPE:
         return shape_difference(record.number, record.size)
     if record.kind == cx.REGISTER:

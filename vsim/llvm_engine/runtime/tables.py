@@ -16,6 +16,8 @@ from vsim.ndrange import Group
 
 ARENA_BYTES = 16 << 20
 """Memory for the frames of suspended threads of one work-group."""
+TURNS_ARENA_BYTES = 256 << 20
+"""Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
 MAXIMUM_THREADS = 1024
 """Threads of a work-group."""
 
@@ -100,18 +102,39 @@ class WorkerMemory:
     slm: Bytes
     scratch: Bytes
     arena: Bytes | None
+    """Frames of threads that wait."""
     handles: Bytes | None
+    """What is known of each thread that waits."""
 
 
-def worker_memory(dispatch: Dispatch, threads_per_group: int, first_slot: int) -> WorkerMemory:
-    """Memory for a worker that runs groups of so many threads, the first of which has a number among all that live."""
+def worker_memory(
+    dispatch: Dispatch, threads_per_group: int, first_slot: int, arena: Bytes | None = None
+) -> WorkerMemory:
+    """Memory for a worker that runs groups of so many threads, the first of which has a number among all that live.
+
+    Args:
+        arena: that of another worker, whose groups are under way together with those of this one.
+    """
     slm, scratch = aligned(dispatch.slm_size + 64), aligned(dispatch.scratch_size * threads_per_group + 64)
     block = aligned(cx.WORKER_SIZE).view(np.uint64)
     block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(slm), address(scratch)
     block[cx.WORKER_SLOT // 8] = first_slot
+    if dispatch.takes_turns:
+        return WorkerMemory(block, slm, scratch, *_for_turns(block, threads_per_group, arena))
     if not dispatch.has_barrier:
         return WorkerMemory(block, slm, scratch, None, None)
     arena, handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * MAXIMUM_THREADS)
     block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
     block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
     return WorkerMemory(block, slm, scratch, arena, handles)
+
+
+def _for_turns(block: Words, threads: int, arena: Bytes | None) -> tuple[Bytes, Bytes]:
+    """Memory for the frames of threads that take turns; records and named barriers of a work-group."""
+    if arena is None:
+        arena = aligned(TURNS_ARENA_BYTES, cx.ARENA_ALIGN)
+    records = aligned(cx.NAMED_SIZE + threads * cx.RECORD_SIZE)
+    block[cx.WORKER_ARENA // 8], block[cx.WORKER_ARENA_SIZE // 8] = address(arena), arena.nbytes
+    block[cx.WORKER_NAMED // 8] = address(records)
+    block[cx.WORKER_RECORDS // 8] = address(records) + cx.NAMED_SIZE
+    return arena, records
