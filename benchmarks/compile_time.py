@@ -4,12 +4,12 @@
     python benchmarks/compile_time.py shapes [LARGEST]    generated kernels of five shapes, and growth by doubling
 
 CPU time of this process. A kernel of few instructions is mostly what every kernel has around it, so the histogram is
-of what exceeds 30 ms.
+of what exceeds 30 ms. ``--cpu`` chooses what code is made for.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,6 +17,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+import target
 from compile_kernels import SHAPES, SIZES, kernel
 from vsim_runner import program_of
 
@@ -103,7 +104,13 @@ def shapes(largest: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["corpus"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("corpus", "shapes"))
+    parser.add_argument("largest", nargs="?", type=int, default=SIZES[-1])
+    target.add_option(parser)
+    given = parser.parse_args()
+    target.choose(given.cpu)
+    if given.what == "corpus":
         corpus()
     else:
-        shapes(int(sys.argv[2]) if len(sys.argv) > 2 else SIZES[-1])
+        shapes(given.largest)

@@ -5,6 +5,7 @@ Peers that are not installed are left out. Every result is compared with the pee
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import target
 from kernels import DEVICES, KERNELS, TOLERANCE
 
 HERE = Path(__file__).parent
@@ -109,8 +111,8 @@ void saxpy(float *restrict y, const float *restrict x, float a, long n) { for (l
 C_SIZES = (1 << 22, 1 << 26)
 
 
-def c_loop() -> dict[int, dict[str, float]]:
-    """Milliseconds of a C loop ("C") and of the fast engine for each device, one thread each, for saxpy on the same buffers; by number of elements."""
+def c_loop(cpu: str) -> dict[int, dict[str, float]]:
+    """Milliseconds of a C loop for a CPU ("C") and of the fast engine for each device, one thread each, for saxpy on the same buffers; by number of elements."""
     if not shutil.which("gcc"):
         return {}
     import ctypes
@@ -122,7 +124,7 @@ def c_loop() -> dict[int, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "c.c", Path(folder) / "c.so"
         source.write_text(C_LOOP)
-        subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+        subprocess.run(["gcc", "-O3", f"-march={cpu}", "-shared", "-fPIC", "-o", library, source], check=True)
         loop = ctypes.CDLL(str(library)).saxpy
         loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_float, ctypes.c_long]
         programs = {device: load("saxpy", device) for device in DEVICES}
@@ -158,13 +160,13 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(r) + " |" for r in rows)]
 
 
-def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools: list[str]) -> str:
-    """The page as Markdown."""
+def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools: list[str], made_for: str) -> str:
+    """The page as Markdown; ``made_for``: the processor that native code and the C loop are made for."""
     import llvmlite
 
     version = next((r["pocl version"] for r in rows.values() if "pocl version" in r), "not installed")
     out = ["# Performance", "", "Written by `make bench`. Kernel time alone, compiled and warm, median of seven runs; the sides in turn, one run.", "",
-           f"Machine: {cpu()}, {os.cpu_count()} CPUs. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}.",
+           f"Machine: {cpu()}, {os.cpu_count()} CPUs. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}. Native code for: {made_for}.",
            f"PoCL: {version}. Oclgrind runs a fraction of the work, scaled up linearly; results of both sides were compared.", ""]  # fmt: skip
     for threads in (1, 2):
         function, ratios = [], {d: [] for d in DEVICES}
@@ -217,9 +219,9 @@ def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools:
               for d in DEVICES)] for n, r in rows.items()]), ""]  # fmt: skip
     support = [r["vsim"][d]["support"] for r in rows.values() for d in DEVICES]
     out += [f"The driver and the functions that handle lanes one by one do not depend on the kernel. They are compiled once for a machine and kept: {min(support):.0f} "
-            f"to {max(support):.0f} ms more for the first kernel that needs them.", "", "![chart](performance.svg)", ""]  # fmt: skip
+            f"to {max(support):.0f} ms more for the first kernel that needs them.", "", f"![chart]({'performance' if made_for == 'native' else f'performance-{made_for}'}.svg)", ""]  # fmt: skip
     if loops:
-        out += ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=native; a whole launch against a call.",
+        out += ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=" + made_for + "; a whole launch against a call.",
                 "Milliseconds, in parentheses the ratio to C.", ""]  # fmt: skip
         function = [
             [f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in DEVICES)]
@@ -254,12 +256,17 @@ def chart(rows: dict[str, Any]) -> str:
 def main() -> None:
     import tools
 
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    target.add_option(parser)
+    name = parser.parse_args().cpu
+    target.choose(name)
+    stem = "performance" if name == "native" else f"performance-{name}"
     rows = measure()
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "performance.md").write_text(report_text(rows, c_loop(), tools.report()))
+    (DOCS / f"{stem}.md").write_text(report_text(rows, c_loop(name), tools.report(), name))
     if all(r["pocl"] for r in rows.values()):
-        (DOCS / "performance.svg").write_text(chart(rows))
-    print((DOCS / "performance.md").read_text())
+        (DOCS / f"{stem}.svg").write_text(chart(rows))
+    print((DOCS / f"{stem}.md").read_text())
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class KernelCache:
         image = self.image
         if not self.module:
             self.module = write_module(image.module)
-        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.host())
+        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = guard.enabled()
         key = cache.key(self.module, image.ze_info, *target, guarded)
         functions = image.module.all_functions

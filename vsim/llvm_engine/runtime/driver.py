@@ -26,10 +26,14 @@ GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
 """The last two: the first group's number along x, and how many groups in a row."""
 
 
-@cache
 def compiled(text: str) -> bytes:
     """Object code of a module of support, out of memory, the disk or the compiler."""
-    name = key(text, native.host())
+    return _compiled(text, native.made_for())
+
+
+@cache
+def _compiled(text: str, made_for: str) -> bytes:
+    name = key(text, made_for)
     found = load(name)
     if found is None:
         found = native.compile_support(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,9 +10,13 @@ from functools import cache
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
+from visa.diagnostics import UsageError
 from vsim.llvm_engine import InvalidCode
+from vsim.llvm_engine.runtime.target import converts_halves, target
 
 _INITIALIZED = False
+HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+"""What LLVM calls to convert halves where the processor has no instruction for that."""
 
 
 def initialize() -> None:
@@ -26,19 +31,40 @@ def initialize() -> None:
         _INITIALIZED = True
 
 
+def made_for() -> str:
+    """The CPU and LLVM that code is made for and by.
+
+    Raises:
+        UsageError: ``VISAKIT_CPU`` names no CPU, or one that this machine cannot stand for.
+    """
+    return " ".join((*target(), version))
+
+
 @cache
-def host() -> str:
-    """The CPU and LLVM that code is made for and by."""
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
+def _bind_conversions(missing: tuple[str, ...]) -> None:
+    """Tell LLVM where functions are that code for the target calls: of libgcc, which Python does not have open.
+
+    Raises:
+        UsageError: this machine has them nowhere, and native code would jump to nowhere.
+    """
+    for name in missing:
+        for library in (None, "libgcc_s.so.1"):
+            with contextlib.suppress(OSError, AttributeError):
+                place = ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value
+                llvm.add_symbol(name, place)
+                break
+        else:
+            raise UsageError(f"code for processors without F16C needs '{name}' of libgcc 12 or newer, which is missing")
 
 
 def target_machine(level: int) -> llvm.TargetMachine:
-    """A target machine for the host."""
+    """A target machine for the host, or what ``VISAKIT_CPU`` names."""
     initialize()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+    cpu, features = target()
+    _bind_conversions(() if converts_halves() else HALF_CONVERSIONS)
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu,
+        features=features,
         opt=level,
         reloc="pic",
         codemodel="small",
