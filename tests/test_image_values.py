@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from contextlib import nullcontext
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, randoms
 from test_memory_values import INTEGER_ATOMICS, LSC_NAMES, model_atomics
 
-from visa.diagnostics import LaunchError, SimulationError
+from visa.diagnostics import LaunchError, SimulationError, VisaWarning
 from vsim.images import ImageFormat
 from vsim.launch import ImageArgument, SamplerArgument
 
@@ -469,6 +470,7 @@ def test_local_memory_is_no_image(engine):
         probe.run(engine)
 
 
+@pytest.mark.filterwarnings("ignore:.*runs on the numpy engine")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_atomic_is_not_larger_than_a_texel(engine):
     probe = probe_with(np.zeros((2, 2, 1), "u1"), format="r_u8", platform="dg2")
@@ -487,7 +489,8 @@ def test_more_images_than_a_table_of_surfaces(engine):
     probe.arguments += others
     probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
     probe.lines += ["movs (M1_NM, 1) T8(0) 261:ud", f"gather4_typed.R (M1, {LANES}) T8 X.0 X.0 %null.0 %null.0 FOUND.0"]
-    assert (probe.run(engine)["FOUND"][:LANES] == 259).all()
+    with pytest.warns(VisaWarning, match="more surfaces than the table holds") if engine == "llvm" else nullcontext():
+        assert (probe.run(engine)["FOUND"][:LANES] == 259).all()
 
 
 TYPED_ATOMICS = [

@@ -26,7 +26,7 @@ from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
-from vsim.llvm_engine import InvalidCode, Overtaken, Unsupported
+from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
 from vsim.result import LaunchResult
@@ -243,7 +243,7 @@ class Program:
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
-            ran = self._run_on(engine, dispatch, threads, max_seconds, held)
+            ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
@@ -252,7 +252,7 @@ class Program:
         printed = "" if printf is None else self._printed(printf)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds - compiled
-        return LaunchResult(dispatch, ran, seconds, printed, compiled)
+        return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.printf import PrintfRecords
@@ -261,29 +261,30 @@ class Program:
 
     def _run_on(
         self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
-    ) -> str:
-        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran.
+    ) -> tuple[str, str]:
+        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran, and why
+        it is the reference engine where another was asked for.
 
         Args:
             held: the memory of mapped arrays, which must stay.
         """
+        why = ""
         if engine == "auto" or engine == "llvm":
             native = self.native or self._load_native()
-            if native is not None:
+            if native is None:
+                why = "llvmlite cannot be loaded"
+            else:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
-                    return "llvm"
+                    return "llvm", ""
+                except RefusedInstruction as refused:
+                    from vsim.numpy_engine.engine import refusal
+
+                    raise refusal(dispatch, refused.function, refused.number) from None
                 except Overtaken:
-                    return "numpy"
-                except InvalidCode as problem:
-                    message = (
-                        f"no valid native code for '{dispatch.kernel.name}'; running on the numpy engine: {problem}"
-                    )
-                    hint = "this is a mistake of visakit; please report it with the program"
-                    warning = Diagnostic("U002", message, hint=hint, severity="warning")
-                    warnings.warn(VisaWarning(warning), stacklevel=5)
-                except Unsupported:
-                    pass
+                    return "numpy", "it ended before native code was made"
+                except Unsupported as problem:
+                    why = _say_why_not(engine, dispatch, problem)
         elif engine not in ENGINES:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
@@ -291,7 +292,7 @@ class Program:
         from vsim.numpy_engine.engine import run as run_numpy
 
         run_numpy(dispatch, max_seconds)
-        return "numpy"
+        return "numpy", why
 
     def _load_native(self) -> Engine | None:
         """Load the fast engine; None if the reference engine must do without."""
@@ -409,6 +410,21 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
+    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours."""
+    name = dispatch.kernel.name
+    if isinstance(problem, InvalidCode):
+        message = f"no valid native code for '{name}'; running on the numpy engine: {problem}"
+        hint = "this is a mistake of visakit; please report it with the program"
+        warning = Diagnostic("U002", message, hint=hint, severity="warning")
+    elif engine == "llvm":
+        warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
+    else:
+        return str(problem)
+    warnings.warn(VisaWarning(warning), stacklevel=6)
+    return str(problem)
 
 
 def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:

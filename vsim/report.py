@@ -27,6 +27,7 @@ class LaunchRow(TypedDict):
     launch: str
     kernel: str
     engine: NotRequired[str]
+    engine_reason: NotRequired[str]
     seconds: NotRequired[float]
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]

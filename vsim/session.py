@@ -128,6 +128,8 @@ class Session:
         row: LaunchRow = {
             "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
         }  # fmt: skip
+        if result.engine_reason:
+            row["engine_reason"] = result.engine_reason
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
         self.output.write(result.printf)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import warnings
 import zlib
 from dataclasses import asdict, dataclass, field
 
@@ -18,7 +19,7 @@ from conftest import same
 from fuzzing.guarded import Guarded
 from fuzzing.target import Finding
 from vasm.assembler import assemble_text
-from visa import SimulationError, VisaError
+from visa import SimulationError, VisaError, VisaWarning
 from visa.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
@@ -163,7 +164,9 @@ def run_on(engine: str, image: LinkedImage, e: Execution) -> Outcome:
             from vsim.schedule import parse_schedule
 
             order = parse_schedule(e.schedule)
-        program.run(launch, engine, 1, SECONDS, schedule=order)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*runs on the numpy engine", VisaWarning)
+            program.run(launch, engine, 1, SECONDS, schedule=order)
     except VisaError as error:
         code, message = error.diagnostics[0].code, str(error)
     for guard, number in zip(guards, arrays, strict=True):

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from visa.diagnostics import Diagnostic, SimulationError
+from visa.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bytes, Dwords
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
-from vsim.numpy_engine.machine import BatchExecution
+from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
@@ -60,6 +62,18 @@ def run(
             batch = GroupBatch(dispatch, groups, payloads)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
+
+
+def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
+    """The error of an instruction that no engine can execute."""
+    batch = GroupBatch(dispatch, [dispatch.group(0)], GroupPayloads(dispatch, 0))
+    step = batch.execution.prepare(function).steps[number]
+    if isinstance(step, Refused):
+        return SimulationError(step.diagnostics)
+    instruction = function.instructions[number]
+    message = f"the fast engine cannot execute instruction {number} of '{function.name}'"
+    span = dispatch.image.span(function, instruction.line)
+    return SimulationError(Diagnostic("S020", message, span, "--engine numpy can"))
 
 
 @dataclass

@@ -11,10 +11,6 @@ from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import READ_ONLY
 
 
-class OutsideVariable(SimulationError):
-    """An operand reaches beyond its variable: no fault before the instruction executes."""
-
-
 class Faults:
     """The errors of the code of one function."""
 
@@ -29,17 +25,10 @@ class Faults:
         return FunctionPrinter(self.function).instruction(instruction), number
 
     def cannot(self, text: str, instruction: Instruction) -> SimulationError:
-        """The error that an instruction cannot be executed."""
-        return SimulationError(self._refusal(text, instruction))
-
-    def beyond(self, text: str, instruction: Instruction) -> OutsideVariable:
-        """The error that an operand of an instruction reaches beyond its variable."""
-        return OutsideVariable(self._refusal(text, instruction))
-
-    def _refusal(self, text: str, instruction: Instruction) -> Diagnostic:
+        """The error that an instruction cannot be executed, raised when it is to be."""
         shown, number = self._described(instruction)
         span = self.image.span(self.function, instruction.line)
-        return Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span)
+        return SimulationError(Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span))
 
     def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
         """The error for a lane of a thread."""

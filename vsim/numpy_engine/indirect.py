@@ -44,12 +44,12 @@ class IndirectOperands:
         """Elements of an address variable must exist.
 
         Raises:
-            OutsideVariable: they do not.
+            SimulationError: they do not.
         """
         if not self.prepared.layout.has_elements(variable, first, end):
             declared = self.prepared.function.addresses[variable]
             text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements}"
-            raise self.faults.beyond(text, self.prepared.instruction)
+            raise self.faults.cannot(text, self.prepared.instruction)
 
     def _reading(self, count: int) -> Callable[[], Mask]:
         """The lanes for which the instruction that is being prepared reads so many elements."""

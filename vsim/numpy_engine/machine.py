@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NoReturn
 
 from visa.diagnostics import Diagnostic, SimulationError
@@ -14,7 +13,7 @@ from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
 from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
-from vsim.numpy_engine.faults import Faults, OutsideVariable
+from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages
@@ -78,9 +77,15 @@ class NumpyMachine:
         return self.faults.cannot(text, instruction or self.prepared.instruction)
 
 
-def _fail(diagnostics: list[Diagnostic]) -> NoReturn:
-    """What an instruction does whose operands reach beyond their variables."""
-    raise SimulationError(diagnostics)
+class Refused:
+    """The step of an instruction that cannot be executed, as its operands reach beyond their variables, for example."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+
+    def __call__(self) -> NoReturn:
+        """Raise the error."""
+        raise SimulationError(self.diagnostics)
 
 
 class BatchExecution:
@@ -108,8 +113,8 @@ class BatchExecution:
             for instruction in function.instructions:
                 try:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
-                except OutsideVariable as error:
-                    step = partial(_fail, error.diagnostics)
+                except SimulationError as error:
+                    step = Refused(error.diagnostics)
                 found.steps.append(step)
         return found
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from visa.calls import size_difference
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
@@ -41,9 +40,12 @@ class Calls:
 
         def step() -> None:
             mask = self._lanes(lanes, instruction)
-            if target is None:
-                raise Unsupported(f"a call of the undefined function '{state.function.strings[name]}'")
             depth = self._enter()
+            if target is None:
+                some = "true" if takes_all(instruction, state.lanes) else state.b.any(mask)
+                self.exits.leave_if(some, cx.UNDEFINED, "0", "0", lambda: ("0", 0, 0, "0"))
+                self._return(depth)
+                return
             self._call(target, mask, depth)
             self._return(depth)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from visa.program import Function
 from vsim.analysis.waiting import touches_memory
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import CannotExecute, Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -57,6 +57,8 @@ class FunctionLowering:
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""
+        self.refused: set[int] = set()
+        """Instructions that no engine can execute."""
 
     def text(self) -> str:
         """The function as IR."""
@@ -69,6 +71,8 @@ class FunctionLowering:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
             uses = self._emit({}, lambda block: straight, keep=False)
+            if self.refused:  # without what their preparation has emitted
+                uses = self._emit({}, lambda block: straight, keep=False)
             return assemble(state, self.coverage, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
         uses = self._emit({}, lambda block: NOTHING_NEEDED, keep=True)
@@ -134,7 +138,7 @@ class FunctionLowering:
         around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:
-        """Prepare an instruction, unless that was done, and emit it."""
+        """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
         if self.guarded:
             self.state.b.lines.append(guard.marker(pc))
         instruction = self.state.function.instructions[pc]
@@ -142,12 +146,21 @@ class FunctionLowering:
         if emit is None:
             b = self.state.b
             b.assigned = False
-            emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+            emit = self._refuse
+            if pc not in self.refused:
+                try:
+                    emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+                except CannotExecute:
+                    self.refused.add(pc)
             if keep and not b.assigned:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.let_others_run()
         emit()
+
+    def _refuse(self) -> None:
+        """Emit the fault that an instruction is which no engine can execute."""
+        self.exits.leave_if("true", cx.REFUSED, "0", "0", lambda: ("0", 0, 0, "0"))
 
     # -- beginning and end ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from visa import types
 from visa.program import Instruction
 from visa.types import DataType
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
@@ -81,9 +81,9 @@ class LoweringMachine:
         """Address of the function or data symbol that faddr names; None if it is not defined."""
         return self.state.dispatch.image.symbol_address(self.function, instruction.args["name"])
 
-    def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
+    def cannot(self, text: str, instruction: Instruction | None = None) -> CannotExecute:
         """The reference engine says what cannot be executed."""
-        return Unsupported(text)
+        return CannotExecute(text)
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from visa.operands import (
     region_elements,
 )
 from visa.types import DataType
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -84,7 +84,7 @@ class Operands:
             return lambda: self.state.registers.read(key, low, width, types.UD)
         if isinstance(op, Indirect):
             return lambda: self._read_indirect(op, count)
-        raise Unsupported(f"an operand of class {type(op).__name__}")
+        raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     def writer(self, op: VectorOperand, count: int) -> Write:
         """Writes lanes that have the operand's type under a mask."""
@@ -99,7 +99,7 @@ class Operands:
             return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
             return lambda value, mask: self._write_indirect(op, count, value, mask)
-        raise Unsupported(f"an operand of class {type(op).__name__}")
+        raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     # -- regions -------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Operands:
         root, start = state.layout.root(op.var)
         low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
         if op.var and not state.layout.holds(root, low, low + (index.last + 1) * data_type.size):
-            raise Unsupported("a region outside its variable")
+            raise CannotExecute("a region outside its variable")
         return (VARIABLE, root), low, index, data_type
 
     def _region_reader(self, op: General, count: int, by_lane: bool) -> Read:
@@ -172,7 +172,7 @@ class Operands:
         state = self.state
         address = state.layout.address_of(op, state.dispatch.grf_size)
         if address is None:
-            raise Unsupported(f"the address of '{state.function.variable_name(op.var)}'")
+            raise CannotExecute(f"the address of '{state.function.variable_name(op.var)}'")
         return lambda: state.b.const(address, types.UD)
 
     # -- immediates ----------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class Operands:
 
     def _check_elements(self, variable: int, first: int, end: int) -> None:
         if not self.state.layout.has_elements(variable, first, end):
-            raise Unsupported("elements that an address variable does not have")
+            raise CannotExecute("elements that an address variable does not have")
 
     def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
         """A fault if a lane that executes has an address at which no variable lies."""
@@ -291,7 +291,7 @@ class Operands:
         root, start = self.state.layout.root(op.var)
         low = start + op.offset + offset
         if not self.state.layout.holds(root, low, low + size):
-            raise Unsupported("a message outside its variable")
+            raise CannotExecute("a message outside its variable")
         return (VARIABLE, root), low
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
@@ -328,5 +328,5 @@ class Operands:
 
     def _state_key(self, kind: int, index: int, element: int) -> Key:
         if element >= self.state.function.state_elements(kind, index):
-            raise Unsupported("elements that a surface or sampler variable does not have")
+            raise CannotExecute("elements that a surface or sampler variable does not have")
         return state_key(kind, index, element)

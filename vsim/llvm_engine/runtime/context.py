@@ -40,6 +40,10 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CA
 """Kinds of faults."""
 FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
+REFUSED, UNDEFINED = 14, 15
+"""An instruction that cannot be executed; a call of a function that is not there."""
+BINDLESS_NUMBER = 1 << 32
+"""What is added to the handle of a bindless surface in a record, so that it is not the number of another."""
 
 # One for each worker thread.
 (

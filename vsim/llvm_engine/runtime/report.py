@@ -11,7 +11,7 @@ from visa.program import Function, Instruction
 from vsim import threads
 from vsim.arrays import Words
 from vsim.dispatch import Dispatch
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import RefusedInstruction, Unsupported
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
@@ -29,11 +29,15 @@ def read_record(context: Words) -> FaultRecord:
     return FaultRecord(*(int(v) for v in fields))
 
 
-def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | Unsupported:
+def fault(
+    dispatch: Dispatch, functions: Sequence[Function], context: Words
+) -> SimulationError | Unsupported | RefusedInstruction:
     """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
     record = read_record(context)
     if record.kind == cx.FRAMES and not dispatch.takes_turns:
         return Unsupported("frames that do not fit")
+    if record.kind == cx.REFUSED:
+        return RefusedInstruction(functions[record.function], record.instruction)
     record = _first_outside(dispatch, record)
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
@@ -48,11 +52,13 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span))
+    return SimulationError(Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span))
 
 
-def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> str:
+def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instruction: Instruction) -> str:
     """What went wrong."""
+    if record.kind == cx.UNDEFINED:
+        return f"function '{function.strings[instruction.args['name']]}' is not defined"
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
@@ -105,6 +111,14 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
     return record._replace(lane=record.lane + inside, address=record.address + inside * step)
 
 
+def _surface_name(dispatch: Dispatch, number: int) -> str:
+    """What messages call a surface."""
+    if number >= cx.BINDLESS_NUMBER:
+        return f"surface {number - cx.BINDLESS_NUMBER}"
+    surface = dispatch.surfaces.get(number)
+    return surface.name if isinstance(surface, Buffer) else f"surface {number}"
+
+
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
     """The memory that was accessed, and where."""
     at, size = record.address, record.size
@@ -115,8 +129,7 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
             return dispatch.nowhere(at)
         return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
-        surface = dispatch.surfaces.get(record.number)
-        name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
+        name = _surface_name(dispatch, record.number)
     else:
         name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
     return f"'{name}', which has {size} bytes, at offset {shown_offset(at, size)}"
