@@ -366,3 +366,37 @@ def test_which_instructions_executed(engine):
     result = Program(build_text(kernel(CALL, function("f", lines)), "pvc")).launch("k", ITEMS, ITEMS, [out], engine=engine, profile=True)  # fmt: skip
     executed = [number for f, number, _ in result.executed if f.name == "f"]
     assert result.engine == engine and executed == [0, 1, 2, 3, 4, 6, 7, 8]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("schedule", ["", "reverse"])
+def test_which_of_several_barriers_of_a_kernel_waits(engine, schedule):
+    """All threads come to the first, the first thread not to the second."""
+    lines = ["barrier", FIRST_THREAD, "(P1) goto (M1, 16) over", "barrier", "over:"]
+    who = 176 if schedule == "reverse" else 16
+    place = rf"'barrier' \(instruction 9 of 'k', lane 0, work-item \({who}, 0, 0\)"
+    with pytest.raises(SimulationError, match=place):
+        launch(kernel(lines), engine, schedule, threads=1)
+
+
+def test_frames_of_large_variables_have_room():
+    """Where variables of the kernel itself are large, its threads get more memory to wait in; and not without end."""
+    size, count = 4096, 16
+    large = [f".decl L{n} v_type=G type=ud num_elts={size} align=GRF" for n in range(count)]
+    addresses = [".decl A v_type=A num_elts=1"]
+    lines = [line for n in range(count) for line in (f"addr_add (M1, 1) A(0)<1> &L{n} 16128:uw", "mov (M1, 16) r[A(0),0]<1>:ud X(0,0)<1;1,0>")]  # fmt: skip
+    back = [line for n in range(count) for line in (f"addr_add (M1, 1) A(0)<1> &L{n} 16128:uw", "add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> r[A(0),0]<1;1,0>:ud")]  # fmt: skip
+    source = kernel([*lines, "barrier", *back])
+    at = source.index(".input")
+    source = source[:at] + "\n".join([*large, *addresses, ""]) + source[at:]
+    x = np.arange(ITEMS, dtype=WORD)
+    found = launch(source, "llvm")[0].reshape(-1)
+    assert (found == x * WORD(17)).all()
+
+
+def test_round_robin_over_very_many_accesses():
+    lines = ["scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0"] * 2001
+    program, out = Program(build_text(kernel(lines), "pvc")), np.zeros(ITEMS, WORD)
+    result = program.launch("k", ITEMS, ITEMS, [out], schedule="round-robin")
+    assert (result.engine, result.engine_reason) == ("numpy", "round-robin over 2002 accesses to memory")
+    assert (out == np.arange(ITEMS)).all()

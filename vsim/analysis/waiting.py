@@ -15,6 +15,11 @@ def touches_memory(instruction: Instruction) -> bool:
     return desc.memory is not Memory.NONE or desc.access is not Access.NONE or desc.semantics in RAW_MESSAGES
 
 
+def group_barriers(function: Function) -> list[int]:
+    """The instructions at which threads wait for their whole work-group."""
+    return [n for n, i in enumerate(function.instructions) if i.desc.flow is Flow.BARRIER]
+
+
 def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = False) -> list[Function]:
     """The functions that a kernel can run, itself among them, in which a thread can wait, or in what they call.
 

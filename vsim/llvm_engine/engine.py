@@ -19,6 +19,7 @@ from vsim.llvm_engine.runtime.tables import (
     SlotTable,
     WorkerMemory,
     address,
+    arena_bytes,
     fill_surfaces,
     local_id_table,
     worker_memory,
@@ -198,7 +199,7 @@ class Engine:
         per_group = shape.threads_per_group
         key = (
             *(dispatch.slm_size, dispatch.scratch_size, per_group, together),
-            *(dispatch.has_barrier, dispatch.takes_turns),
+            *(dispatch.takes_turns, arena_bytes(dispatch, per_group) if dispatch.has_barrier else 0),
         )
         found = self.workers.setdefault(key, [])
         while len(found) < max(count, together):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.program import Instruction
+from vsim.analysis.waiting import group_barriers
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
@@ -22,12 +23,15 @@ class ThreadWaits:
 
     def __init__(self, state: FunctionState) -> None:
         self.state = state
+        self.has_several = len(group_barriers(state.function)) > 1
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
         """Arrive at the barrier of the work-group, wait until all its threads have, or both."""
 
         def step() -> None:
             if not self.state.module.takes_turns:
+                if self.has_several:
+                    self._note_place()
                 self._suspend()
                 return
             if signal:
@@ -71,6 +75,13 @@ class ThreadWaits:
         b = self.state.b
         b.emit(f"store i64 {why}, ptr {b.offset('%record', cx.RECORD_STATE)}, align 8")
         self._suspend()
+
+    def _note_place(self) -> None:
+        """Note where the thread waits, for the fault that others never come."""
+        b = self.state.b
+        sites = b.offset(b.field("%worker", cx.WORKER_HANDLES, "ptr"), cx.HANDLE_SITES)
+        place = b.assign(f"getelementptr i64, ptr {sites}, i64 %thread")
+        b.emit(f"store i64 {self.state.at.pc}, ptr {place}, align 8")
 
     def _suspend(self) -> None:
         b = self.state.b

@@ -56,6 +56,10 @@ BINDLESS_NUMBER = 1 << 32
     WORKER_FRAME_SIZE,
     WORKER_FRAME_ALIGN,
 ) = range(0, 64, 8)
+MAXIMUM_THREADS = 1024
+"""Threads of a work-group."""
+HANDLE_SITES = 8 * MAXIMUM_THREADS
+"""Behind the handles of coroutines: the instruction at which each thread waits, by the thread's number."""
 WORKER_GROUP = 64
 """The work-group that the worker runs now: its three ids."""
 WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_COUNT = range(88, 136, 8)

@@ -131,7 +131,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
 
 def _phases(ordered: bool) -> str:
     order, thread = thread_number(ordered)
-    zeros = ", ".join(["i64 0"] * (len(RECORDED) - 1))
+    zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
         "driver",
         "phases",
@@ -139,7 +139,10 @@ def _phases(ordered: bool) -> str:
         order=order,
         thread=thread,
         halt=fill("driver", "halt"),
-        zeros=zeros,
+        zeros=", ".join(zeros),
+        stuck_order=fill("driver", "stuck_order") if ordered else "",
+        stuck_thread="%un" if ordered else "%u",
+        stuck_zeros=", ".join(zeros[3:]),
     )
 
 

@@ -9,9 +9,10 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
 from vsim import threads
+from vsim.analysis.waiting import group_barriers
 from vsim.arrays import Words
 from vsim.dispatch import Dispatch
-from vsim.llvm_engine import RefusedInstruction, Unsupported
+from vsim.llvm_engine import RefusedInstruction
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
@@ -29,13 +30,9 @@ def read_record(context: Words) -> FaultRecord:
     return FaultRecord(*(int(v) for v in fields))
 
 
-def fault(
-    dispatch: Dispatch, functions: Sequence[Function], context: Words
-) -> SimulationError | Unsupported | RefusedInstruction:
+def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | RefusedInstruction:
     """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
     record = read_record(context)
-    if record.kind == cx.FRAMES and not dispatch.takes_turns:
-        return Unsupported("frames that do not fit")
     if record.kind == cx.REFUSED:
         return RefusedInstruction(functions[record.function], record.instruction)
     record = _first_outside(dispatch, record)
@@ -45,7 +42,8 @@ def fault(
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
     number = record.instruction
     if record.kind == cx.BARRIER and not dispatch.takes_turns:
-        number = next(n for n, i in enumerate(function.instructions) if i.desc.flow.is_barrier)
+        barriers = group_barriers(function)
+        number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
     from visa.text.printer import FunctionPrinter
 

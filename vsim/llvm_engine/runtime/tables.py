@@ -11,15 +11,14 @@ from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.workers import frame_bytes
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import Group
 
 ARENA_BYTES = 16 << 20
-"""Memory for the frames of suspended threads of one work-group."""
+"""Memory for the frames of suspended threads of one work-group, at least."""
 TURNS_ARENA_BYTES = 256 << 20
 """Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
-MAXIMUM_THREADS = 1024
-"""Threads of a work-group."""
 
 
 def aligned(size: int, align: int = 64) -> Bytes:
@@ -123,10 +122,15 @@ def worker_memory(
         return WorkerMemory(block, slm, scratch, *_for_turns(block, threads_per_group, arena))
     if not dispatch.has_barrier:
         return WorkerMemory(block, slm, scratch, None, None)
-    arena, handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * MAXIMUM_THREADS)
+    arena, handles = aligned(arena_bytes(dispatch, threads_per_group), cx.ARENA_ALIGN), aligned(2 * cx.HANDLE_SITES)
     block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
-    block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
+    block[cx.WORKER_ARENA_SIZE // 8] = arena.nbytes
     return WorkerMemory(block, slm, scratch, arena, handles)
+
+
+def arena_bytes(dispatch: Dispatch, threads: int) -> int:
+    """Memory for the frames of a group's threads, each of which has the kernel's variables and what LLVM adds."""
+    return min(max(ARENA_BYTES, threads * (4 * frame_bytes(dispatch.kernel) + 65536)), TURNS_ARENA_BYTES)
 
 
 def _for_turns(block: Words, threads: int, arena: Bytes | None) -> tuple[Bytes, Bytes]:
