@@ -379,7 +379,7 @@ def test_which_of_several_barriers_of_a_kernel_waits(engine, schedule):
         launch(kernel(lines), engine, schedule, threads=1)
 
 
-def test_frames_of_large_variables_have_room():
+def test_frames_of_large_variables_have_room(monkeypatch):
     """Where variables of the kernel itself are large, its threads get more memory to wait in; and not without end."""
     size, count = 4096, 16
     large = [f".decl L{n} v_type=G type=ud num_elts={size} align=GRF" for n in range(count)]
@@ -389,9 +389,12 @@ def test_frames_of_large_variables_have_room():
     source = kernel([*lines, "barrier", *back])
     at = source.index(".input")
     source = source[:at] + "\n".join([*large, *addresses, ""]) + source[at:]
-    x = np.arange(ITEMS, dtype=WORD)
-    found = launch(source, "llvm")[0].reshape(-1)
-    assert (found == x * WORD(17)).all()
+    found = np.zeros(1024, WORD)  # in 64 threads, each of which has 256 KiB
+    assert Program(build_text(source, "pvc")).launch("k", 1024, 1024, [found], engine="llvm").engine == "llvm"
+    assert (found == np.arange(1024) * 17).all()
+    monkeypatch.setattr(tables, "TURNS_ARENA_BYTES", 16 << 20)
+    with pytest.raises(SimulationError, match="the variables of threads that wait take more than"):
+        Program(build_text(source, "pvc")).launch("k", 1024, 1024, [found], engine="llvm")
 
 
 def test_round_robin_over_very_many_accesses():
