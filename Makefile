@@ -54,13 +54,16 @@ wheel: $(STAMP)
 	build/wheel/bin/vdis build/wheel/calls/main.o -o build/wheel/calls/again.visaasm
 	build/wheel/bin/vasm build/wheel/calls/again.visaasm
 
+# What native code is made for (VISAKIT_CPU).
+CPU ?= native
+
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --cpu $(CPU)
 
 compile-time: $(STAMP)
-	$(BIN)/python benchmarks/compile_time.py corpus
-	$(BIN)/python benchmarks/compile_time.py shapes
+	$(BIN)/python benchmarks/compile_time.py corpus --cpu $(CPU)
+	$(BIN)/python benchmarks/compile_time.py shapes --cpu $(CPU)
 
 FUZZ_SECONDS ?= 1800
 FUZZ_FIRST ?= 0

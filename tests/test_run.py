@@ -112,12 +112,13 @@ class TestEngine:
         self.program().launch("copy", 48, 32, [data, out], engine=engine)
         assert (out[:48] == data[:48]).all() and not out[48:].any()
 
-    def test_ctrl_c(self, engine):
+    @pytest.mark.parametrize("body", ["", "sbarrier.signal\\nsbarrier.wait\\n"], ids=["loop", "turns"])
+    def test_ctrl_c(self, engine, body):
         """An endless kernel in a process of its own, which gets the signal once it runs."""
         code = f"""
 import signal, numpy as np, test_run, vsim.program as p
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which may have been told to ignore it
-program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\njmp (M1, 1) L")))
+program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\n{body}jmp (M1, 1) L"), "xehp"))
 print("begins", flush=True)
 try:
     program.launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine="{engine}")
