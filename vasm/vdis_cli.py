@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from vasm.disassembler import disassemble_file, split_file
-from visa.command import ErrorFormat, Version, application, platform_option
+from visa.command import ErrorFormat, Explain, Json, ListPlatforms, Version, application, platform_option
 from visa.diagnostics import UsageError
-from visa.files import check_outputs, report, write_bytes
+from visa.files import check_outputs, write_bytes
+from visa.reporting import report
 
 
 @application(
@@ -28,7 +29,10 @@ def app(
         str | None, typer.Option("--split", metavar="DIR", help="Write each text of a zebin, and its ze_info.")
     ] = None,
     platform: Annotated[str | None, platform_option("Which zebin of a container.", "Options")] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Disassemble to text that assembles to the same bytes."""
@@ -41,5 +45,5 @@ def app(
     text, damage = disassemble_file(file, keep_going, platform)
     write_bytes(output, text)
     if damage:
-        report(damage, error_format, "vdis")
+        report(damage)
     return int(bool(damage))

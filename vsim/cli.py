@@ -4,10 +4,22 @@ from typing import Annotated, Literal
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, device_name, flag, option, platform_option, positive
+from visa.command import (
+    ErrorFormat,
+    Explain,
+    ListPlatforms,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visa.diagnostics import UsageError
 from visa.elf import is_ctm
-from visa.files import read_bytes, report
+from visa.files import read_bytes
+from visa.reporting import report
 
 SPIRV = b"\x03\x02\x23\x07"
 LAUNCH, EXECUTION, REPORT, CTM = "What is launched", "Execution", "Results", "CTM target"
@@ -116,13 +128,15 @@ def app(
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
-    as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
     trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
     ctm: Annotated[
         list[str] | None, option("--ctm", "NAME=VALUE", "Choose one of the open points of docs/ctm.md.", CTM)
     ] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
@@ -132,7 +146,7 @@ def app(
 
         data, doubts = compile_source(image, data, platform, build_options, max_seconds)
         if doubts:
-            report(doubts, error_format, "vsim")
+            report(doubts)
         platform = None
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
