@@ -63,7 +63,7 @@ PANELS = {
         "A new kernel",
         "Diagnostics",
     ],
-    "vdis": ["Arguments", "Options", "Diagnostics"],
+    "vdis": ["Arguments", "Options", "Output", "What is shown", "Diagnostics"],
     "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
     "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "CTM target", "Diagnostics"],
 }

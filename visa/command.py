@@ -156,7 +156,7 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
     parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
     message = error.message.rstrip(".")
     if parameter is not None:
-        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else parameter.metavar
+        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else str(parameter.metavar).rstrip(".")
         if not message:
             return f"{name} is missing; see {tool} --help"
         choices = getattr(parameter.type, "choices", None)

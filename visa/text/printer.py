@@ -201,13 +201,16 @@ class FunctionPrinter:
             return f".kernel_attr {a.name}={a.integer}"
         return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'surrogateescape'))}"
 
-    def lines(self, strict: bool = True) -> list[str]:
+    def lines(self, strict: bool = True, places: list[int] | None = None) -> list[str]:
         """The statements of the function.
+
+        Args:
+            places: receives for each instruction the number of its line.
 
         Raises:
             FormatError: with ``strict``, these do not assemble to the same function.
         """
-        body = _BodyText(self)
+        body = _BodyText(self, places)
         found = body.run()
         problem = body.problem or unwritable(self.function)
         if strict and problem:
@@ -237,8 +240,8 @@ class _DeclaredNames:
 class _BodyText:
     """Puts declarations, attributes and instructions into the order of the string pool, and names into scopes."""
 
-    def __init__(self, printer: FunctionPrinter) -> None:
-        self.printer, self.function = printer, printer.function
+    def __init__(self, printer: FunctionPrinter, places: list[int] | None = None) -> None:
+        self.printer, self.function, self.places = printer, printer.function, places
         self.out: list[str] = []
         self.next = len(predefined_strings(self.function.version)) + 1
         self.scopes: list[dict[str, tuple[int, int]]] = [{}]
@@ -266,6 +269,8 @@ class _BodyText:
                 and i.desc.flow is not _LABEL
                 and not i.desc.names_string
             ):
+                if self.places is not None:
+                    self.places.append(len(self.out))
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
             else:
                 self.instruction(i, number)
@@ -281,6 +286,8 @@ class _BodyText:
                 self.declare(what, index)
         self.enter_scope(used)
         text = self.printer.instruction(i)
+        if self.places is not None:
+            self.places.append(len(self.out))
         self.out.append(text if i.desc.flow is _LABEL else f"    {text} /// ${number}")
         if _begins_subroutine(i) and is_label(name := self.function.labels[i.args["label"]].name):
             self.out.append(f"{name}:")
