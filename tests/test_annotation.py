@@ -10,7 +10,7 @@ import vasm
 from vasm.annotation import Annotations, annotated_text
 from visa.cisa import read_module
 from visa.cisa.codec import Encoder
-from visa.source_lines import MAXIMUM_SOURCE, SourceFiles, SourceLine
+from visa.source_lines import MAXIMUM_SOURCE, SourceFiles, SourcePlace
 
 GOLDEN = sorted((DATA / "golden").glob("*.isa"))
 
@@ -36,11 +36,13 @@ def test_source_files_are_regular_files_of_a_sensible_size(tmp_path):
     (tmp_path / "large.cl").write_bytes(bytes(MAXIMUM_SOURCE + 1))
     (tmp_path / "good.cl").write_bytes(b"one\r\n\ttwo \xff\n")
     files = SourceFiles([str(tmp_path)])
-    assert files.text(SourceLine("good.cl", 1)) == "one"
+    assert files.text(SourcePlace("good.cl", 1)) == "one"
     assert (
-        files.text(SourceLine("/elsewhere/good.cl", 2)) == files.text(SourceLine("C:\\x\\good.cl", 2)) == "two \ufffd"
+        files.text(SourcePlace("/elsewhere/good.cl", 2))
+        == files.text(SourcePlace("C:\\x\\good.cl", 2))
+        == "\ttwo \ufffd"
     )
-    assert files.text(SourceLine("good.cl", 9)) == files.problem("good.cl") == ""
+    assert files.text(SourcePlace("good.cl", 9)) == files.problem("good.cl") == ""
     assert files.problem("pipe.cl") == "this is no file" and "more than" in files.problem("large.cl")
     assert files.problem("/dev/zero") == "this is no file" and files.problem("none\0.cl")
     assert files.problem("") == files.problem("none.cl") == "No such file or directory"
@@ -54,7 +56,7 @@ def test_files_of_others_are_looked_into_within_folders_only(tmp_path):
     (inside / "own.cl").write_text("own\n")
     (inside / "link.cl").symlink_to(outside / "secret.cl")
     files = SourceFiles([str(inside)], within=True)
-    assert files.text(SourceLine(str(inside / "own.cl"), 1)) == files.text(SourceLine("own.cl", 1)) == "own"
+    assert files.text(SourcePlace(str(inside / "own.cl"), 1)) == files.text(SourcePlace("own.cl", 1)) == "own"
     for name in (str(outside / "secret.cl"), "../outside/secret.cl", "link.cl"):
-        assert files.text(SourceLine(name, 1)) == "" and files.problem(name)
-        assert SourceFiles([str(inside)]).text(SourceLine(name, 1)) == "secret"
+        assert files.text(SourcePlace(name, 1)) == "" and files.problem(name)
+        assert SourceFiles([str(inside)]).text(SourcePlace(name, 1)) == "secret"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from visa.cisa.codec import Encoder
 from visa.lines import Lines
 from visa.program import Function, Module
-from visa.source_lines import SourceFiles, SourceLine, printable, source_lines
+from visa.source_lines import SourceFiles, SourcePlace, printable, source_lines
 from visa.text.printer import FunctionPrinter
 
 BYTES_IN_A_LINE = 32
@@ -91,18 +91,18 @@ class _FunctionListing:
         for start in range(0, len(code), BYTES_IN_A_LINE):
             yield code[start : start + BYTES_IN_A_LINE].hex(" ")
 
-    def _source(self, place: SourceLine) -> str:
+    def _source(self, place: SourcePlace) -> str:
         """The comment that shows a source line; where the file is not there, it says so."""
-        text = self.files.text(place)
+        text = self.files.text(place).strip()
         said = text or (f"({problem})" if (problem := self.files.problem(place.file)) else "")
         return f"// {printable(place.file)}:{place.line}: {printable(said)}".rstrip(": ")
 
 
-def _sources(function: Function, lines: Lines) -> list[SourceLine | None]:
+def _sources(function: Function, lines: Lines) -> list[SourcePlace | None]:
     """Where each instruction comes from: by what the text says, else by the lines of the object."""
     found = source_lines(function)
     if any(found) or function.name not in lines:
         return found
     file, numbers = lines[function.name]
-    known = [SourceLine(file, n) if n else None for n in numbers[: len(found)]]
+    known = [SourcePlace(file, n) if n else None for n in numbers[: len(found)]]
     return known + [None] * (len(found) - len(known))

@@ -16,7 +16,7 @@ MAXIMUM_SOURCE = 16 << 20
 """Bytes of a source file that is shown; others are not looked into."""
 
 
-class SourceLine(NamedTuple):
+class SourcePlace(NamedTuple):
     """A line of a source file, from 1 on."""
 
     file: str
@@ -26,9 +26,9 @@ class SourceLine(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-def source_lines(function: Function) -> list[SourceLine | None]:
+def source_lines(function: Function) -> list[SourcePlace | None]:
     """For each instruction of a function the line that it comes from; None where FILE and LOC do not say."""
-    found: list[SourceLine | None] = []
+    found: list[SourcePlace | None] = []
     file, here = "", None
     for i in function.instructions:
         desc = i.desc
@@ -36,7 +36,7 @@ def source_lines(function: Function) -> list[SourceLine | None]:
             file, here = function.strings[i.args["name"]], None
         elif desc.marks_line:
             line: int = i.args["line"]
-            here = SourceLine(file, line) if file and line else None  # Compilers write line 0 where there is none.
+            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 where there is none.
         found.append(here)
     return found
 
@@ -55,11 +55,11 @@ class SourceFiles:
         self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
         self._lines: dict[str, list[str] | str] = {}
 
-    def text(self, place: SourceLine) -> str:
-        """What stands in a line, without blanks at its ends; empty if it is not known."""
+    def text(self, place: SourcePlace) -> str:
+        """What stands in a line, without blanks at its end; empty if it is not known."""
         lines = self._read(place.file)
         known = not isinstance(lines, str) and 0 < place.line <= len(lines)
-        return lines[place.line - 1].strip() if known else ""
+        return lines[place.line - 1].rstrip() if known else ""
 
     def problem(self, file: str) -> str:
         """Why a file is not shown; empty if it is."""

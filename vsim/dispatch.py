@@ -21,6 +21,7 @@ from vsim.payload import encoded
 from vsim.registers import FloatModes
 from vsim.schedule import Schedule
 from vsim.signature import KernelSignature
+from vsim.trace import Trace
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, npt.NDArray[np.bool_]]
@@ -37,6 +38,7 @@ class Dispatch:
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
         coverage: where the engine notes which instructions executed; None where nobody asked.
+        trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
     """
 
     signature: KernelSignature
@@ -47,6 +49,7 @@ class Dispatch:
     schedule: Schedule | None = None
     part: tuple[int, int] | None = None
     coverage: Executed | None = None
+    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
@@ -194,6 +197,19 @@ class Dispatch:
         for at in layout.private_at:
             data[at : at + 8] = encoded(private_address, 8)
         return bytes(data)
+
+    def name_of(self, buffer: Buffer) -> str:
+        """What faults and traces call memory: the arguments that it is of in this launch, else its own name.
+
+        An array keeps its memory from launch to launch, where it may be other arguments.
+        """
+        end = buffer.address + buffer.size
+        names = [
+            self.arguments.inputs.get(index) or self.signature.buffer_name(index)
+            for index, own in self.arguments.buffers.items()
+            if buffer.address and buffer.address <= own.address and own.address + own.size <= end
+        ]
+        return " or ".join(dict.fromkeys(names)) or buffer.name
 
     def nowhere(self, address: int) -> str:
         """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vsim import threads
-from vsim.arrays import Array, Bytes, Dwords
+from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
@@ -17,6 +17,7 @@ from vsim.numpy_engine.machine import BatchExecution
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.trace import Trace, group_number, shown_group
 
 BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
 """Hardware threads at once; fewer where each of them has memory of its own."""
@@ -57,10 +58,19 @@ def run(
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        if batch is None or batch.sizes != [g.size for g in groups]:
+        traced = _is_traced(dispatch, groups)
+        if batch is None or batch.sizes != [g.size for g in groups] or traced != batch.is_traced:
             batch = GroupBatch(dispatch, groups, payloads)
+            if traced:
+                batch.trace()
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
+
+
+def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
+    """Whether a trace is about one of the groups."""
+    trace = dispatch.trace
+    return trace is not None and any(group_number(dispatch.nd_range, g) in trace.groups for g in groups)
 
 
 @dataclass
@@ -98,6 +108,19 @@ class GroupBatch:
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.chosen_rows: Bools | None = None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether its threads write a trace."""
+        return self.execution.recorder is not None
+
+    def trace(self) -> None:
+        """Have its threads write the trace of the launch."""
+        from vsim.numpy_engine.traced_machine import Tracer
+
+        assert self.dispatch.trace is not None
+        self.execution.recorder = Tracer(self.dispatch, self.execution.running, self.dispatch.trace)
 
     def _local_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
@@ -113,7 +136,7 @@ class GroupBatch:
 
     def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
         """Run groups of these sizes to their end."""
-        self.groups = groups
+        self.groups, self.chosen_rows = groups, None
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
@@ -171,6 +194,18 @@ class GroupBatch:
         ]
         both = np.array(ids, np.int32)
         return [both[..., 0], both[..., 1]]
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+        n, t = self.members[row]
+        return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which rows a trace is about."""
+        if self.chosen_rows is None:
+            wanted = [group_number(self.dispatch.nd_range, g) in trace.groups for g in self.groups]
+            self.chosen_rows = np.array([wanted[n] and t in trace.threads for n, t in self.members])
+        return self.chosen_rows
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""

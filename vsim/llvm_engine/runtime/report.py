@@ -46,8 +46,8 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
 
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
-    span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span))
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span, labels=labels))
 
 
 def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> str:
@@ -87,7 +87,7 @@ def _read_only(dispatch: Dispatch, record: FaultRecord) -> str:
         found = surface if isinstance(surface, Buffer) else None
     if found is None or not found.read_only or not 0 <= at <= found.size - record.bytes:
         return ""
-    return f"'{found.name}', an array that is read-only, at offset {at}"
+    return f"'{dispatch.name_of(found)}', an array that is read-only, at offset {at}"
 
 
 def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
@@ -110,10 +110,10 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
         buffer = dispatch.memory.slots.get(at >> 32)
         if buffer is None:
             return dispatch.nowhere(at)
-        return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+        return f"'{dispatch.name_of(buffer)}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
         surface = dispatch.surfaces.get(record.number)
-        name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
+        name = dispatch.name_of(surface) if isinstance(surface, Buffer) else f"surface {record.number}"
     else:
         name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
     return f"'{name}', which has {size} bytes, at offset {shown_offset(at, size)}"
