@@ -5,7 +5,9 @@ What it says of payload and memory, and why, is in docs/architecture.md, "The wa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,9 @@ from vsim.registers import FloatModes
 from vsim.schedule import Schedule
 from vsim.signature import KernelSignature
 from vsim.trace import Trace
+
+if TYPE_CHECKING:
+    from vsim.positions import ThreadPosition
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, npt.NDArray[np.bool_]]
@@ -218,11 +223,12 @@ class Dispatch:
             return f"'{' or '.join(self.arguments.nulls)}', which has 0 bytes, at offset {offset}"
         return f"address {address:#x}, where there is no buffer,"
 
-    def timeout(self, seconds: float) -> SimulationError:
-        """The error of a launch that took longer than it may."""
-        return SimulationError(
-            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds", None, LIMIT_HINT)
-        )
+    def timeout(self, seconds: float, positions: Iterable[ThreadPosition] = ()) -> SimulationError:
+        """The error of a launch that took longer than it may, with where its threads were."""
+        from vsim.positions import notes  # which most launches do without
+
+        message = f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"
+        return SimulationError(Diagnostic("S040", message, None, LIMIT_HINT, notes(self, positions)))
 
 
 def with_values(template: bytes, arguments: Arguments) -> bytes:

@@ -17,6 +17,7 @@ from vsim.numpy_engine.machine import BatchExecution
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.positions import ThreadPosition
 from vsim.trace import Trace, group_number, shown_group
 
 BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
@@ -48,7 +49,7 @@ def run(
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise dispatch.timeout(max_seconds)
+            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
         if look is not None:
             look()
 
@@ -183,6 +184,13 @@ class GroupBatch:
         """%thread_x and %thread_y of all threads."""
         items = [threads.work_item(self.dispatch, self.groups[n], t, 0) for n, t in self.members]
         return [x // self.dispatch.simd & 0xFFFF for x, _, _ in items], [y & 0xFFFF for _, y, _ in items]
+
+    def positions(self) -> list[ThreadPosition]:
+        """Where the threads are that have not ended."""
+        return [
+            ThreadPosition(self.groups[self.members[row][0]], self.members[row][1], *place)
+            for row, place in self.execution.scheduler.places().items()
+        ]
 
     # -- work-items ----------------------------------------------------------------------------------------
 

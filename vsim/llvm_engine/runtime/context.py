@@ -40,6 +40,8 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CA
 """Kinds of faults."""
 FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
+STOPPED = 14
+"""No fault: a thread that leaves because the run is to stop; its place goes to the worker."""
 
 # One for each worker thread.
 (
@@ -54,6 +56,8 @@ FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 ) = range(0, 64, 8)
 WORKER_GROUP = 64
 """The work-group that the worker runs now: its three ids."""
+WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 88, 96, 104
+"""Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
 WORKER_SIZE = 128
 
 ARENA_ALIGN = 512

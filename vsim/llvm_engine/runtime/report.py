@@ -16,8 +16,10 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
+from vsim.positions import ThreadPosition
 
 _ALL_BITS = (1 << 64) - 1
+_STOPPED = (cx.WORKER_STOPPED, cx.WORKER_STOPPED_FUNCTION, cx.WORKER_STOPPED_THREAD)
 _WRITES = (cx.FLAT_WRITTEN, cx.SURFACE_WRITTEN)
 
 
@@ -48,6 +50,22 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span, labels = dispatch.image.place(function, instruction)
     return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span, labels=labels))
+
+
+def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words]) -> list[ThreadPosition]:
+    """Where the threads were that workers ran when a launch was stopped."""
+    found = []
+    for block in workers:
+        place, function, thread = (int(block[at // 8]) for at in _STOPPED)
+        if place:
+            x, y, z = (int(n) for n in block[cx.WORKER_GROUP // 8 : cx.WORKER_GROUP // 8 + 3])
+            columns, rows, _ = dispatch.group_counts
+            group = dispatch.group(x + columns * (y + rows * z))
+            own = functions[function] if function < len(functions) else dispatch.kernel
+            found.append(ThreadPosition(group, thread, own, place - 1))
+            others = range(dispatch.threads_of(group)) if dispatch.has_barrier else ()
+            found += [ThreadPosition(group, t, own, None) for t in others if t != thread]
+    return found
 
 
 def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> str:
