@@ -31,6 +31,7 @@ from visa.program import (
     FIRST_VARIABLE,
     Attribute,
     Declared,
+    Fields,
     Function,
     Instruction,
     Module,
@@ -43,6 +44,8 @@ from visa.text.suffixes import suffix_text
 from visa.text.unwritable import unwritable, unwritable_module
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+LARGE = 5000
+"""Instructions of a function from which on it pays to remember their texts."""
 _LABEL = Flow.LABEL  # looking up a member of an enumeration takes longer than all else that a plain line asks
 
 
@@ -88,6 +91,9 @@ class FunctionPrinter:
         self.function = function
         self.names = _DeclaredNames(function)
         self._shown: dict[tuple[int, bool], tuple[VectorOperand, str]] = {}
+        self._texts: dict[int, tuple[Fields, str]] = {}
+        """Instructions by the identity of their fields, which equal ones share, of functions that may repeat some."""
+        self._is_large = len(function.instructions) >= LARGE
 
     # -- operands ------------------------------------------------------------------------------------------
 
@@ -162,13 +168,18 @@ class FunctionPrinter:
     def instruction(self, i: Instruction) -> str:
         """One instruction without leading blanks."""
         desc, args = i.desc, i.args
+        if self._is_large and (known := self._texts.get(id(args))) is not None:
+            return known[1]
         if desc.flow is _LABEL:
             name = self.function.labels[args["label"]].name
             return f"{desc.mnemonic} {quote(name)}" if _begins_subroutine(i) else f"{name}:"
         pred = args.get("pred")
         words = [s.write(self, args) for s in operands_of(desc)]
         text = desc.mnemonic + suffix_text(desc, args)
-        return (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
+        text = (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
+        if self._is_large:
+            self._texts[id(args)] = args, text  # the fields are kept, so that their id stays their own
+        return text
 
     def declaration(self, what: int, index: int) -> str:
         function = self.function
