@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from visa.diagnostics import UsageError, did_you_mean
 from visa.platforms import PLATFORMS, all_names, find
@@ -58,3 +59,14 @@ def check_platform(name: str | None) -> str | None:
             "--list-platforms shows the names of devices, too"
         )
     return found.name
+
+
+def refuse(given: Mapping[str, object], target: str) -> None:
+    """Refuse options that images of a target do not have.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} does not go with images of the {target} target")

@@ -16,11 +16,11 @@ from visa.command import (
     platform_option,
     positive,
 )
-from visa.diagnostics import UsageError
 from visa.elf import is_ctm
-from visa.files import check_outputs, read_bytes
+from visa.files import read_bytes
 from visa.reporting import report
-from vsim.numbers import chosen
+from visa.usage import refuse
+from vsim.trace_file import TraceOptions, with_trace
 
 SPIRV = b"\x03\x02\x23\x07"
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
@@ -40,6 +40,19 @@ def _bytes(value: str | int) -> int:
     if not (number.isascii() and number.isdigit() and int(number)):
         raise typer.BadParameter(f"'{value}' is not a number of bytes, such as 500M or 8G")
     return int(number) << 10 * scale
+
+
+def _program(image: str, platform: str | None, build_options: str, max_seconds: float) -> tuple[bytes, str | None]:
+    """The bytes of an image or program, compiled if it is a source; and which zebin of them, as far as that is left."""
+    data = read_bytes(image)
+    if not image.endswith((".cl", ".clcpp")) and not data.startswith(SPIRV):
+        return data, platform
+    from vsim.ocloc import compile_source
+
+    data, doubts = compile_source(image, data, platform, build_options, max_seconds)
+    if doubts:
+        report(doubts)
+    return data, None
 
 
 @application(
@@ -152,20 +165,9 @@ def app(
     version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
-    data = read_bytes(image)
-    if image.endswith((".cl", ".clcpp")) or data.startswith(SPIRV):
-        from vsim.ocloc import compile_source
-
-        data, doubts = compile_source(image, data, platform, build_options, max_seconds)
-        if doubts:
-            report(doubts)
-        platform = None
-    from vsim.driver import refuse, with_trace
-
-    numbers = chosen(trace_groups, trace_threads, trace_lanes)
-    if not trace and (trace_groups or trace_threads or trace_lanes):
-        raise UsageError("--trace-groups, --trace-threads and --trace-lanes go with --trace FILE")
-    check_outputs([trace], [image, launch] if launch else [image])
+    data, platform = _program(image, platform, build_options, max_seconds)
+    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
+    numbers = tracing.numbers(image, launch)
     if is_ctm(data):
         from vsim.ctm_images import CtmSettings, run_ctm_image
 
@@ -180,8 +182,7 @@ def app(
 
         return int(with_trace(trace, run_grid))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
-    if trace and (engine == "llvm" or workers):
-        raise UsageError(f"--trace needs the reference engine; leave {'--workers' if workers else '--engine llvm'} out")
+    tracing.check(engine, workers)
     from vsim.command_arguments import described_launch, named_files
     from vsim.driver import open_session
     from vsim.program import RunOptions

@@ -3,61 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import BinaryIO, TextIO
+from collections.abc import Mapping
 
-from visa.diagnostics import UsageError, VisaError
-from visa.files import write_file
 from visa.usage import check_platform
 from vsim.program import Program, RunOptions
 from vsim.session import Session
 from vsim.zebins import is_compiled, read_program
-
-
-def with_trace(path: str | None, run: Callable[[TextIO | None], bool]) -> bool:
-    """Run something that writes a trace to a stream, None if no trace is wanted; what it gives.
-
-    The file appears when the run ends, however it ends: a trace is wanted most where something goes wrong.
-
-    Raises:
-        FileError: the trace cannot be written.
-    """
-    if path is None:
-        return run(None)
-    if path == "-":
-        return run(sys.stdout)
-    outcome: list[bool | BaseException] = []
-
-    def write(stream: BinaryIO) -> None:
-        text = io.TextIOWrapper(stream, "utf-8", errors="backslashreplace", newline="\n")
-        try:
-            outcome.append(run(text))
-        except BaseException as error:
-            outcome.append(error)
-            said = error.diagnostics[0].message if isinstance(error, VisaError) else "interrupted"
-            text.write(f"# {said}\n")
-        text.flush()
-        text.detach()
-
-    write_file(path, write)
-    (found,) = outcome
-    if isinstance(found, BaseException):
-        raise found
-    return found
-
-
-def refuse(given: Mapping[str, object], target: str) -> None:
-    """Refuse options that images of a target do not have.
-
-    Raises:
-        UsageError: one of them is given.
-    """
-    for name, value in given.items():
-        if value:
-            raise UsageError(f"{name} does not go with images of the {target} target")
 
 
 def machine_memory() -> int:

@@ -38,16 +38,3 @@ def parse_numbers(text: str, option: str) -> Numbers:
             raise UsageError(f"{option} takes numbers such as 0,4,8-15 or all, found '{text}'")
         ranges.append(range(int(first), int(last) + 1))
     return Numbers(tuple(ranges))
-
-
-def chosen(groups: str | None, threads: str | None, lanes: str | None) -> tuple[Numbers, Numbers, Numbers]:
-    """Whose instructions a trace shows, out of the lists of a command line: of group 0 all, if it does not say.
-
-    Raises:
-        UsageError: one of them is no list of numbers.
-    """
-    return (
-        parse_numbers(groups or "0", "--trace-groups"),
-        parse_numbers(threads or "all", "--trace-threads"),
-        parse_numbers(lanes or "all", "--trace-lanes"),
-    )

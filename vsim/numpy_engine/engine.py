@@ -59,11 +59,8 @@ def run(
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        traced = _is_traced(dispatch, groups)
-        if batch is None or batch.sizes != [g.size for g in groups] or traced != batch.is_traced:
+        if batch is None or not batch.can_run(groups):
             batch = GroupBatch(dispatch, groups, payloads)
-            if traced:
-                batch.trace()
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
 
@@ -110,18 +107,15 @@ class GroupBatch:
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
         self.chosen_rows: Bools | None = None
+        if dispatch.trace is not None and _is_traced(dispatch, groups):
+            from vsim.numpy_engine.traced_machine import Tracer
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether its threads write a trace."""
-        return self.execution.recorder is not None
+            self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
 
-    def trace(self) -> None:
-        """Have its threads write the trace of the launch."""
-        from vsim.numpy_engine.traced_machine import Tracer
-
-        assert self.dispatch.trace is not None
-        self.execution.recorder = Tracer(self.dispatch, self.execution.running, self.dispatch.trace)
+    def can_run(self, groups: list[Group]) -> bool:
+        """Whether it serves other groups, too: of the same sizes, and traced as it is."""
+        is_traced = self.execution.recorder is not None
+        return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
