@@ -34,7 +34,16 @@ def matches(shown, expected):
     return re.fullmatch(pattern, shown) is not None
 
 
-DOCUMENTS = ["tutorial.md", "language.md", "linking.md", "ctm.md", "python.md", "cluster.md", "from-your-compiler.md"]
+DOCUMENTS = [
+    "json.md",
+    "tutorial.md",
+    "language.md",
+    "linking.md",
+    "ctm.md",
+    "python.md",
+    "cluster.md",
+    "from-your-compiler.md",
+]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

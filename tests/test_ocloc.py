@@ -72,6 +72,40 @@ def test_what_the_driver_gets(driver):
     assert "-options" not in calls()[1]
 
 
+def test_the_driver_is_told_where_the_source_lies_if_lines_are_wanted(driver):
+    """Else FILE would name the folder in which the driver ran."""
+    calls = driver()
+    compiled(options="-g -O0")
+    compiled(options="-g", path='/a"b/k.cl')
+    compiled(options="-g -s x.cl")
+    compiled(options="-g", data=SPIRV + bytes(16))
+    given = [call[call.index("-options") + 1] if "-options" in call else "" for call in calls()]
+    assert given[0].startswith('-g -O0 -s "/some where/k.cl"') and "-s" not in given[1] + given[3]
+    assert given[2].startswith("-g -s x.cl -I")
+
+
+@needs_ocloc
+def test_faults_of_a_source_name_its_lines(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saxpy.cl").write_text(SAXPY)
+    words = [
+        "saxpy.cl",
+        "--platform",
+        "tgllp",
+        "--build-options=-g",
+        "--arg",
+        "0=zeros:16:f4",
+        "--arg",
+        "1=zeros:8:f4",
+        "--arg",
+        "2=2.0f",
+    ]
+    code, _, errors = said(capsys, "vsim", *words, "--global-size", "16")
+    assert code == 1 and errors.startswith(f"{tmp_path}/saxpy.cl:3:3: error: access of 4 bytes outside 'x'")
+    assert "\n 3 |   y[i] += a * x[i];\n   |   ^^^^^" in errors and "note: the instruction is here" in errors
+
+
 def test_a_program_is_compiled_once(driver):
     """Until source, device or options are others; what includes something or has warnings is compiled every time."""
     calls = driver()

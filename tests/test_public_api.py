@@ -30,7 +30,7 @@ ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c
 TREE = (visa.Module, visa.Function, visa.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py",
+    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py", "visa/reporting.py",
 }  # fmt: skip
 """The files of the commands, which write to the standard streams."""
 CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])

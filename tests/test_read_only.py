@@ -130,7 +130,7 @@ def test_memory_with_an_address_may_be_read_only(image, engine):
     node["next"][0] = program.usm(second)
     program.launch("walk", 1, 1, [node[:1], out], engine=engine)
     assert out[0] == 7
-    with pytest.raises(SimulationError, match="write of 4 bytes to 'usm', an array that is read-only, at offset 0"):
+    with pytest.raises(SimulationError, match="write of 4 bytes to 'out', an array that is read-only, at offset 0"):
         program.launch("walk", 1, 1, [node[:1], np.uint64(node["next"][0] + np.uint64(8))], engine=engine)
 
 

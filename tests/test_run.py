@@ -1,5 +1,6 @@
 """Real kernels give the expected results on both engines, bit for bit the same."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -168,10 +169,12 @@ def test_ctm_sample(name, tmp_path):
     from ctm import assemble
     from ctm.linker import link
     from ctm.processors import Options
-    from ctm.simulator import run_file
+    from ctm.simulator import GridSession, load
 
     folder = DATA.parent.parent / "samples" / "ctm" / name
     image = link([assemble(p.read_text(), p.name) for p in sorted(folder.glob("*.ctm"))])
     (tmp_path / "x.bin").write_bytes(image.to_bytes())
-    rows, failed = run_file(str(tmp_path / "x.bin"), str(folder / "launch.json"), Options(), str(tmp_path), False)
-    assert not failed and rows[0]["checks"][0]["ok"]
+    program = load(str(tmp_path / "x.bin"), Options())
+    session = GridSession(program, str(tmp_path / "x.bin"), str(tmp_path), io.StringIO())
+    session.run_file(str(folder / "launch.json"))
+    assert not session.failed and session.rows[0]["checks"][0]["ok"]

@@ -203,11 +203,12 @@ def render_human(d: Diagnostic, color: bool = False) -> str:
 
 
 def _place(span: Span | None) -> dict[str, object]:
-    return {} if span is None else {"file": span.file, "line": span.line, "column": span.column, "length": span.length}
+    file, line, column, length = (span.file, span.line, span.column, span.length) if span else (None, 0, 1, 1)
+    return {"file": file, "line": line, "column": column, "length": length}
 
 
 def render_json(items: Sequence[Diagnostic]) -> str:
-    """A JSON array with one object for each diagnostic."""
+    """A JSON array with one object for each diagnostic; docs/json.md says what is in it."""
     import json
 
     rows = [

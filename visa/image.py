@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass, field
 
 from visa import yaml_tree, ze_info
 from visa.cisa import read_module, write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
-from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.diagnostics import Diagnostic, FormatError, Label, Span
 from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visa.lines import Lines, read_lines, write_lines
-from visa.program import Function, Module
+from visa.program import Function, Instruction, Module
+from visa.source_lines import SourceFiles, printable, source_lines
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -115,6 +117,22 @@ class LinkedImage:
     def span(self, function: Function, line: int) -> Span:
         """A source line of a function."""
         return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
+
+    def place(self, function: Function, instruction: Instruction | None) -> tuple[Span, tuple[Label, ...]]:
+        """Where an instruction of a function stands, and further places of it.
+
+        Where FILE and LOC tell, that is a line of the program that was compiled, with what stands there if the file
+        lies beside the image or in the working directory; else one of the text that was assembled.
+        """
+        own = self.span(function, instruction.line if instruction else 0)
+        number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
+        origin = None if number is None else source_lines(function)[number]
+        if origin is None:
+            return own, ()
+        text = SourceFiles((os.path.dirname(self.file), ""), within=True).text(origin)
+        labels = (Label(own, "the instruction is here"),) if own.line else ()
+        shown = text.lstrip()
+        return Span(printable(origin.file), origin.line, 1 + len(text) - len(shown), len(shown) or 1, text), labels
 
     def ze_info_tree(self) -> ZeInfo:
         """``.ze_info`` as a tree.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from visa.diagnostics import UsageError, did_you_mean
-from visa.platforms import PLATFORMS, find
+from visa.platforms import PLATFORMS, all_names, find
 
 
 def check_text(value: object, what: str) -> str:
@@ -52,8 +53,20 @@ def check_platform(name: str | None) -> str | None:
         return None
     found = find(check_text(name, "a platform"))
     if found is None:
-        hint = did_you_mean(name, PLATFORMS)
+        hint = did_you_mean(name.lower(), all_names())
         raise UsageError(
-            f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}"
+            f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}; "
+            "--list-platforms shows the names of devices, too"
         )
     return found.name
+
+
+def refuse(given: Mapping[str, object], target: str) -> None:
+    """Refuse options that images of a target do not have.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} does not go with images of the {target} target")

@@ -54,9 +54,9 @@ class Zebin:
     ze_info: str
     platform: str
 
-    def text(self) -> str:
-        """All texts as one, which assembles."""
-        return "\n".join(t.text.rstrip("\n") + "\n" for t in self.texts)
+    def text(self, names: Sequence[str] = ()) -> str:
+        """All texts as one, which assembles, or those of kernels and functions with these names."""
+        return "\n".join(t.text.rstrip("\n") + "\n" for t in self.texts if not names or t.name in names)
 
 
 def is_zebin(data: bytes) -> bool:

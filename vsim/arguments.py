@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -48,6 +50,8 @@ class Arguments(NamedTuple):
         slm_size: bytes of local memory that arguments ask for.
         printf: where the kernel puts what it prints; None if it does not.
         nulls: what faults call the arguments that are null pointers.
+        buffers: the memory of arguments by their numbers.
+        inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
     """
 
     values: list[tuple[int, bytes]]
@@ -57,6 +61,8 @@ class Arguments(NamedTuple):
     slm_size: int = 0
     printf: Buffer | None = None
     nulls: tuple[str, ...] = ()
+    buffers: Mapping[int, Buffer] = MappingProxyType({})
+    inputs: Mapping[int, str] = MappingProxyType({})
 
 
 class ArgumentReader:

@@ -1,16 +1,29 @@
 """The command ``vsim``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, device_name, flag, option, platform_option, positive
-from visa.diagnostics import UsageError
+from visa.command import (
+    ErrorFormat,
+    Explain,
+    ListPlatforms,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visa.elf import is_ctm
-from visa.files import read_bytes, report
+from visa.files import read_bytes
+from visa.reporting import report
+from visa.usage import refuse
+from vsim.trace_file import TraceOptions, with_trace
 
 SPIRV = b"\x03\x02\x23\x07"
-LAUNCH, EXECUTION, REPORT, CTM = "What is launched", "Execution", "Results", "CTM target"
+LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 
 
 def _seconds(value: str | float) -> float:
@@ -27,6 +40,19 @@ def _bytes(value: str | int) -> int:
     if not (number.isascii() and number.isdigit() and int(number)):
         raise typer.BadParameter(f"'{value}' is not a number of bytes, such as 500M or 8G")
     return int(number) << 10 * scale
+
+
+def _program(image: str, platform: str | None, build_options: str, max_seconds: float) -> tuple[bytes, str | None]:
+    """The bytes of an image or program, compiled if it is a source; and which zebin of them, as far as that is left."""
+    data = read_bytes(image)
+    if not image.endswith((".cl", ".clcpp")) and not data.startswith(SPIRV):
+        return data, platform
+    from vsim.ocloc import compile_source
+
+    data, doubts = compile_source(image, data, platform, build_options, max_seconds)
+    if doubts:
+        report(doubts)
+    return data, None
 
 
 @application(
@@ -116,36 +142,52 @@ def app(
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
-    as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
-    group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
-    trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
+    trace: Annotated[
+        str | None, option("--trace", "FILE", "A line for each instruction that threads execute, - to show it.", TRACE)
+    ] = None,
+    trace_groups: Annotated[
+        str | None, option("--trace-groups", "LIST", "Work-groups: 0,4,8-15 or all; 0 if missing.", TRACE)
+    ] = None,
+    trace_threads: Annotated[
+        str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
+    ] = None,
+    trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    group: Annotated[
+        int | None, option("--group", "N", "Processors in a group; 16 if missing.", CTM, parser=positive)
+    ] = None,
     ctm: Annotated[
         list[str] | None, option("--ctm", "NAME=VALUE", "Choose one of the open points of docs/ctm.md.", CTM)
     ] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
-    data = read_bytes(image)
-    if image.endswith((".cl", ".clcpp")) or data.startswith(SPIRV):
-        from vsim.ocloc import compile_source
-
-        data, doubts = compile_source(image, data, platform, build_options, max_seconds)
-        if doubts:
-            report(doubts, error_format, "vsim")
-        platform = None
+    data, platform = _program(image, platform, build_options, max_seconds)
+    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
+    numbers = tracing.numbers(image, launch)
     if is_ctm(data):
-        from vsim.ctm_images import run_ctm_image
+        from vsim.ctm_images import CtmSettings, run_ctm_image
 
-        if list_kernels:
-            raise UsageError("--list does not go with images of the CTM target")
-        return int(
-            not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
-        )
+        others = {"--list": list_kernels, "--kernel": kernel, "--global-size": global_size, "--local-size": local_size}
+        others |= {"--arg": arguments, "--platform": platform, "--engine": engine != "auto", "--threads": threads}
+        others |= {"--workers": workers, "--schedule": schedule, "--max-memory": max_memory, "--save": save}
+        refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
+        settings = CtmSettings(group or 16, ctm or (), numbers[0])
+
+        def run_grid(out: TextIO | None) -> bool:
+            return run_ctm_image(image, launch, out_dir, settings, out, as_json, allow_paths, max_seconds)
+
+        return int(with_trace(trace, run_grid))
+    refuse({"--ctm": ctm, "--group": group}, "vISA")
+    tracing.check(engine, workers)
     from vsim.command_arguments import described_launch, named_files
     from vsim.driver import open_session
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
+    from vsim.trace import Trace
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
@@ -157,12 +199,18 @@ def app(
 
         print(listing_text(session.program, as_json))
         return 0
-    if global_size or arguments:
-        session.read.update(value.partition("=")[2] for value in arguments or ())
-        described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
-        session.run_one(described, "the command line")
-    else:
-        session.run_file(image, launch, kernel)
-    session.check_saved()
-    session.report(as_json)
-    return int(session.failed)
+
+    def run(out: TextIO | None) -> bool:
+        if out is not None:
+            session.options["trace"] = Trace(out, *numbers)
+        if global_size or arguments:
+            session.read.update(value.partition("=")[2] for value in arguments or ())
+            described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
+            session.run_one(described, "the command line")
+        else:
+            session.run_file(image, launch, kernel)
+        session.check_saved()
+        session.report(as_json)
+        return session.failed
+
+    return int(with_trace(trace, run))

@@ -17,8 +17,11 @@ from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
 
 SPIRV = b"\x03\x02\x23\x07"
-_DEVICES = {"dg2": "acm-g10", "xehp": "xe-hp"}
-"""Names of ours that not every version of the driver knows."""
+_DEVICES = {
+    "dg2": "acm-g10", "xehp": "xe-hp", "icl": "icllp", "tgl": "tgllp", "adl": "adl-s", "rpl": "rpl-s", "arl": "arl-h",
+    "acm": "acm-g10", "ats-m": "ats-m150", "lnl": "lnl-m",
+}  # fmt: skip
+"""Names that not every version of the driver knows, or none, and those of devices that they mean."""
 _LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include|\\\r?\n|\?\?", re.MULTILINE)
 
@@ -52,6 +55,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
         raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
     device = _DEVICES.get(device.lower(), device.lower())
+    options = _with_source_name(options, path, data)
     name = ""
     if "-I" not in options and "include" not in options and not _INCLUDE.search(data):
         status = os.stat(os.path.realpath(driver))
@@ -63,6 +67,14 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     if name and not found.warnings:
         cache.save(name, found.zebin)
     return found
+
+
+def _with_source_name(options: str, path: str, data: bytes) -> str:
+    """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
+    words, place = options.split(), os.path.abspath(path)
+    if "-g" not in words or "-s" in words or '"' in place or data.startswith(SPIRV):
+        return options
+    return f'{options} -s "{place}"'
 
 
 def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:

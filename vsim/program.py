@@ -37,6 +37,7 @@ from vsim.zebins import read_program
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.llvm_engine.engine import Engine
     from vsim.printf import PrintfRecords
+    from vsim.trace import Trace
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     max_seconds: float | None
     profile: bool
     schedule: Schedule | None
+    trace: Trace | None
 
 
 class LastLaunch(NamedTuple):
@@ -178,6 +180,7 @@ class Program:
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
         profile: bool = False,
+        trace: Trace | None = None,
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
@@ -190,7 +193,7 @@ class Program:
         arguments = bind(signature, launch, self.memory)
         payload = with_values(template, arguments)
         coverage = not_executed(self.image) if profile else None
-        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage)
+        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace)
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
         """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
@@ -213,6 +216,7 @@ class Program:
         profile: bool = False,
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
+        trace: Trace | None = None,
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -224,13 +228,14 @@ class Program:
             profile: whether the result is to know which instructions executed.
             schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
+            trace: where what threads do is written; the reference engine runs such launches.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            return self._execute(self.bind(launch, schedule, groups, profile), engine, threads, max_seconds)
+            return self._execute(self.bind(launch, schedule, groups, profile, trace), engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
@@ -269,7 +274,9 @@ class Program:
             held: the memory of mapped arrays, which must stay.
         """
         why = ""
-        if engine == "auto" or engine == "llvm":
+        if dispatch.trace is not None:
+            why = "the launch is traced"
+        elif engine == "auto" or engine == "llvm":
             native = self.native or self._load_native()
             if native is None:
                 why = "llvmlite cannot be loaded"
@@ -291,6 +298,8 @@ class Program:
             )
         from vsim.numpy_engine.engine import run as run_numpy
 
+        if dispatch.trace is not None:
+            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
         run_numpy(dispatch, max_seconds)
         return "numpy", why
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -82,6 +82,8 @@ class Engine:
         if self.unfinished is not None:
             self.unfinished.settle()
             self.unfinished = None
+            for workers in self.workers.values():
+                forget_places(workers)
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
             prepared = self._prepare(dispatch, thread_count, max_seconds, meanwhile)
@@ -106,7 +108,11 @@ class Engine:
             raise fault(dispatch, plan.kernel.functions, context)
         if not in_time:
             assert max_seconds is not None
-            raise dispatch.timeout(max_seconds)
+            from vsim.llvm_engine.runtime.report import positions
+
+            found = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+            forget_places(plan.workers)
+            raise dispatch.timeout(max_seconds, found)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
 
@@ -208,6 +214,12 @@ class Engine:
             if len(found) > 1 and together > 1:
                 found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
         return found[: max(count, together)]
+
+
+def forget_places(workers: Iterable[WorkerMemory]) -> None:
+    """Forget where the threads of workers were when a run was stopped."""
+    for worker in workers:
+        worker.block[cx.WORKER_STOPPED // 8] = 0
 
 
 def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:

@@ -11,7 +11,7 @@ import numpy as np
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
-from vsim.arrays import Array, Bytes, Dwords
+from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
@@ -19,7 +19,9 @@ from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.positions import ThreadPosition
 from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
+from vsim.trace import Trace, group_number, shown_group
 
 _MAXIMUM_SIMD = 32
 
@@ -48,7 +50,7 @@ def run(
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise dispatch.timeout(max_seconds)
+            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
         if look is not None:
             look()
 
@@ -58,7 +60,7 @@ def run(
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        if batch is None or batch.sizes != [g.size for g in groups]:
+        if batch is None or not batch.can_run(groups):
             batch = GroupBatch(dispatch, groups, payloads)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
@@ -72,8 +74,14 @@ def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationEr
         return SimulationError(step.diagnostics)
     instruction = function.instructions[number]
     message = f"the fast engine cannot execute instruction {number} of '{function.name}'"
-    span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S020", message, span, "--engine numpy can"))
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(Diagnostic("S020", message, span, "--engine numpy can", labels=labels))
+
+
+def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
+    """Whether a trace is about one of the groups."""
+    trace = dispatch.trace
+    return trace is not None and any(group_number(dispatch.nd_range, g) in trace.groups for g in groups)
 
 
 @dataclass
@@ -111,6 +119,16 @@ class GroupBatch:
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.chosen_rows: Bools | None = None
+        if dispatch.trace is not None and _is_traced(dispatch, groups):
+            from vsim.numpy_engine.traced_machine import Tracer
+
+            self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
+
+    def can_run(self, groups: list[Group]) -> bool:
+        """Whether it serves other groups, too: of the same sizes, and traced as it is."""
+        is_traced = self.execution.recorder is not None
+        return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
@@ -126,7 +144,7 @@ class GroupBatch:
 
     def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
         """Run groups of these sizes to their end."""
-        self.groups = groups
+        self.groups, self.chosen_rows = groups, None
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
@@ -174,6 +192,13 @@ class GroupBatch:
         items = [threads.work_item(self.dispatch, self.groups[n], t, 0) for n, t in self.members]
         return [x // self.dispatch.simd & 0xFFFF for x, _, _ in items], [y & 0xFFFF for _, y, _ in items]
 
+    def positions(self) -> list[ThreadPosition]:
+        """Where the threads are that have not ended."""
+        return [
+            ThreadPosition(self.groups[self.members[row][0]], self.members[row][1], *place)
+            for row, place in self.execution.scheduler.places().items()
+        ]
+
     # -- work-items ----------------------------------------------------------------------------------------
 
     def pixels(self) -> list[Array]:
@@ -184,6 +209,18 @@ class GroupBatch:
         ]
         both = np.array(ids, np.int32)
         return [both[..., 0], both[..., 1]]
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+        n, t = self.members[row]
+        return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which rows a trace is about."""
+        if self.chosen_rows is None:
+            wanted = [group_number(self.dispatch.nd_range, g) in trace.groups for g in self.groups]
+            self.chosen_rows = np.array([wanted[n] and t in trace.threads for n, t in self.members])
+        return self.chosen_rows
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""

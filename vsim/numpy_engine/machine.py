@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
@@ -24,6 +24,7 @@ from vsim.numpy_engine.spaces import BatchSpaces
 from vsim.numpy_engine.thread_state import BatchThreadState
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.semantics import SEMANTICS
+from vsim.semantics.algebra import Step
 from vsim.threads import state_defaults
 
 
@@ -88,11 +89,24 @@ class Refused:
         raise SimulationError(self.diagnostics)
 
 
+class Recorder(Protocol):
+    """What a traced launch prepares its functions with."""
+
+    def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
+        """The machine for a function, which notes what goes through it."""
+
+    def traced(self, function: Function, number: int, step: Step) -> Step:
+        """The step of an instruction, which writes what was noted."""
+
+
 class BatchExecution:
     """The execution of a batch of threads: its functions, each prepared once, and what their activations share.
 
     Args:
         groups: the number of each thread's work-group in the batch.
+
+    Attributes:
+        recorder: writes a trace; None where nobody wants one.
     """
 
     def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
@@ -100,6 +114,7 @@ class BatchExecution:
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups)
+        self.recorder: Recorder | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -109,13 +124,14 @@ class BatchExecution:
             states = state_defaults(self.dispatch, function)
             found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function), states)
             self._prepared[id(function)] = found
-            machine = NumpyMachine(found, self)
-            for instruction in function.instructions:
+            recorder = self.recorder
+            machine = NumpyMachine(found, self) if recorder is None else recorder.machine(found, self)
+            for number, instruction in enumerate(function.instructions):
                 try:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
-                found.steps.append(step)
+                found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
     def _coverage(self, function: Function) -> Bools | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.diagnostics import SimulationError
+from visa.program import Function
 from vsim.arrays import Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import any_lane
@@ -112,6 +113,26 @@ class Scheduler:
         """No lane of these threads runs: each of them waits at a barrier."""
         for activation in self.live:
             activation.hold(rows)
+
+    def places(self) -> dict[int, tuple[Function, int, bool]]:
+        """For each thread that has not ended the function and instruction at which it is, and whether a barrier holds
+        it up there. A thread is where its last call is, and there where its first lanes are.
+        """
+        found: dict[int, tuple[Function, int, bool]] = {}
+        for activation in reversed(self.live):
+            function = activation.prepared.function
+            for pc, lanes in sorted(activation.waiting.items()):
+                self._place(found, lanes, (function, pc, False))
+            if activation.running:
+                self._place(found, activation.active, (function, activation.pc, False))
+            for pc, lanes in sorted(activation.blocked.items()):
+                self._place(found, lanes, (function, pc - 1, True))
+        return dict(sorted(found.items()))
+
+    @staticmethod
+    def _place(found: dict[int, tuple[Function, int, bool]], lanes: Bools, place: tuple[Function, int, bool]) -> None:
+        for row in np.flatnonzero(any_lane(lanes)).tolist():
+            found.setdefault(row, place)
 
     def release(self) -> None:
         """Let blocked threads go on for which their barrier is open now."""

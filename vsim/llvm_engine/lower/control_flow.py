@@ -18,6 +18,7 @@ from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
@@ -30,8 +31,8 @@ Lanes = Callable[[], Mask]
 class ControlFlowLowering:
     """Branches, subroutines and returns of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks) -> None:
-        self.state, self.masks = state, masks
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits) -> None:
+        self.state, self.masks, self.exits = state, masks, exits
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -87,7 +88,8 @@ class ControlFlowLowering:
         """At the end of a loop, or before a subroutine: leave if the run is to stop."""
         b = self.state.b
         stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
-        b.leave_if(b.assign(f"icmp ne i64 {stop}, 0"), "exit", "again")
+        stopped = b.assign(f"icmp ne i64 {stop}, 0")
+        self.exits.leave_if(stopped, cx.STOPPED, "0", "0", lambda: ("0", 0, 0, "0"))
 
     # -- lanes ---------------------------------------------------------------------------------------------
 

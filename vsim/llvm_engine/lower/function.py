@@ -50,7 +50,7 @@ class FunctionLowering:
         self.state = FunctionState(module, function)
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
-        self.flow = ControlFlowLowering(self.state, self.masks)
+        self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()

@@ -44,6 +44,8 @@ REFUSED, UNDEFINED = 14, 15
 """An instruction that cannot be executed; a call of a function that is not there."""
 BINDLESS_NUMBER = 1 << 32
 """What is added to the handle of a bindless surface in a record, so that it is not the number of another."""
+STOPPED = 16
+"""No fault: a thread that leaves because the run is to stop; its place goes to the worker."""
 
 # One for each worker thread.
 (
@@ -98,6 +100,8 @@ ARENA_END, ARENA_FREE, ARENA_FIRST = 8, 64, 1024
 """Memory for frames where threads take turns begins with where it is unused, where it ends, and for each power of two a
 list of frames that are free.
 """
+WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 136, 144, 152
+"""Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
 
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.

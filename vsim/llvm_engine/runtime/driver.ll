@@ -121,8 +121,25 @@ done:
   %tn = load i64, ptr %tn.p, align 8
 
 ;; record_fault
-; Writes what went wrong, and who did it, into the context; the first fault stays.
+; Writes what went wrong, and who did it, into the context; the first fault stays. Where a thread was that is stopped goes to its worker; the first one stays,
+; as those behind it end as soon as they begin.
 define void @record_fault(ptr %ctx, ptr %worker, $arguments) #1 {
+  %stopped = icmp eq i64 %kind, $STOPPED
+  br i1 %stopped, label %stop, label %fault
+stop:
+  %place.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED
+  %place = load i64, ptr %place.p, align 8
+  %known = icmp ne i64 %place, 0
+  br i1 %known, label %end, label %note
+note:
+  %here = add i64 %instruction, 1
+  store i64 %here, ptr %place.p, align 8
+  %function.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_FUNCTION
+  store i64 %function, ptr %function.p, align 8
+  %thread.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_THREAD
+  store i64 %thread, ptr %thread.p, align 8
+  br label %end
+fault:
   %f = getelementptr i8, ptr %ctx, i64 $FAULT
   %earlier = atomicrmw xchg ptr %f, i64 1 monotonic
   %mine = icmp eq i64 %earlier, 0

@@ -18,8 +18,10 @@ from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
+from vsim.positions import ThreadPosition
 
 _ALL_BITS = (1 << 64) - 1
+_STOPPED = (cx.WORKER_STOPPED, cx.WORKER_STOPPED_FUNCTION, cx.WORKER_STOPPED_THREAD)
 _WRITES = (cx.FLAT_WRITTEN, cx.SURFACE_WRITTEN)
 
 
@@ -49,8 +51,26 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
 
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
-    span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span))
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(
+        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, labels=labels)
+    )
+
+
+def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words]) -> list[ThreadPosition]:
+    """Where the threads were that workers ran when a launch was stopped."""
+    found = []
+    for block in workers:
+        place, function, thread = (int(block[at // 8]) for at in _STOPPED)
+        if place:
+            x, y, z = (int(n) for n in block[cx.WORKER_GROUP // 8 : cx.WORKER_GROUP // 8 + 3])
+            columns, rows, _ = dispatch.group_counts
+            group = dispatch.group(x + columns * (y + rows * z))
+            own = functions[function] if function < len(functions) else dispatch.kernel
+            found.append(ThreadPosition(group, thread, own, place - 1))
+            others = range(dispatch.threads_of(group)) if dispatch.has_barrier else ()
+            found += [ThreadPosition(group, t, own, None) for t in others if t != thread]
+    return found
 
 
 def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instruction: Instruction) -> str:
@@ -94,7 +114,7 @@ def _read_only(dispatch: Dispatch, record: FaultRecord) -> str:
         found = surface if isinstance(surface, Buffer) else None
     if found is None or not found.read_only or not 0 <= at <= found.size - record.bytes:
         return ""
-    return f"'{found.name}', an array that is read-only, at offset {at}"
+    return f"'{dispatch.name_of(found)}', an array that is read-only, at offset {at}"
 
 
 def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
@@ -114,7 +134,7 @@ def _surface_name(dispatch: Dispatch, number: int) -> str:
     if number >= cx.BINDLESS_NUMBER:
         return f"surface {number - cx.BINDLESS_NUMBER}"
     surface = dispatch.surfaces.get(number)
-    return surface.name if isinstance(surface, Buffer) else f"surface {number}"
+    return dispatch.name_of(surface) if isinstance(surface, Buffer) else f"surface {number}"
 
 
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
@@ -125,7 +145,7 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
         buffer = dispatch.memory.slots.get(at >> 32)
         if buffer is None:
             return dispatch.nowhere(at)
-        return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+        return f"'{dispatch.name_of(buffer)}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
         name = _surface_name(dispatch, record.number)
     else:
