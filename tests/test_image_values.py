@@ -234,6 +234,53 @@ def test_loads(name, data):
     check(probe, wanted, running)
 
 
+@pytest.mark.parametrize("name", [*PARAMETERS, *GATHERS, *LOADS])
+def test_parameters_that_are_left_out_are_zeros(name):
+    names = {**PARAMETERS, **GATHERS, **LOADS}[name].split()
+    numbers = [0, 1, 2, 3, 4, 5, 6, 7] if name in LOADS else [0.2, 1.3, 2.6, -3.1, 0.0, 4.4, 0.9, 5.5]
+    sampler = SamplerArgument(False, "clamp_edge", "linear", "lt")
+    for count, dims in itertools.product(range(1, len(names)), (2, 3)):
+        probe = probe_with(image_of(Random(count), dims), sampler)
+        probe.fill(X=("d" if name in LOADS else "f", numbers), ZERO=("ud", [0] * LANES))
+        probe.fill(FOUND=("f", [-7.0] * LANES * 4), WHOLE=("f", [-7.0] * LANES * 4))
+        head = f"{name}.R (M1, {LANES}) 0x0:uw{'' if name in LOADS else ' S0'} T8"
+        given = ["X.0"] * count
+        probe.lines += [
+            f"{head} FOUND.0 {' '.join(given)}",
+            f"{head} WHOLE.0 {' '.join(given + ['ZERO.0'] * (len(names) - count))}",
+        ]
+        for engine in ENGINES:
+            found = probe.run(engine)
+            assert np.array_equal(found["FOUND"], found["WHOLE"]), (engine, probe.lines)
+
+
+def test_comparison_with_integers():
+    """The reference is a float; of an integer image the element is compared as one."""
+    probe = probe_with(np.full((2, 2, 1), 3, "u1"), SamplerArgument(False, "clamp_edge", "linear", "lt"), format="r_u8")
+    reference = [2.0, 2.9, 3.0, 3.1, -1.0, math.inf, -math.inf, math.nan]
+    probe.fill(REF=("f", reference), ZERO=("f", [0.0] * LANES), FOUND=("f", [-7.0] * LANES * 4))
+    probe.lines.append(f"sample_c.R (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 REF.0 ZERO.0 ZERO.0")
+    check(probe, lambda i: [float(reference[i] < 3.0)], None, channels=1)
+
+
+@pytest.mark.parametrize("name", GATHERS)
+def test_gathers_of_a_layer(name):
+    """The four texels of an array are those of the layer that the last parameter names."""
+    image = np.arange(3 * 5 * 6 * 4, dtype="f4").reshape(3, 5, 6, 4)
+    sampler, layers = SamplerArgument(False, "clamp_edge", "linear", "lt"), [0.0, 1.0, 2.0, 1.4, 1.6, -3.0, 9.0, 0.0]
+    probe = probe_with(image, sampler, layered=True)
+    probe.fill(X=("f", [2.0] * LANES), R=("f", layers), REF=("f", [200.0] * LANES), FOUND=("f", [-7.0] * LANES * 4))
+    given = [{"ref": "REF.0", "ou": "%null.0", "ov": "%null.0"}.get(p, "X.0") for p in GATHERS[name].split()]
+    probe.lines.append(f"{name}.R (M1, {LANES}) 0x0:uw S0 T8 FOUND.0 {' '.join(given)} R.0")
+
+    def wanted(i):
+        one = image[max(0, min(2, round(layers[i])))]
+        found = [float(one[y, x, 0]) for x, y in ((1, 2), (2, 2), (2, 1), (1, 1))]
+        return [float(t > 200.0) for t in found] if "ref" in GATHERS[name] else found
+
+    check(probe, wanted, None)
+
+
 @CHECKED
 @given(st.data(), st.sampled_from([8, 16]))
 def test_media_forms(data, pixels):

@@ -13,11 +13,12 @@ repeated, 7 mirrored, else border.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 
 from visa import types
-from visa.operands import Immediate, Raw
+from visa.operands import NULL, Immediate, Raw
 from visa.program import Instruction
 from visa.types import D, DataType, F
 from vsim.memory import SamplerState
@@ -52,7 +53,7 @@ _PARAMETERS = {
     "load_2dms_w": "sample mcs_low mcs_high u v r lod",
     "load_mcs": "u v r lod",
 }
-"""The parameters of each sampler message in the order of its payload; trailing ones may be missing."""
+"""The parameters of each sampler message in the order of its payload; trailing ones may be missing, and are 0."""
 
 _PASSES: dict[str, Compare] = COMPARISONS | {
     "always": lambda x, y: (x == x) | (x != x),
@@ -140,9 +141,9 @@ def _axes(
 
 
 def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -> list[Lanes]:
-    """1 where the reference compares with the red channel, else 0; the other channels are those of a format of one."""
+    """1 where the reference compares with the red channel as a float, else 0; the others as of a depth format."""
     zero, one = a.const(0.0, F), a.const(1.0, F)
-    return [a.select(_PASSES[comparison](reference, texel[0]), one, zero), zero, zero, one]
+    return [a.select(_PASSES[comparison](reference, a.cast(texel[0], F)), one, zero), zero, zero, one]
 
 
 def filter_texels(
@@ -217,8 +218,14 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
 
 
 def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: DataType) -> list[Read]:
-    """Readers of those of some parameters that there are."""
-    return [m.raw_reader(found[n], 0, count, data_type) for n in names.split() if n in found]
+    """Readers of parameters, of which missing ones are 0."""
+    return [m.raw_reader(found.get(n, NULL), 0, count, data_type) for n in names.split()]
+
+
+def _reference(m: Machine, instruction: Instruction, found: dict[str, Raw], count: int) -> Read | None:
+    """The reader of what texels are compared with; None if the message does not compare."""
+    compares = "ref" in _PARAMETERS[instruction.desc.mnemonic].split()
+    return m.raw_reader(found.get("ref", NULL), 0, count, F) if compares else None
 
 
 def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | None]]:
@@ -256,7 +263,7 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
     """Sample at float coordinates, with comparison if there is a reference; the weights' precision is left open."""
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
     reads = _reads(m, found, _UVR, count, F)
-    reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
+    reference = _reference(m, instruction, found, count)
     image, offsets = image_of(m, instruction), _offsets(m, instruction)
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
@@ -270,11 +277,15 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("sample4", "sample4_c", "sample4_po", "sample4_po_c")
 def gather_four(m: Machine, instruction: Instruction) -> Step:
-    """One channel of the four texels that a linear filter would read, counter-clockwise from the lower left."""
+    """One channel of the four texels that a linear filter would read, counter-clockwise from the lower left.
+
+    Of an array these are texels of one layer, and of an image with depth those of its first slice.
+    """
     args, a = instruction.args, m.algebra
     count, found, channel = args["exec"].size, _parameters(m, instruction), args["channel_mask"]
-    reads, moved = _reads(m, found, "u v", count, F), _reads(m, found, "offset_u offset_v", count, D)
-    reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
+    reads = _reads(m, found, _UVR, count, F)
+    moved = _reads(m, found, "offset_u offset_v", count, D) if "_po" in instruction.desc.mnemonic else []
+    reference = _reference(m, instruction, found, count)
     image, offsets = image_of(m, instruction), _offsets(m, instruction)
     write, mask = channel_writer(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
 
@@ -283,11 +294,13 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
         compared = reference() if reference else None
 
         def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            x_axis, y_axis = _axes(a, view, coordinates, state, True, places)
+            axes = _axes(a, view, coordinates, state, True, [*places, None][:3])
+            layer = [axes[-1][0]] if view.kind.layered else []
             found = []
-            for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
-                (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
-                texel = fetch_texels(m, view, [x, y], both(lanes, x_in & y_in), instruction)
+            for corner in ((0, 1), (1, 1), (1, 0), (0, 0)):
+                picks = [axis[k] for axis, k in zip(axes, corner, strict=False) if len(axis) == 2] + layer
+                held = functools.reduce(both, (p[1] for p in picks), lanes)
+                texel = fetch_texels(m, view, [p[0] for p in picks], held, instruction)
                 found.append(texel[channel] if compared is None else _passes(a, texel, compared, state.compare)[0])
             return [a.bitcast(t, types.UD) for t in found]
 
@@ -333,7 +346,8 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
     a = m.algebra
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
     reads, offsets = _reads(m, found, _UVR, count, D), _offsets(m, instruction)
-    image, zeros = image_of(m, instruction), _reads(m, found, "lod sample", count, D)
+    image = image_of(m, instruction)
+    zeros = [m.raw_reader(found[n], 0, count, D) for n in ("lod", "sample") if n in found]
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
     def step() -> None:
