@@ -297,6 +297,8 @@ RULES = {
     "no-mask": ("executes under NoMask", "assembler (V039)"),
     "no-mask-to-bytes": ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
     "needs-predicate": ("has a predicate, which takes the overflow", "assembler (V039)"),
+    "systolic": ("the depth is 8, and precisions go together as the manual's table has it", "assembler (V039, V034)"),
+    "transposed-of-one": ("transposed data are behind a single address", "assembler (V039)"),
     "predicate-bits": ("the bits of a scalar go to M1_NM, or to M5_NM in sizes below 32", "assembler (W015)"),
 }
 

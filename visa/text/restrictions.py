@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc
+from visa.isa.enums import LSC_ORDERS, PRECISIONS
 from visa.isa.record import ANY_SIZE
 from visa.operands import SCALAR, Execution, General, Immediate, Indirect, VectorOperand
 from visa.program import Fields, Instruction
@@ -16,6 +17,9 @@ from visa.types import VECTOR, DataType
 from visa.violation import Violation
 
 UNDEFINED_RELATION = 6
+SYSTOLIC_DEPTH = 8
+_PRECISIONS = {code: name for name, code in PRECISIONS.items()}
+_BYTE_FLOATS = {"bf8", "hf8"}
 TypeOf = Callable[[VectorOperand], DataType | None]
 _Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
@@ -26,8 +30,8 @@ def is_restricted(desc: InstructionDesc) -> bool:
     return bool(desc.rules or desc.limits or desc.pairs or desc.sizes != ANY_SIZE or "rel_op" in desc.by_name)
 
 
-def restrictions(type_of: TypeOf, i: Instruction, size: int) -> Iterator[Violation]:
-    """The restrictions of its own that an instruction of so many lanes breaks."""
+def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int) -> Iterator[Violation]:
+    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0: not known."""
     desc, args = i.desc, i.args
     if args.get("rel_op") == UNDEFINED_RELATION:
         message = "the comparison has no condition, so its result is undefined"
@@ -35,6 +39,9 @@ def restrictions(type_of: TypeOf, i: Instruction, size: int) -> Iterator[Violati
     if size not in desc.sizes and desc.has_exec:
         sizes = ", ".join(map(str, desc.sizes))
         yield Violation("V039", f"{desc.mnemonic} does not exist with execution size {size}", f"it takes {sizes}")
+    elif "systolic" in desc.rules and grf_size not in (0, 4 * size):
+        message = f"{desc.mnemonic} of {size} lanes does not exist with registers of {grf_size} bytes"
+        yield Violation("V039", message, f"it takes {grf_size // 4}, a row for each register")
     yield from _limits(desc, args)
     if desc.pairs:
         yield from _pair(type_of, desc, args)
@@ -98,10 +105,29 @@ def _predicate_bits(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Ite
         yield Violation("W015", f"{desc.mnemonic} of single bits has the mask {masks} in the manual")
 
 
+def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    depth, pair = args["depth"], {_PRECISIONS[args[f"src{n}_precision"]] for n in (1, 2)}
+    if depth != SYSTOLIC_DEPTH:
+        yield Violation(
+            "V039", f"{desc.mnemonic} does not exist with depth {depth}", f"it is {SYSTOLIC_DEPTH}", "depth"
+        )
+    if len(pair) > 1 and pair != _BYTE_FLOATS and not all(name[0] in "us" for name in pair):
+        message = f"{desc.mnemonic} does not multiply {' and '.join(sorted(pair))}"
+        yield Violation("V034", message, "precisions are both integers, both bf8 or hf8, or the same", "src2_precision")
+
+
+def _transposed_of_one(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if args["order"] == LSC_ORDERS["t"] and args["exec"].size > 1:
+        message = f"{desc.mnemonic} of transposed data has execution size 1"
+        yield Violation("V039", message, "it takes the elements behind a single address")
+
+
 _RULES: dict[str, _Rule] = {
     "no-packed": _no_packed,
     "no-mask": _no_mask,
     "no-mask-to-bytes": _no_mask_to_bytes,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
+    "systolic": _systolic,
+    "transposed-of-one": _transposed_of_one,
 }
