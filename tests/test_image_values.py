@@ -641,6 +641,22 @@ def test_tiles(x, y, size, seed):
     check_block(x, y, size, "dg2", lines, seed)
 
 
+@pytest.mark.parametrize("head", ["(P) {} (M1, 1)", "(!P) {} (M1, 1)", "{} (M1, 1)", "{} (M1_NM, 1)"])
+@pytest.mark.parametrize("running", [0b10, 0b11])
+def test_tiles_under_a_mask(head, running):
+    """A block is read and written for the first lane: where that does not run, or its predicate is not set, nothing happens."""
+    executes = "_NM" in head or (running & 1 and not head.startswith("(!P)"))
+    for engine in ENGINES:
+        image = np.full((6, 11, 1), 9, "u1")
+        probe = probe_with(image, None, running, format="r_u8", platform="dg2")
+        probe.fill(FOUND=("ub", [7] * 64), DATA=("ub", [5] * 64), X=("d", [1] * LANES))
+        probe.predicate("P", 1)
+        probe.lines.append(f"{head.format('lsc_load_block2d.tgm')} FOUND:8x4 bti(0x2)[X,X]:a32")
+        probe.lines.append(f"{head.format('lsc_store_block2d.tgm')} bti(0x2)[X,X]:a32 DATA:8x4")
+        found = probe.run(engine)["FOUND"][:32]
+        assert (found == (9 if executes else 7)).all() and (image[1:5, 1:9] == (5 if executes else 9)).all(), engine
+
+
 @CHECKED
 @given(st.integers(0, 255))
 def test_render_targets(running):

@@ -5,7 +5,7 @@ accumulators (src0)::
 
     dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
 
-A row r (there are ``count`` of them) is a register of exec size lanes n. Each step d of the ``depth`` takes one group of
+A row r (there are ``count`` of them) is a register of exec size lanes n. Each step d of the ``depth`` takes a group of
 elements k of each lane's weights and one of each row's activations, which all lanes of the row share: as many floats as
 fit into a dword, and four integers, or eight if none of both has eight bits. A lane's groups fill one dword after the
 other, from the low end on, and each register holds a dword of every lane; the groups of activations stand one behind
