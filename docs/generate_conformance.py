@@ -299,7 +299,8 @@ RULES = {
     "needs-predicate": ("has a predicate, which takes the overflow", "assembler (V039)"),
     "systolic": ("the depth is 8, and precisions go together as the manual's table has it", "assembler (V039, V034)"),
     "transposed-of-one": ("transposed data are behind a single address", "assembler (V039)"),
-    "predicate-bits": ("the bits of a scalar go to M1_NM, or to M5_NM in sizes below 32", "assembler (W015)"),
+    "predicate-bits": ("executes under M1_NM, or in sizes below 32 under M5_NM", "assembler (W015)"),
+    "contiguous": ("elements lie side by side", "assembler (V039)"),
 }
 
 

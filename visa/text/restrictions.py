@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from visa.isa import InstructionDesc
 from visa.isa.enums import LSC_ORDERS, PRECISIONS
 from visa.isa.record import ANY_SIZE
-from visa.operands import SCALAR, Execution, General, Immediate, Indirect, VectorOperand
+from visa.operands import Execution, General, Immediate, Indirect, VectorOperand, region_elements
 from visa.program import Fields, Instruction
 from visa.types import VECTOR, DataType
 from visa.violation import Violation
@@ -97,12 +97,20 @@ def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> It
 
 def _predicate_bits(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     execution: Execution = args["exec"]
-    op = args["src0"]
-    scalar = isinstance(op, Immediate) or (isinstance(op, General | Indirect) and op.region == SCALAR)
     allowed = (8,) if execution.size == 32 else (8, 12)
-    if scalar and execution.size > 1 and execution.mask not in allowed:
+    if execution.size > 1 and execution.mask not in allowed:
         masks = " or ".join(f"M{(mask & 7) + 1}_NM" for mask in allowed)
-        yield Violation("W015", f"{desc.mnemonic} of single bits has the mask {masks} in the manual")
+        message = f"{desc.mnemonic} of {execution.size} lanes has the mask {masks} in the manual"
+        yield Violation("W015", message)
+
+
+def _contiguous(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    size = args["exec"].size
+    for name in ("dst", "src0"):
+        op = args[name]
+        if isinstance(op, General | Indirect) and region_elements(op.region, size) != tuple(range(size)):
+            hint = f"write {'<1>' if name == 'dst' else '<1;1,0>'}"
+            yield Violation("V039", f"{desc.mnemonic} copies elements that lie side by side", hint, name)
 
 
 def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
@@ -128,6 +136,7 @@ _RULES: dict[str, _Rule] = {
     "no-mask-to-bytes": _no_mask_to_bytes,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
+    "contiguous": _contiguous,
     "systolic": _systolic,
     "transposed-of-one": _transposed_of_one,
 }
