@@ -316,6 +316,29 @@ def test_carry_and_borrow(data):
 
 
 @CHECKED
+@given(st.data(), st.sampled_from(["f", "df"]))
+def test_quotients_and_roots_with_early_out(data, t):
+    """The predicate has the lanes whose result no program need refine: zeros, infinities and NaN."""
+    x, y = (data.draw(numbers(t, 16)) for _ in range(2))
+    x[:4], y[:4] = [0.0, 1.0, math.nan, 4.0], [2.0, 0.0, 1.0, 2.0]
+    running = data.draw(RUNNING)
+    probe = probe_of(running, X=(t, x), Y=(t, y), Q=(t, [7.0] * 16), R=(t, [7.0] * 16))
+    probe.predicate("P", 0xAAAA)
+    probe.predicate("S", 0xAAAA)
+    probe.lines += ["invm (M1, 16) Q(0,0)<1> P X(0,0)<1;1,0> Y(0,0)<1;1,0>", "rsqtm (M1, 16) R(0,0)<1> S X(0,0)<1;1,0>"]
+    quotients, roots, early = [7.0] * 16, [7.0] * 16, [0xAAAA, 0xAAAA]
+    for i in lanes_of(running):
+        quotients[i], roots[i] = scalar.div(x[i], y[i], t), scalar.div(1.0, scalar.sqrt(x[i], t), t)
+        for n, value in enumerate((quotients[i], roots[i])):
+            special = not math.isfinite(value) or value == 0
+            early[n] = early[n] & ~(1 << i) | special << i
+    expect(probe, {"Q": (t, quotients), "R": (t, roots)})
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert [found["P"], found["S"]] == early, engine
+
+
+@CHECKED
 @given(st.data(), st.sampled_from(["d", "ud", "w", "uw"]))
 def test_add3_with_overflow(data, t):
     x, y, z = (data.draw(numbers(t, 16)) for _ in range(3))
@@ -711,6 +734,8 @@ COVERED = {
     "line",
     "plane",
     "fcvt",
+    "invm",
+    "rsqtm",
     "srnd",
     "addr_add",
     "dpas",

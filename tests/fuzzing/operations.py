@@ -20,7 +20,7 @@ COPIES, ELEMENTS = 2, 32
 """Variables of each type, and elements of each."""
 VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
 PREDICATES = ("P1", "P2", "P3", "P4")
-SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw"}
+SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw", "invm", "rsqtm"}
 """What has a rule of its own below, or needs registers in an order of its own."""
 COMPUTING = [
     f
@@ -182,7 +182,9 @@ class Operations:
         t = self.random.choice(TYPES)
         size = self.size()
         x, y = self.source(t, size, SIGNS), self.source(t, size, SIGNS)
-        kind = self.random.randrange(6)
+        kind = self.random.randrange(7)
+        if kind == 6:
+            return self.refining(size)
         if kind < 2:
             return [f"{('min', 'max')[kind]} {self.mask(size)} {self.destination(t, size)} {x} {y}"]
         relation = self.random.choice(RELATIONS)
@@ -196,6 +198,14 @@ class Operations:
         op = self.random.choice(("and", "or", "xor"))
         others = " ".join(self.random.choice(PREDICATES) for _ in range(2))
         return [f"{op} (M1{self.random.choice(('', '_NM'))}, {self.simd}) {predicate} {others}"]
+
+    def refining(self, size: int) -> list[str]:
+        """A quotient or root, whose special numbers a predicate has."""
+        t, name = self.random.choice(("f", "df")), self.random.choice(("invm", "rsqtm"))
+        given = " ".join(self.source(t, size, SIGNS) for _ in range(1 + (name == "invm")))
+        return [
+            f"{self.guard()}{name} {self.mask(size)} {self.destination(t, size)} {self.random.choice(PREDICATES)} {given}"
+        ]
 
     def moving(self) -> list[str]:
         """Predicates into registers and back, and a variable that is made anew."""

@@ -23,6 +23,10 @@ def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str =
     return form(opcode, name, "ec pr d:dst s:src0 s:src1 s:src2", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 
+def _macro(opcode: int, name: str, sources: str, summary: str) -> InstructionDesc:
+    return form(opcode, name, f"ec pr d:dst d:early_out {sources}", summary, category=_CATEGORY, types="f df", classes="early_out:p")
+
+
 def _systolic(opcode: int, name: str, results: str, summary: str, platforms: frozenset[str]) -> InstructionDesc:
     from visa.isa.enums import PRECISIONS
     from visa.isa.record import Choice
@@ -106,6 +110,6 @@ FORMS = (
     _unary(0x96, "tanh", "Hyperbolic tangent.", "f hf", platforms=since("cri")),
     _unary(0x97, "sigm", "Logistic function: 1 / (1 + e ** -src0).", "f hf", platforms=since("cri")),
     _block_systolic(),
-    _unary(0x9B, "invm", "Correctly rounded reciprocal (the IEEE macro).", "f df", saturation=Saturation.NONE),
-    _unary(0x9C, "rsqtm", "Correctly rounded reciprocal square root (the IEEE macro).", "f df", saturation=Saturation.NONE),
+    _macro(0x9B, "invm", "s:src0 s:src1", "Quotient; early_out says where it is a special number, so that no step of a program refines it."),
+    _macro(0x9C, "rsqtm", "s:src0", "Reciprocal square root; early_out says where it is a special number, so that no step of a program refines it."),
 )  # fmt: skip
