@@ -107,6 +107,16 @@ class Images:
             f"{self._guard()}{name}.{mask} (M1, {size}) 0x0:uw T14 {self._data(self.read)}.0 {' '.join(given)}",
         ]
 
+    def media(self) -> list[str]:
+        """The media forms of a sample and a load, of eight or sixteen pixels whatever the mask."""
+        pixels = self.random.choice((8, 16))
+        mask = self.random.choice(CHANNELS)
+        if self.random.random() < 0.5:
+            return [f"sample.{mask} ({pixels}) S0 T14 F_0.0 F_1.0 {self.random.choice(('%null', 'REAL_0'))}.0 REAL_1.0"]
+        return [
+            f"load.{mask} ({pixels}) T14 LANE.0 YS.0 {self.random.choice(('%null', 'LANE'))}.0 {self._data(self.read)}.0"
+        ]
+
     def asked(self) -> list[str]:
         """The size of an image."""
         name = self.random.choice(("resinfo", "sampleinfo"))
@@ -175,7 +185,17 @@ class Images:
 
     def line(self) -> list[str]:
         """One of these."""
-        kinds = (self.sampled, self.sampled, self.loaded, self.asked, self.typed, self.typed, self.atomic, self.block)
+        kinds = (
+            self.sampled,
+            self.sampled,
+            self.loaded,
+            self.media,
+            self.asked,
+            self.typed,
+            self.typed,
+            self.atomic,
+            self.block,
+        )
         return self.random.choice(kinds)()
 
 

@@ -31,6 +31,8 @@ SECONDS = 4.0
 MAXIMUM_BYTES = 64 << 20
 """What a launch may take of memory."""
 SLOW, LARGE = "S040", "S041"
+BFLOAT = "bf"
+"""The type of a part that numpy does not have."""
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Execution:
             compressed, as base64), ``image`` (so, with ``dtype``, ``shape``, ``format``), ``scalar`` (its bytes),
             ``local`` (size) or ``sampler``.
         compare: of buffers by the numbers of their arguments: the size of a record, and the parts of it, each a type of
-            numpy with its offset and how many there are. Other bytes are not looked at.
+            numpy, or bf, with its offset and how many there are. Other bytes are not looked at.
         at_end: whether buffers end at a page without access, or begin behind one.
     """
 
@@ -171,6 +173,11 @@ def run_on(engine: str, image: LinkedImage, e: Execution) -> Outcome:
     return Outcome(code, message, arrays)
 
 
+def _numbers(stored: npt.NDArray[np.generic], dtype: str) -> npt.NDArray[np.generic]:
+    """The numbers of a part: of bf the floats whose upper halves they are."""
+    return (stored.astype("u4") << 16).view("f4") if dtype == BFLOAT else stored
+
+
 def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
     """Raise Finding where the engines did not do the same."""
     if SLOW in (fast.code, reference.code):
@@ -184,9 +191,10 @@ def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
             np.frombuffer(o.arrays[int(number)].tobytes(), np.uint8).reshape(-1, step) for o in (fast, reference)
         )
         for dtype, offset, count in parts:
-            part = slice(offset, offset + count * np.dtype(dtype).itemsize)
+            stored = "<u2" if dtype == BFLOAT else dtype
+            part = slice(offset, offset + count * np.dtype(stored).itemsize)
             for record in range(len(one)):
-                x, y = one[record, part].view(dtype), other[record, part].view(dtype)
+                x, y = (_numbers(side[record, part].view(stored), dtype) for side in (one, other))
                 if not same(x, y):
                     at = next(n for n in range(count) if not same(x[n : n + 1], y[n : n + 1]))
                     raise Finding(

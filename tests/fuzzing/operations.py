@@ -15,7 +15,7 @@ from visa.isa.record import SAT, InstructionDesc, Saturation
 from vsim.refused import REFUSED
 from vsim.semantics import SEMANTICS
 
-TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf")
+TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf", "bf")
 COPIES, ELEMENTS = 2, 32
 """Variables of each type, and elements of each."""
 VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
@@ -105,7 +105,7 @@ class Operations:
 
     def source(self, t: str, size: int, modifiers: tuple[str, ...], immediates: bool = True, align: int = 1) -> str:
         """A source operand of a type: region, or number."""
-        if immediates and self.random.random() < 0.15 and t not in ("ub", "b"):
+        if immediates and self.random.random() < 0.15 and t not in ("ub", "b", "bf"):
             return self.immediate(t)
         modifier = self.random.choice(modifiers) if modifiers and self.random.random() < 0.3 else ""
         return modifier + self.direct(t, size, align)

@@ -16,7 +16,7 @@ from scalar import DTYPES, SIZES
 
 from fuzzing.guarded import guard_workers
 from fuzzing.images import Images
-from fuzzing.launches import Execution, Json, execute, packed
+from fuzzing.launches import BFLOAT, Execution, Json, execute, packed
 from fuzzing.matrices import Matrices
 from fuzzing.messages import (
     BLOCK_BYTES,
@@ -445,7 +445,7 @@ def make(seed: int) -> bytes:
     records = p.threads * p.groups
     lanes = records * p.simd
     mentioned = [(at, size, t) for name, (at, size, t) in OFFSETS.items() if re.search(rf"\b{name}\b", text)]
-    parts = [(np.dtype(DTYPES[t]).str, at, size // SIZES[t]) for at, size, t in mentioned]
+    parts = [(BFLOAT if t == BFLOAT else np.dtype(DTYPES[t]).str, at, size // SIZES[t]) for at, size, t in mentioned]
     parts += [("<u4", PREDICATES_AT + 16 * n, 1) for n in range(4)]
     raw = np.frombuffer(contents(seed, records), np.uint8)
     arguments: list[Json] = [{"bytes": packed(raw)}, {"bytes": packed(np.zeros_like(raw))}, {"random": [lanes * LANE_BYTES, seed]},
