@@ -254,6 +254,30 @@ def test_parameters_that_are_left_out_are_zeros(name):
             assert np.array_equal(found["FOUND"], found["WHOLE"]), (engine, probe.lines)
 
 
+@pytest.mark.parametrize("name", [*PARAMETERS, *GATHERS])
+def test_halves(name):
+    """Parameters of halves are what floats of the same value are, and a destination of halves gets the rounded channels."""
+    random = Random(name)
+    names = {**PARAMETERS, **GATHERS}[name].split()
+    sampler = SamplerArgument(False, "clamp_edge", "linear", "lt")
+    probe = probe_with(image_of(random, 2), sampler, 0b1101)
+    given = {}
+    for n, p in enumerate(names):
+        values = [random.randrange(-8, 24) / 4 for _ in range(LANES)]
+        whole = p in ("ou", "ov")
+        probe.variable(f"F{n}", "d" if whole else "f", [int(v) for v in values] if whole else values)
+        probe.variable(f"H{n}", "d" if whole else "hf", [int(v) for v in values] if whole else values)
+        given[f"F{n}"] = f"H{n}"
+    probe.fill(WIDE=("f", [-7.0] * LANES * 4), NARROW=("hf", [-7.0] * 16 * 4))
+    mask = "G" if name.startswith("sample4") and "_c" not in name else "R" if name.startswith("sample4") else "RGA"
+    for dst, operands in (("WIDE", given), ("NARROW", given.values())):
+        probe.lines.append(f"{name}.{mask} (M1, {LANES}) 0x0:uw S0 T8 {dst}.0 {' '.join(f'{n}.0' for n in operands)}")
+    for engine in ENGINES:
+        found = probe.run(engine)
+        wide, narrow = found["WIDE"].reshape(4, LANES), found["NARROW"].reshape(4, 16)[:, :LANES]
+        assert np.array_equal(wide.astype("f2"), narrow), (engine, probe.lines)
+
+
 def test_comparison_with_integers():
     """The reference is a float; of an integer image the element is compared as one."""
     probe = probe_with(np.full((2, 2, 1), 3, "u1"), SamplerArgument(False, "clamp_edge", "linear", "lt"), format="r_u8")

@@ -85,12 +85,14 @@ class Images:
         size = self.random.choice([n for n in (8, 16, 32) if n <= self.simd])
         name = self.random.choice(list(PARAMETERS))
         count = self.random.choice((PARAMETERS[name], self.random.randrange(1, PARAMETERS[name] + 1)))
-        given = [f"{self.random.choice(('F_0', 'F_1', 'REAL_0', 'REAL_1'))}.0" for _ in range(count)]
+        halves = self.random.random() < 0.2
+        numbers = ("HF_0", "HF_1") if halves else ("F_0", "F_1", "REAL_0", "REAL_1")
+        given = " ".join(f"{self.random.choice(numbers)}.0" for _ in range(count))
         mask = self.random.choice("RGBA") if name.startswith("sample4") else self.random.choice(CHANNELS)
         offsets = f"{self.random.choice((0, 0, 0x123, self.random.getrandbits(12))):#x}:uw"
-        return [
-            f"{self._guard()}{name}.{mask} (M1, {size}) {offsets} S0 T14 REAL_{self.random.randrange(2)}.0 {' '.join(given)}"
-        ]
+        dst = self.random.choice(("HROWS", "REAL_0", "REAL_1"))
+        taken = [f"mov (M1_NM, {size}) F_0(0,0)<1> HROWS(0,0)<1;1,0>"] if dst == "HROWS" else []
+        return [f"{self._guard()}{name}.{mask} (M1, {size}) {offsets} S0 T14 {dst}.0 {given}", *taken]
 
     def loaded(self) -> list[str]:
         """Texels by number, most of them inside."""

@@ -20,12 +20,12 @@ from collections.abc import Callable
 from visa import types
 from visa.operands import NULL, Immediate, Raw
 from visa.program import Instruction
-from visa.types import D, DataType, F
+from visa.types import HF, UW, D, DataType, F
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import COMPARISONS, Compare, both, mask_of, semantics, source
-from vsim.semantics.memory import channels
+from vsim.semantics.memory import channels, stride
 from vsim.semantics.texels import COORDINATES, channel_writer, fetch_texels, image_of, read_image
 
 _MIRRORS = ("mirror", "mirrored_repeat")
@@ -198,10 +198,27 @@ def _sampled(
 # -- operands --------------------------------------------------------------------------------------------------
 
 
-def _channel_writer(m: Machine, instruction: Instruction, count: int) -> Callable[[list[Lanes], Mask], None]:
-    """Writes the channels that the message's mask enables to its destination."""
-    args = instruction.args
-    return channel_writer(m, args["dst"], count, channels(args["channel_mask"]))
+def _channel_writer(
+    m: Machine, instruction: Instruction, count: int, chosen: list[int] | None = None
+) -> Callable[[list[Lanes], Mask], None]:
+    """Writes the channels that the message's mask enables, or the chosen ones, to its destination.
+
+    One of 16-bit elements gets halves, or the low words of integers, a register or more for each channel.
+    """
+    a, raw = m.algebra, instruction.args["dst"]
+    chosen = channels(instruction.args["channel_mask"]) if chosen is None else chosen
+    own = m.function.variable_type(raw.var) if raw.var else F
+    if own.size != 2:
+        return channel_writer(m, raw, count, chosen)
+    stored = HF if own is HF else UW
+    writers = [m.raw_writer(raw, k * stride(m, count, 2), count, stored) for k in range(len(chosen))]
+
+    def write(values: list[Lanes], mask: Mask) -> None:
+        for writer, c in zip(writers, chosen, strict=True):
+            value = values[c]
+            writer(a.cast(a.bitcast(value, F), HF) if own is HF else a.cast(value, UW), mask)
+
+    return write
 
 
 def _plain_reads(m: Machine, instruction: Instruction, count: int, data_type: DataType) -> list[Read]:
@@ -218,14 +235,21 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
 
 
 def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: DataType) -> list[Read]:
-    """Readers of parameters, of which missing ones are 0."""
-    return [m.raw_reader(found.get(n, NULL), 0, count, data_type) for n in names.split()]
+    """Readers of parameters, of which missing ones are 0; floats may be given as halves."""
+    return [_read_parameter(m, found.get(n, NULL), count, data_type) for n in names.split()]
+
+
+def _read_parameter(m: Machine, raw: Raw, count: int, data_type: DataType) -> Read:
+    if data_type is not F or not raw.var or m.function.variable_type(raw.var) is not HF:
+        return m.raw_reader(raw, 0, count, data_type)
+    a, half = m.algebra, m.raw_reader(raw, 0, count, HF)
+    return lambda: a.cast(half(), F)
 
 
 def _reference(m: Machine, instruction: Instruction, found: dict[str, Raw], count: int) -> Read | None:
     """The reader of what texels are compared with; None if the message does not compare."""
     compares = "ref" in _PARAMETERS[instruction.desc.mnemonic].split()
-    return m.raw_reader(found.get("ref", NULL), 0, count, F) if compares else None
+    return _read_parameter(m, found.get("ref", NULL), count, F) if compares else None
 
 
 def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | None]]:
@@ -287,7 +311,7 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     moved = _reads(m, found, "offset_u offset_v", count, D) if "_po" in instruction.desc.mnemonic else []
     reference = _reference(m, instruction, found, count)
     image, offsets = image_of(m, instruction), _offsets(m, instruction)
-    write, mask = channel_writer(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
+    write, mask = _channel_writer(m, instruction, count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
         lanes, coordinates, places = mask(), [r() for r in reads], [r() for r in moved] or offsets()
