@@ -48,6 +48,7 @@ class Execution:
             ``local`` (size) or ``sampler``.
         compare: of buffers by the numbers of their arguments: the size of a record, and the parts of it, each a type of
             numpy, or bf, with its offset and how many there are. Other bytes are not looked at.
+        host_threads: how many threads of the host run groups, on the engine that has them.
         at_end: whether buffers end at a page without access, or begin behind one.
     """
 
@@ -62,6 +63,7 @@ class Execution:
     compare: dict[str, tuple[int, list[tuple[str, int, int]]]] = field(default_factory=dict)
     at_end: bool = True
     schedule: str = ""
+    host_threads: int = 1
 
     def to_bytes(self) -> bytes:
         """The file."""
@@ -165,7 +167,7 @@ def run_on(engine: str, image: LinkedImage, e: Execution) -> Outcome:
             from vsim.schedule import parse_schedule
 
             order = parse_schedule(e.schedule)
-        program.run(launch, engine, 1, SECONDS, schedule=order)
+        program.run(launch, engine, e.host_threads, SECONDS, schedule=order)
     except VisaError as error:
         code, message = error.diagnostics[0].code, str(error)
     for guard, number in zip(guards, arrays, strict=True):

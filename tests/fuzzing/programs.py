@@ -78,7 +78,7 @@ class Program:
         wide = self.platform in ("pvc", "bmg", "cri")
         self.simd = self.random.choice((16, 16, 32) if wide else (8, 16, 16, 32))
         self.register = 64 if wide else 32
-        self.threads, self.groups = self.random.choice((1, 1, 2, 3, 4)), self.random.choice((1, 1, 2))
+        self.threads, self.groups = self.random.choice((1, 1, 2, 3, 4)), self.random.choice((1, 1, 2, 3))
         self.operations = Operations(self.random, self.platform, self.simd, self.register)
         self.messages = Messages(self.random, self.platform, self.simd)
         self.matrices = Matrices(self.random, self.platform, self.simd, self.register)
@@ -458,9 +458,9 @@ def make(seed: int) -> bytes:
     if p.with_images:
         arguments += p.images.arguments(seed, records)
         compare[str(len(INPUTS) + 1)] = p.images.compare()
-    schedule = p.random.choice(("", "", "reverse", "random:1"))
+    schedule, hosts = p.random.choice(("", "", "reverse", "random:1")), p.random.choice((1, 1, 2))
     return Execution(
-        text, p.platform, "k", [lanes], [p.threads * p.simd], "", "", arguments, compare, schedule=schedule
+        text, p.platform, "k", [lanes], [p.threads * p.simd], "", "", arguments, compare, True, schedule, hosts
     ).to_bytes()
 
 
