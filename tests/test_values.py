@@ -205,6 +205,18 @@ RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "gt": lambda 
              "lt": lambda x, y: x < y, "le": lambda x, y: x <= y}  # fmt: skip
 
 
+@pytest.mark.parametrize("t", ["ub", "w", "hf", "bf", "d", "f", "q", "df"])
+def test_cmp_gives_all_ones_of_any_type(t):
+    """In the lanes that run, others keep what they had."""
+    size = SIZES[t]
+    probe = probe_of(0b0111, "xehp", X=("f", [1.0, -1.0] * 8), R=(t, bytes([7]) * 16 * size))
+    probe.lines.append("cmp.gt (M1, 16) R(0,0)<1> X(0,0)<1;1,0> 0.0:f")
+    for engine in ENGINES:
+        assert bytes(probe.run(engine)["R"])[: 5 * size] == b"".join(bytes([b]) * size for b in (255, 0, 255, 7, 7)), (
+            engine
+        )
+
+
 @CHECKED
 @given(st.data())
 def test_cmp(data):

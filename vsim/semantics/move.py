@@ -191,13 +191,13 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
         write = m.predicate_writer(dst.var, execution.offset, count)
         return lambda: write(compare(x(), y()), mask())
     # All ones or all zeros in the width of the destination, whatever its type.
-    wide = m.type_of(dst)
+    wide = UW if m.type_of(dst) is types.BF else m.type_of(dst)
     bits = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}[wide.size]
     write = m.writer(dst, count)
 
     def step() -> None:
         ones = a.negate(a.mask_to_int(compare(x(), y()), bits))
-        write(ones if wide is bits or wide is types.BF else a.bitcast(ones, wide), mask())
+        write(ones if wide is bits else a.bitcast(ones, wide), mask())
 
     return step
 
