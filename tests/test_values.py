@@ -591,6 +591,8 @@ INTEGER_PRECISIONS = {
     "u4": (4, False),
     "s2": (2, True),
     "u2": (2, False),
+    "s1": (1, True),
+    "u1": (1, False),
 }
 
 

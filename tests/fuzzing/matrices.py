@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-INTEGERS = ("s8", "u8", "s4", "u4", "s2", "u2")
+INTEGERS = ("s8", "u8", "s4", "u4", "s2", "u2", "s1", "u1")
 FLOATS = ("bf", "hf", "tf32", "bf8", "hf8")
 SHAPES = (
     "d32.16x8nn", "d16.16x16nn", "d8.32x8nn", "d32.5x3nn", "d64.4x8nn", "d16.2x16x8nn", "d8.4x7x3nn", "d32.8x8tn", "d16.16x16nt", "d8.16x16nt",

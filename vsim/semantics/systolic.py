@@ -84,7 +84,7 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     acc_type, dst_type = (_accumulator_type(m, args[n], total_type) for n in ("src0", "dst"))
     steps_of_dword = 32 // (group * bits_of(weights))
     dwords = _weights(m, instruction, -(-depth // steps_of_dword))
-    second = _activations(m, instruction, group * bits_of(activations))
+    second = _activations(m, instruction, group, bits_of(activations))
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
     writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
@@ -98,9 +98,10 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
         for r in range(rows):
             total = convert(a, accumulators[r](), acc_type, total_type) if accumulators else a.const(0, total_type)
             for d in range(depth):
-                word = second[r][d]()
+                read, start = second[r][d]
+                word = read()
                 for k in range(group):
-                    x, y = elements[d * group + k], element(a, word, k, activations)
+                    x, y = elements[d * group + k], element(a, word, start + k, activations)
                     total = a.fma(x, y, total) if total_type is F else total + x * y
             results.append(convert(a, total, total_type, dst_type))
         for write, value in zip(writes, results, strict=True):
@@ -125,24 +126,26 @@ def _weights(m: Machine, instruction: Instruction, count: int) -> list[Read]:
     return [m.raw_reader(args["src1"], 4 * lanes * n, lanes, types.UD) for n in range(count)]
 
 
-def _activations(m: Machine, instruction: Instruction, bits: int) -> list[list[Read]]:
-    """For each row and each step of the depth a word of so many bits that all lanes share, from a register of any type
-    on."""
+def _activations(m: Machine, instruction: Instruction, group: int, bits: int) -> list[list[tuple[Read, int]]]:
+    """For each row and each step of the depth a word that all lanes share, and which of its elements, of so many bits,
+    is the group's first; from a register of any type on."""
     args, op = instruction.args, instruction.args["src2"]
     base = m.function.variable_type(op.var).size * op.col + m.grf_size * op.row if isinstance(op, General) else 0
     raw, depth = Raw(op.var, 0), args["depth"]
-    return [
-        [_word_reader(m, raw, base + (r * depth + d) * bits // 8, 1, bits) for d in range(depth)]
-        for r in range(args["count"])
-    ]
+
+    def word(number: int) -> tuple[Read, int]:
+        byte, rest = divmod(number * group * bits, 8)
+        return _word_reader(m, raw, base + byte, 1, max(8, group * bits)), rest // bits
+
+    return [[word(r * depth + d) for d in range(depth)] for r in range(args["count"])]
 
 
 def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Read:
-    """Words of up to 32 bits as UD lanes."""
+    """Words of 8, 16 or 32 bits as UD lanes."""
     a = m.algebra
     if bits == 32:
         return m.raw_reader(raw, offset, count, types.UD)
-    narrow = {16: UW, 8: UB}[max(bits, 8)]
+    narrow = {16: UW, 8: UB}[bits]
     read = m.raw_reader(raw, offset, count, narrow)
     return lambda: a.cast(read(), types.UD)
 
