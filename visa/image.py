@@ -140,11 +140,14 @@ class LinkedImage:
         Raises:
             FormatError: it is not YAML.
         """
-        return parse_ze_info(self.ze_info, self.file) if self.ze_info else {}
+        return parse_ze_info(self.ze_info, self.file, is_linked=True) if self.ze_info else {}
 
 
-def parse_ze_info(text: str, name: str) -> ZeInfo:
-    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too. Values are checked if it has lines.
+def parse_ze_info(text: str, name: str, is_linked: bool = False) -> ZeInfo:
+    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too.
+
+    Values are checked, but for JSON of images (``is_linked``): the linker did so when it wrote it, and a launch reads
+    those of its kernel.
 
     Raises:
         FormatError: it is not YAML, or not a mapping with ``kernels``, or says of them what makes no sense.
@@ -152,7 +155,7 @@ def parse_ze_info(text: str, name: str) -> ZeInfo:
     tree, lines = yaml_tree.parse(text, name)
     if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
         raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
-    if lines.mappings:
+    if lines.mappings or not is_linked:
         ze_info.check(tree, lines, name)
     return tree
 

@@ -228,8 +228,8 @@ class Function:
 
     @property
     def simd_size(self) -> int:
-        """Lanes of a thread, 16 where the function does not say."""
-        return self.integer_attribute("SimdSize", 16)
+        """Lanes of a thread, 16 where the function does not say, or says 0."""
+        return self.integer_attribute("SimdSize") or 16
 
     def variable_name(self, index: int) -> str:
         """The name of a general variable, predefined or declared."""

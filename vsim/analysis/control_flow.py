@@ -87,7 +87,8 @@ class ControlFlow:
         return frozenset(found)
 
     def leaves_subroutine(self, lanes: int) -> bool:
-        """Whether control can go from one subroutine (or the main part) into another without a call or return.
+        """Whether control can go from one subroutine (or the main part) into another, or beyond the end of the function
+        in a subroutine, without a call or return.
 
         Args:
             lanes: of a thread.
@@ -98,7 +99,7 @@ class ControlFlow:
             last = end - 1
             calls = self.function.instructions[last].desc.flow is Flow.CALL
             following = [last + 1] if calls else self.successors(last, lanes)
-            if any(s < self.end and self.subroutine_of(s) != self.subroutine_of(last) for s in following):
+            if any((self.subroutine_of(s) if s < self.end else 0) != self.subroutine_of(last) for s in following):
                 return True
         return False
 

@@ -52,7 +52,7 @@ class FunctionState:
     def __init__(self, module: ModuleState, function: Function) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
         self.is_kernel = function.is_kernel
-        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size or self.dispatch.simd
+        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size
         """Lanes of a thread in this function."""
         self.layout = layout_of(function, self.dispatch.grf_size)
         self.flow = control_flow(function)
