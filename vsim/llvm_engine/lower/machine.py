@@ -38,7 +38,8 @@ class LoweringMachine:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only)
+        size = len(state.function.instructions)
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only, size)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
