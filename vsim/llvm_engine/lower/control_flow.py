@@ -283,6 +283,7 @@ class ControlFlowLowering:
         """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the
         others.
         """
+        pc = self.state.at.pc
 
         def step() -> None:
             if not wait:
@@ -290,9 +291,13 @@ class ControlFlowLowering:
             if not self.state.is_coroutine:
                 raise Unsupported("a barrier in a function")
             b = self.state.b
+            if self.state.barriers_end_blocks:
+                self.leave_block()
             suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
             resumed = b.new_label("resumed")
             b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
             b.label(resumed)
+            if self.state.barriers_end_blocks:
+                b.jump(self.entrance(pc + 1))
 
         return step

@@ -9,6 +9,7 @@ from functools import cache
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
+from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
 
 _INITIALIZED = False
@@ -54,7 +55,10 @@ HUGE_BLOCKS = 5_000
 """Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: half a minute for
 7,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
 """
-# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
+# What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
+# first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
+# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN
+# would pay too, but it miscompiles: it
 # is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
 # everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
@@ -100,10 +104,13 @@ def compile_object(text: str) -> bytes:
         _run_pipeline(module, machine, 0)
         return bytes(machine.emit_object(module))
     combines = not _is_straight(text)
-    _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
+    before = tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines)
+    late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
+    if not late:
+        _run_passes(module, machine, before)
     if _is_valid(module):
         _run_pipeline(module, machine, 0)
-        _run_passes(module, machine, _AFTER_SPLIT)
+        _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)
