@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from kernels import DEVICES, KERNELS, TOLERANCE
+from page import with_kept
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -256,7 +257,8 @@ def main() -> None:
 
     rows = measure()
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "performance.md").write_text(report_text(rows, c_loop(), tools.report()))
+    page = DOCS / "performance.md"
+    page.write_text(with_kept(report_text(rows, c_loop(), tools.report()), page.read_text()))
     if all(r["pocl"] for r in rows.values()):
         (DOCS / "performance.svg").write_text(chart(rows))
     print((DOCS / "performance.md").read_text())

@@ -51,16 +51,16 @@ LARGE_LINES = 4_000
 it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
 (shuffles of doubles ten times as much).
 """
-HUGE_BLOCKS = 5_000
-"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: half a minute for
-7,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
+HUGE_BLOCKS, HUGE_JOINS = 5_000, 750
+"""Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
+so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
+block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
 """
 # What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
 # first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
-# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN
-# would pay too, but it miscompiles: it
-# is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
-# everything else, for code that is at most a few percent faster.)
+# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
+# but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
+# to twice the time of everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
@@ -97,7 +97,7 @@ def compile_object(text: str) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
-    huge = text.count(":\n") > HUGE_BLOCKS
+    huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
     module = _verified(text)
     if huge:
