@@ -80,9 +80,9 @@ def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[
         slots.made.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
         slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
     slots.made.append("  %em = alloca [8 x i8], align 8")
-    for point in state.reconvergence.points:
-        slots.made.append(f"  %wait{point} = alloca [8 x i8], align 8")
-        slots.cleared.append(f"  store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+    for number in sorted(set(state.reconvergence.points.values())):
+        slots.made.append(f"  %wait{number} = alloca [8 x i8], align 8")
+        slots.cleared.append(f"  store {state.mask_ir} zeroinitializer, ptr %wait{number}, align 8")
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")

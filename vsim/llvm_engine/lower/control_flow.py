@@ -55,16 +55,17 @@ class ControlFlowLowering:
     def gather(self, point: int) -> None:
         """Emit what stands in front of a reconvergence point: lanes that wait there run again."""
         state, b = self.state, self.state.b
+        waiting_mask = self._waiting_mask(point)
         b.label(f"check{point}")
         if point in state.reconvergence.converged:
-            b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+            b.emit(f"store {state.mask_ir} zeroinitializer, ptr {waiting_mask}, align 8")
             self.masks.run_all()
             b.jump(f"block{point}")
             return
         running = self.masks.load_running()
-        waiting = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %wait{point}, align 8"))
+        waiting = state.mask_value(b.assign(f"load {state.mask_ir}, ptr {waiting_mask}, align 8"))
         both = running | waiting
-        b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+        b.emit(f"store {state.mask_ir} zeroinitializer, ptr {waiting_mask}, align 8")
         self.masks.set_running(both)
         b.branch(b.any(both), f"block{point}", self.next_waiting(point))
 
@@ -118,9 +119,13 @@ class ControlFlowLowering:
 
     def _wait(self, pc: int, lanes: Value) -> None:
         """Lanes go on at a reconvergence point later."""
-        b = self.state.b
-        old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr %wait{pc}, align 8"))
-        b.emit(f"store {(old | lanes).typed}, ptr %wait{pc}, align 8")
+        b, waiting_mask = self.state.b, self._waiting_mask(pc)
+        old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr {waiting_mask}, align 8"))
+        b.emit(f"store {(old | lanes).typed}, ptr {waiting_mask}, align 8")
+
+    def _waiting_mask(self, point: int) -> str:
+        """The stack slot of the lanes that wait at a reconvergence point."""
+        return f"%wait{self.state.reconvergence.points[point]}"
 
     def _nobody_waits_between(self, pc: int, target: int) -> bool:
         """Whether no lanes can wait between a forward branch and its target."""

@@ -38,7 +38,8 @@ class LoweringMachine:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only)
+        size = len(state.function.instructions)
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only, size)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
@@ -57,7 +58,7 @@ class LoweringMachine:
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave = flow.call, flow.leave
-        self.waiting = ThreadWaits(state)
+        self.waiting = ThreadWaits(state, flow)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         calls = Calls(state, masks, flow, exits, self.waiting)
         self.call_function, self.call_address = calls.call_function, calls.call_address

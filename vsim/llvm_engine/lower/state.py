@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.operands import Execution
 from visa.program import Function
-from vsim.analysis.control_flow import control_flow
+from vsim.analysis.control_flow import control_flow, has_many_barriers
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.llvm_engine.ir.builder import Builder
@@ -55,7 +55,9 @@ class FunctionState:
         self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size
         """Lanes of a thread in this function."""
         self.layout = layout_of(function, self.dispatch.grf_size)
-        self.flow = control_flow(function)
+        self.barriers_end_blocks = self.is_kernel and has_many_barriers(function)
+        """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
+        self.flow = control_flow(function, self.barriers_end_blocks)
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)

@@ -12,6 +12,7 @@ from visa import types
 from visa.program import Instruction
 from vsim.analysis.waiting import group_barriers
 from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
 
@@ -21,8 +22,8 @@ Step = Callable[[], None]
 class ThreadWaits:
     """The places of one function at which its thread waits."""
 
-    def __init__(self, state: FunctionState) -> None:
-        self.state = state
+    def __init__(self, state: FunctionState, flow: ControlFlowLowering) -> None:
+        self.state, self.flow = state, flow
         self.has_several = len(group_barriers(state.function)) > 1
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
@@ -39,7 +40,7 @@ class ThreadWaits:
             if wait:
                 self.stop(str(cx.GROUP_BARRIER))
 
-        return step
+        return self._between_blocks(step)
 
     def named_barrier(
         self, number: Callable[[], Value], arrivals: Callable[[], Value] | None, instruction: Instruction
@@ -53,6 +54,18 @@ class ThreadWaits:
                 self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
             else:
                 b.emit(f"call void @arrive(ptr %worker, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
+
+        return self._between_blocks(step)
+
+    def _between_blocks(self, barrier: Step) -> Step:
+        """A barrier, before which a block ends if there are many: what lives across then lies in stack slots."""
+        if not self.state.barriers_end_blocks:
+            return barrier
+
+        def step() -> None:
+            self.flow.leave_block()
+            barrier()
+            self.state.b.jump(self.flow.entrance(self.state.at.pc + 1))
 
         return step
 

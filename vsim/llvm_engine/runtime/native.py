@@ -11,6 +11,7 @@ from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
 from visa.diagnostics import UsageError
+from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
 from vsim.llvm_engine.runtime.target import converts_halves, target
 
@@ -76,13 +77,16 @@ LARGE_LINES = 4_000
 it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
 (shuffles of doubles ten times as much).
 """
-HUGE_BLOCKS = 5_000
-"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: half a minute for
-7,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
+HUGE_BLOCKS, HUGE_JOINS = 5_000, 750
+"""Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
+so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
+block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
 """
-# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
-# is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
-# everything else, for code that is at most a few percent faster.)
+# What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
+# first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
+# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
+# but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
+# to twice the time of everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
@@ -119,17 +123,20 @@ def compile_object(text: str) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
-    huge = text.count(":\n") > HUGE_BLOCKS
+    huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
     module = _verified(text)
     if huge:
         _run_pipeline(module, machine, 0)
         return bytes(machine.emit_object(module))
     combines = not _is_straight(text)
-    _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
+    before = tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines)
+    late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
+    if not late:
+        _run_passes(module, machine, before)
     if _is_valid(module):
         _run_pipeline(module, machine, 0)
-        _run_passes(module, machine, _AFTER_SPLIT)
+        _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)
