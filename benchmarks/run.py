@@ -158,6 +158,15 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(r) + " |" for r in rows)]
 
 
+def unoptimised() -> list[str]:
+    """The section on kernels that compilers did not optimise; nothing without PoCL."""
+    if not Path("/etc/OpenCL/vendors/pocl.icd").exists():
+        return []
+    from unoptimised import all_rows, section
+
+    return section(all_rows([]))
+
+
 def report_text(rows: dict[str, Any], loops: dict[int, dict[str, float]], tools: list[str]) -> str:
     """The page as Markdown."""
     import llvmlite
@@ -256,7 +265,7 @@ def main() -> None:
 
     rows = measure()
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "performance.md").write_text(report_text(rows, c_loop(), tools.report()))
+    (DOCS / "performance.md").write_text(report_text(rows, c_loop(), [*unoptimised(), *tools.report()]))
     if all(r["pocl"] for r in rows.values()):
         (DOCS / "performance.svg").write_text(chart(rows))
     print((DOCS / "performance.md").read_text())
