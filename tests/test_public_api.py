@@ -31,8 +31,9 @@ TREE = (visa.Module, visa.Function, visa.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
     "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py",
+    "vsim/printf.py",
 }  # fmt: skip
-"""The files of the commands, which write to the standard streams."""
+"""The files of the commands, which write to the standard streams, and what shows what kernels print."""
 CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])
 TEXT = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
 

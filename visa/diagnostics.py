@@ -71,6 +71,10 @@ class VisaError(Exception):
     def __str__(self) -> str:
         return "\n".join(str(d) for d in self.diagnostics)
 
+    def __repr__(self) -> str:
+        more = f" and {len(self.diagnostics) - 1} more" if len(self.diagnostics) > 1 else ""
+        return f"<{type(self).__name__}: {str(self).partition(chr(10))[0]:.160}{more}>"
+
     def __reduce__(self) -> tuple[object, ...]:
         # Errors come back from other processes.
         return type(self), (self.diagnostics,), self.__dict__

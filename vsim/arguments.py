@@ -58,6 +58,9 @@ class Arguments(NamedTuple):
     printf: Buffer | None = None
     nulls: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"
+
 
 class ArgumentReader:
     """The arguments of one launch, each as what the kernel wants it to be.

@@ -67,7 +67,7 @@ class _FieldBinder:
         signature, given = self.signature, len(self.reader.launch.args)
         expected = signature.argument_count
         if given != expected:
-            named = ", ".join(signature.argument_names.get(i, f"#{i}") for i in range(expected))
+            named = ", ".join(signature.names_in_order)
             raise signature.error(
                 f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
                 f"its arguments are {named}" if named else "",

@@ -64,6 +64,9 @@ class PayloadLayout(NamedTuple):
     pointers: frozenset[int]
     local_id_rows: int
 
+    def __repr__(self) -> str:
+        return f"<PayloadLayout of {len(self.template)} bytes, {len(self.arguments)} of whose values arguments decide>"
+
 
 def layout_of_inputs(kernel: Function) -> PayloadLayout:
     """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""

@@ -97,7 +97,7 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     return Work(count, -(-SLICE_WORK // per_group) if here else 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LaunchPlan:
     """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
     of one run.
