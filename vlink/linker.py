@@ -36,6 +36,7 @@ from vlink.merge import (
     relocate_functions,
     rename_duplicates,
 )
+from vlink.payload_check import check_payloads
 from vlink.program_info import DataSymbol, ProgramInfo, read_program_info
 from vlink.symbols import DeclaredSizes, Definition, References, SymbolTable, index_definitions, resolve_references
 
@@ -180,6 +181,8 @@ class Linker:
         module = merge_modules(objects, kept)
         rename_duplicates(kept, references)
         ze_info = merge_program_info(infos, {k.name for k in module.kernels}, errors)
+        if infos and platform:  # without which nobody knows where payloads begin
+            check_payloads(kept, infos, platform, grf_size, errors)
         symbols = image_symbols(kept, data, relocate_functions(kept, references, data))
         sections = apply_relocations(data, infos, symbols, options.allow_undefined, errors)
         _stop_on(errors)
