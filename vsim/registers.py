@@ -10,6 +10,7 @@ from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
+from visa.payload import round_up
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
@@ -37,6 +38,8 @@ class Layout:
     grf_size: int
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    rooms: dict[int, int] = field(default_factory=dict)
+    """Bytes of the registers that root variables take; in storage they lie in pieces of 64 bytes."""
     file_offsets: dict[int, int] = field(default_factory=dict)
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
@@ -49,8 +52,8 @@ class Layout:
         return self.roots[var]
 
     def room(self, root: int) -> int:
-        """Bytes of a root variable that operands may touch: those of its storage, of a predefined one just its own."""
-        return self.sizes[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
+        """Bytes of a root variable that operands may touch: those of its registers, of a predefined one just its own."""
+        return self.rooms[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
 
     def holds(self, root: int, low: int, end: int) -> bool:
         """Whether bytes from ``low`` to before ``end`` of a root variable are its own."""
@@ -111,8 +114,9 @@ def layout_of(function: Function, grf_size: int) -> Layout:
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = var, offset = _alias_root(function, number)
         if var >= FIRST_VARIABLE:
-            size = max(found.sizes.get(var, 0), offset + variable.size)
-            found.sizes[var] = -(-size // 64) * 64
+            size = offset + variable.size
+            found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
+            found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)
