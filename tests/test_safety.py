@@ -154,7 +154,10 @@ def test_validate_takes_a_module():
 BEYOND = {
     "region": ("mov (M1, 16) W(2,0)<1> V(0,0)<1;1,0>", "a region reaches byte 128 of 'W', which has fewer"),
     "message": ("svm_block_ld (8) BUF(0,0)<0;1,0> W.0", "a message reaches byte 128 of 'W', which has fewer"),
-    "message of two registers": ("svm_block_ld (4) BUF(0,0)<0;1,0> X8.0", "a message reaches byte 64 of 'X8', which has fewer"),
+    "message of two registers": (
+        "svm_block_ld (4) BUF(0,0)<0;1,0> X8.0",
+        "a message reaches byte 64 of 'X8', which has fewer",
+    ),
     "addresses read": ("mov (M1, 8) W(0,0)<1> r[A8(9),0]<1,0>:ud", "element 16 of 'A8', which has 8"),
     "more lanes than addresses": ("mov (M1, 16) W(0,0)<1> r[A8(0),0]<1,0>:ud", "element 15 of 'A8', which has 8"),
     "addresses written": ("addr_add (M1, 8) A8(9)<8> &V 0:uw", "element 16 of 'A8', which has 8"),

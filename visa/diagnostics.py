@@ -166,7 +166,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(candidates), n=2, cutoff=0.6)
+    known = list(candidates)
+    close = [c for c in known if c.lower() == name.lower()] or difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 
 

@@ -52,7 +52,7 @@ class Layout:
         return self.roots[var]
 
     def room(self, root: int) -> int:
-        """Bytes of a root variable that operands may touch: those of its registers, of a predefined one just its own."""
+        """Bytes of a root variable that operands may touch: of its registers, of a predefined one just its own."""
         return self.rooms[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
 
     def holds(self, root: int, low: int, end: int) -> bool:
