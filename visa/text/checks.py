@@ -43,11 +43,9 @@ class Checks:
         for index, (line, at) in sorted(parser.label_uses.items()):
             if index not in parser.label_lines:
                 hint = did_you_mean(names[index], [names[i] for i in parser.label_lines])
-                calls = at is not None and self.source.lines[line - 1][: at.column].split("(")[0].split()[-1:] == [
-                    "call"
-                ]
                 if not hint:
-                    hint = "fcall calls functions, call the labels of its body" if calls else f"write {names[index]}:"
+                    is_call = any(i.line == line and i.desc.flow is Flow.CALL for i in parser.function.instructions)
+                    hint = "fcall calls functions, call labels of its body" if is_call else f"write {names[index]}:"
                 message = f"label '{names[index]}' is not defined in '{parser.function.name}'"
                 self.source.report(Problem("V026", message, hint), line, at)
 
