@@ -37,6 +37,7 @@ CALLEE = """.global_function "f"
 fret (M1, 16)
 """
 TAKE = "addr_add (M1, 1) A0(0)<1> &V 0:uw"
+TAKE8 = "addr_add (M1, 1) A0(0)<1> &X8 0:uw"
 STORE = "svm_block_st (4) BUF(0,0)<0;1,0> W.0"
 
 
@@ -185,6 +186,9 @@ OUTSIDE = {
     "behind": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),64]<0;1,0>:ud", 128),
     "across the end": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),62]<0;1,0>:ud", 126),
     "of all lanes": (TAKE, "mov (M1, 16) W(0,0)<1> r[A0(0),4]<1;1,0>:ud", 128),
+    "behind half a piece": (TAKE8, "mov (M1, 1) W(0,0)<1> r[A0(0),32]<0;1,0>:ud", 96),
+    "stored behind half a piece": (TAKE8, "mov (M1, 1) r[A0(0),32]<1>:ud 5:ud", 96),
+    "on the way to the next": (TAKE + "\n" + TAKE8 + "\n" + TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),64]<0;1,0>:ud", 128),
     "stored below": (TAKE, "mov (M1, 1) r[A0(0),-4]<1>:ud 5:ud", 60),
     "stored behind": (TAKE, "mov (M1, 16) r[A0(0),4]<1>:ud 5:ud", 128),
 }

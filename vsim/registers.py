@@ -20,6 +20,8 @@ UNADDRESSED = (NULL, CR0)
 """Predefined variables without an address: what is written to %cr0 must be seen at once."""
 FILE_BEGIN = 64
 """Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
+FILE_GAP = 64
+"""Bytes behind each variable in the file that are nobody's, so that who reaches beyond one does not reach the next."""
 ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
@@ -41,6 +43,8 @@ class Layout:
     rooms: dict[int, int] = field(default_factory=dict)
     """Bytes of the registers that root variables take; in storage they lie in pieces of 64 bytes."""
     file_offsets: dict[int, int] = field(default_factory=dict)
+    file_ranges: list[tuple[int, int]] = field(default_factory=list)
+    """The bytes of the file that are variables', from one to before another."""
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
@@ -110,12 +114,13 @@ def layout_of(function: Function, grf_size: int) -> Layout:
     Raises:
         SimulationError: an alias names itself.
     """
-    found = Layout(function, grf_size)
+    found, ends = Layout(function, grf_size), dict[int, int]()
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = var, offset = _alias_root(function, number)
         if var >= FIRST_VARIABLE:
             size = offset + variable.size
             found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
+            ends[var] = max(ends.get(var, 0), size)
             found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
@@ -123,10 +128,13 @@ def layout_of(function: Function, grf_size: int) -> Layout:
         if register is not None:
             root, _ = found.root(register.var)
             if root not in UNADDRESSED and root not in found.file_offsets:
+                own = ends.get(root, 0)
                 if root < FIRST_VARIABLE:
-                    found.sizes[root] = -(-predefined_size(root, MAXIMUM_GRF_SIZE) // 64) * 64
+                    own = predefined_size(root, grf_size)
+                    found.sizes[root] = round_up(predefined_size(root, MAXIMUM_GRF_SIZE), 64)
                 found.file_offsets[root] = found.file_size
-                found.file_size += found.sizes[root]
+                found.file_ranges.append((found.file_size, found.file_size + own))
+                found.file_size += found.sizes[root] + FILE_GAP
     return found
 
 
