@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -166,14 +165,14 @@ class Device:
 
     def _compiled(self, name: str, data: bytes, options: str) -> bytes:
         """What ocloc makes of a source; what it warns of is issued as warnings."""
-        from visa.diagnostics import VisaWarning
+        from visa.usage import warn
         from vsim.ocloc import compile_source
 
         if shutil.which("ocloc") is None:
             pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")
         found = compile_source(name, data, self.device or DEFAULT_DEVICE, options, None)
         for warning in found.warnings:
-            warnings.warn(VisaWarning(warning), stacklevel=4)
+            warn(warning)
         return found.zebin
 
     def _assembled(self, name: str, data: bytes) -> LinkedImage:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, Span, VisaWarning, did_you_mean
+from visa.diagnostics import Diagnostic, Span, did_you_mean
+from visa.usage import warn
 from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
@@ -111,8 +111,7 @@ class ArgumentReader:
                     f"they share {shared} bytes of memory"
                 )
                 hint = "pass a copy of one of them, unless the kernel is meant to see its own writes"
-                warning = VisaWarning(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
-                warnings.warn(warning, stacklevel=2)
+                warn(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, VisaWarning, did_you_mean
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
-from visa.usage import check_text
+from visa.usage import check_text, warn
 from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
@@ -305,7 +304,7 @@ class Program:
                     )
                     hint = "this is a mistake of visakit; please report it with the program"
                     warning = Diagnostic("U002", message, hint=hint, severity="warning")
-                    warnings.warn(VisaWarning(warning), stacklevel=6)
+                    warn(warning)
                 except Unsupported:
                     pass
         elif engine not in ENGINES:
@@ -327,7 +326,7 @@ class Program:
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
             message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warnings.warn(VisaWarning(Diagnostic("U002", message, severity="warning")), stacklevel=7)
+            warn(Diagnostic("U002", message, severity="warning"))
             return None
         self.native = Engine(self.image)
         return self.native
