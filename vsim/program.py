@@ -384,27 +384,17 @@ class Program:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(str(schedule)) if schedule else None
-        result = self._run_shown(
-            show_printf,
-            launch,
-            RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=profile, schedule=order),
-        )
+        try:
+            result = self.run(launch, engine, threads, max_seconds, profile, order)
+        except SimulationError as error:
+            _show(error.printf, show_printf)
+            raise
+        if result.printed:
+            _show(result.printf, show_printf)
         if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
             )
-        return result
-
-    def _run_shown(self, show: bool, launch: Launch, options: RunOptions) -> LaunchResult:
-        """Run a launch, and show what its kernel printed if that is wanted."""
-        try:
-            result = self.run(launch, **options)
-        except SimulationError as error:
-            if show and error.printf:
-                _show(error.printf)
-            raise
-        if show and result.printed:
-            _show(result.printf)
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
@@ -466,11 +456,12 @@ def _besides_buffers(dispatch: Dispatch) -> int:
     return pictures + dispatch.slm_size + dispatch.scratch_size * dispatch.threads_of(dispatch.group(0))
 
 
-def _show(text: str) -> None:
-    """What a kernel printed, on standard output."""
-    from vsim.printf import show
+def _show(text: str, wanted: bool) -> None:
+    """What a kernel printed, on standard output if that is wanted."""
+    if text and wanted:
+        from vsim.printf import show
 
-    show(text)
+        show(text)
 
 
 _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
