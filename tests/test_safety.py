@@ -203,6 +203,19 @@ def test_indirect_registers_that_are_no_variable_are_faults(what, engine):
 
 
 @ENGINES
+def test_addresses_beyond_a_variable_may_be_allowed(engine):
+    """Then padding is zeros, and what lies outside of the register file is a fault as ever."""
+    for at, is_inside in ((32, True), (124, True), (128, False)):
+        image = image_of(TAKE8, "mov (M1, 16) W(0,0)<1> 7:ud", f"mov (M1, 1) W(0,0)<1> r[A0(0),{at}]<0;1,0>:ud", STORE)
+        image.register_overrun = True
+        if is_inside:
+            assert launch(image, engine)[:2].tolist() == [0, 7]
+            continue
+        with pytest.raises(visa.SimulationError, match=f"register address {64 + at} lies outside"):
+            launch(image, engine)
+
+
+@ENGINES
 def test_lanes_that_do_not_execute_may_have_any_address(engine):
     lines = [
         "mov (M1, 16) V(0,0)<1> 9:ud",

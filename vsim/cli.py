@@ -115,6 +115,10 @@ def app(
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
+    register_overrun: Annotated[
+        bool,
+        flag("--allow-register-overrun", "Let addresses of registers reach beyond their variable.", EXECUTION),
+    ] = False,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
@@ -152,6 +156,9 @@ def app(
     session = open_session(
         data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
     )
+    if register_overrun and workers:
+        raise UsageError("--allow-register-overrun does not go with --workers")
+    session.program.image.register_overrun = register_overrun
     if list_kernels:
         from vsim.listing import listing_text
 

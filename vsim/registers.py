@@ -49,6 +49,10 @@ class Layout:
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
 
+    def allow_overrun(self) -> None:
+        """Let addresses lie anywhere in the file."""
+        self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
+
     def root(self, var: int) -> tuple[int, int]:
         """The variable that holds the bytes of a variable, and the offset in it."""
         if var < FIRST_VARIABLE:

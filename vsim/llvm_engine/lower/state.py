@@ -55,6 +55,8 @@ class FunctionState:
         self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size or self.dispatch.simd
         """Lanes of a thread in this function."""
         self.layout = layout_of(function, self.dispatch.grf_size)
+        if self.dispatch.image.register_overrun:
+            self.layout.allow_overrun()
         self.flow = control_flow(function)
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
