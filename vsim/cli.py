@@ -29,6 +29,12 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
+def _check_overrun(wanted: bool, workers: str | None) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach."""
+    if wanted and workers:
+        raise UsageError("--allow-register-overrun does not go with --workers")
+
+
 @application(
     (
         ("vsim image.bin", "the launches in the image"),
@@ -151,13 +157,12 @@ def app(
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
 
+    _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     session = open_session(
         data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
     )
-    if register_overrun and workers:
-        raise UsageError("--allow-register-overrun does not go with --workers")
     session.program.image.register_overrun = register_overrun
     if list_kernels:
         from vsim.listing import listing_text
