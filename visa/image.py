@@ -51,6 +51,8 @@ class LinkedImage:
         grf_size: bytes of a register.
         lines: source file and lines of functions, by name.
         file: what messages call the image.
+        register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
+            taken and what lies between them. Files do not keep it.
     """
 
     module: Module
@@ -62,6 +64,7 @@ class LinkedImage:
     grf_size: int = 32
     lines: Lines = field(default_factory=dict)
     file: str = "<image>"
+    register_overrun: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)

@@ -147,6 +147,9 @@ class Instruction:
     args: Fields
     line: int = 0
 
+    def __repr__(self) -> str:
+        return f"<Instruction {self.desc.mnemonic}{f', line {self.line}' if self.line else ''}>"
+
 
 class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""

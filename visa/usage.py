@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from types import FrameType
 
-from visa.diagnostics import UsageError, did_you_mean
+from visa.diagnostics import Diagnostic, UsageError, VisaWarning, did_you_mean
 from visa.platforms import PLATFORMS, all_names, find
+
+_OURS = frozenset({"visa", "vasm", "vlink", "vsim", "visakit"})
+"""The packages of the toolchain."""
+
+
+def _caller() -> FrameType | None:
+    """The frame of who called who asks."""
+    return sys._getframe(1)
+
+
+def warn(found: Diagnostic | Sequence[Diagnostic]) -> None:
+    """Issue a warning of Python's at the line, outside of the toolchain, that called it."""
+    level, frame = 1, _caller()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _OURS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(VisaWarning(found), stacklevel=level)
 
 
 def check_text(value: object, what: str) -> str:

@@ -139,6 +139,7 @@ def _undefined(reference: Reference, table: SymbolTable, data: DataLayout) -> Di
     hint = did_you_mean(reference.name, [*functions, *data.symbols])
     if not hint and reference.call.takes_address:
         hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
+    hint = hint or "link the object or library that defines it with .global_function and .kernel_attr Extern"
     message = f"'{reference.name}' is not defined; it is used by {reference}"
     return Diagnostic("L013", message, reference.source.span, hint)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,7 +9,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, Span, VisaWarning, did_you_mean
+from visa.diagnostics import Diagnostic, Span, did_you_mean
+from visa.usage import warn
 from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
@@ -64,6 +64,9 @@ class Arguments(NamedTuple):
     buffers: Mapping[int, Buffer] = MappingProxyType({})
     inputs: Mapping[int, str] = MappingProxyType({})
 
+    def __repr__(self) -> str:
+        return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"
+
 
 class ArgumentReader:
     """The arguments of one launch, each as what the kernel wants it to be.
@@ -114,8 +117,7 @@ class ArgumentReader:
                     f"they share {shared} bytes of memory"
                 )
                 hint = "pass a copy of one of them, unless the kernel is meant to see its own writes"
-                warning = VisaWarning(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
-                warnings.warn(warning, stacklevel=2)
+                warn(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):

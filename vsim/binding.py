@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visa.diagnostics import did_you_mean
+from visa.payload import round_up
 from visa.program import Input
 from visa.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
-from vsim.payload import encoded, round_up
+from vsim.payload import encoded
 from vsim.signature import KernelSignature
 
 PRINTF_BYTES = 4 << 20
@@ -74,7 +75,7 @@ class _FieldBinder:
         signature, given = self.signature, len(self.reader.launch.args)
         expected = signature.argument_count
         if given != expected:
-            named = ", ".join(signature.argument_names.get(i, f"#{i}") for i in range(expected))
+            named = ", ".join(signature.names_in_order)
             raise signature.error(
                 f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
                 f"its arguments are {named}" if named else "",

@@ -16,6 +16,7 @@ from visa.command import (
     platform_option,
     positive,
 )
+from visa.diagnostics import UsageError
 from visa.elf import is_ctm
 from visa.files import read_bytes
 from visa.reporting import report
@@ -53,6 +54,12 @@ def _program(image: str, platform: str | None, build_options: str, max_seconds: 
     if doubts:
         report(doubts)
     return data, None
+
+
+def _check_overrun(wanted: bool, workers: str | None) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach."""
+    if wanted and workers:
+        raise UsageError("--allow-register-overrun does not go with --workers")
 
 
 @application(
@@ -141,6 +148,10 @@ def app(
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
+    register_overrun: Annotated[
+        bool,
+        flag("--allow-register-overrun", "Let addresses of registers reach beyond their variable.", EXECUTION),
+    ] = False,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
     trace: Annotated[
@@ -189,11 +200,13 @@ def app(
     from vsim.schedule import parse_schedule
     from vsim.trace import Trace
 
+    _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     session = open_session(
         data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
     )
+    session.program.image.register_overrun = register_overrun
     if list_kernels:
         from vsim.listing import listing_text
 

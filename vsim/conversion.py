@@ -59,6 +59,9 @@ class ArgumentConverter:
         self.rules: dict[int, _Rule] = {}
         self.elements: dict[int, set[DType]] = {}
 
+    def __repr__(self) -> str:
+        return f"<ArgumentConverter of '{self.signature.name}'>"
+
     def fail(self, index: int, message: str, hint: str = "") -> LaunchError:
         return LaunchError(
             Diagnostic(

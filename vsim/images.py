@@ -86,7 +86,7 @@ class ImageKind:
     layered: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SurfaceImage:
     """An image argument; ``sizes`` are width, height, and depth or layers, as many as it has axes."""
 
@@ -95,6 +95,9 @@ class SurfaceImage:
     kind: ImageKind
     sizes: list[int]
     handle: int
+
+    def __repr__(self) -> str:
+        return f"<SurfaceImage '{self.name}' of {' x '.join(map(str, self.sizes))} texels>"
 
     @property
     def bytes(self) -> Bytes:

@@ -44,6 +44,11 @@ class Buffer:
         self._owner = owner
         self._bytes = data if owner is None else None
 
+    def __repr__(self) -> str:
+        return (
+            f"<Buffer '{self.name}': {self.size} bytes at {self.address:#x}{', read-only' if self.read_only else ''}>"
+        )
+
     @property
     def data(self) -> Bytes:
         """The bytes; none if they were those of an array that is gone."""
@@ -136,6 +141,9 @@ class AddressSpace:
         self.lock = threading.RLock()
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
+
+    def __repr__(self) -> str:
+        return f"<AddressSpace of {len({*self.slots.values()})} buffers>"
 
     def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
         """Give bytes an address, by default in a slot that is free."""

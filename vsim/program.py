@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, VisaWarning
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
-from visa.usage import check_text
+from visa.usage import check_text, warn
 from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
+from vsim.kernel import Kernel
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
@@ -146,6 +146,7 @@ class Program:
         self.converters: dict[str, ArgumentConverter] = {}
         self.native: Engine | None = None
         self.last_launches: dict[str, LastLaunch] = {}
+        self.callable_kernels: dict[str, Kernel] = {}
         self.running = threading.RLock()
         _PROGRAMS.add(self)
         for section in image.data:
@@ -160,6 +161,28 @@ class Program:
     def kernels(self) -> list[str]:
         """Names of the kernels."""
         return [k.name for k in self.image.module.kernels]
+
+    def __getitem__(self, kernel: str) -> Kernel:
+        """A kernel by its name, to be called.
+
+        Raises:
+            LaunchError: there is no such kernel.
+        """
+        found = self.callable_kernels.get(kernel)
+        if found is None:
+            found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
+        return found
+
+    def __getattr__(self, name: str) -> Kernel:
+        """A kernel by its name, where that is a name of Python's and no other attribute has it."""
+        if "callable_kernels" in self.__dict__ and name in self.kernels:
+            return self[name]
+        kernels = self.kernels if "image" in self.__dict__ else ()
+        hint = did_you_mean(name, kernels) or f"kernels are {', '.join(kernels) or '(none)'}"
+        raise AttributeError(f"the program has no kernel or attribute '{name}': {hint}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.kernels]
 
     def signature(self, kernel: str) -> KernelSignature:
         """What a kernel wants of a launch; the name may be empty if there is one kernel.
@@ -313,7 +336,7 @@ class Program:
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
             message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warnings.warn(VisaWarning(Diagnostic("U002", message, severity="warning")), stacklevel=6)
+            warn(Diagnostic("U002", message, severity="warning"))
             return None
         self.native = Engine(self.image)
         return self.native
@@ -323,7 +346,7 @@ class Program:
         kernel: str,
         global_size: Size,
         local_size: Size | None = None,
-        args: Sequence[object] = (),
+        args: Sequence[object] | Mapping[str, object] = (),
         *,
         global_offset: Size = (0, 0, 0),
         engine: str = "auto",
@@ -331,6 +354,7 @@ class Program:
         max_seconds: float | None = None,
         schedule: str = "",
         profile: bool = False,
+        show_printf: bool = True,
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
@@ -346,9 +370,10 @@ class Program:
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
                 threads.
             profile: whether the result is to know which instructions executed.
-            args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants
-                one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape () with a
-                structured dtype are passed by value; an int where the kernel wants local memory is its size.
+            show_printf: whether what the kernel prints goes to standard output, too.
+            args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
+                kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
+                with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
 
         Raises:
             LaunchError: it does not fit the kernel; nothing ran.
@@ -362,14 +387,20 @@ class Program:
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
-            args = _listed(args)
+            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
         last = self.last_launches.get(kernel)
         if last is not None and not profile and last.is_like(whole, args):
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(str(schedule)) if schedule else None
-        result = self.run(launch, engine, threads, max_seconds, profile, order)
+        try:
+            result = self.run(launch, engine, threads, max_seconds, profile, order)
+        except SimulationError as error:
+            _show(error.printf, show_printf)
+            raise
+        if result.printed:
+            _show(result.printf, show_printf)
         if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
@@ -432,7 +463,7 @@ def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
         warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
     else:
         return str(problem)
-    warnings.warn(VisaWarning(warning), stacklevel=6)
+    warn(warning)
     return str(problem)
 
 
@@ -448,6 +479,14 @@ def _besides_buffers(dispatch: Dispatch) -> int:
     images = {**dispatch.images, **{n: s for n, s in dispatch.surfaces.items() if not isinstance(s, Buffer)}}
     pictures = sum(i.array.nbytes for i in images.values())
     return pictures + dispatch.slm_size + dispatch.scratch_size * dispatch.threads_of(dispatch.group(0))
+
+
+def _show(text: str, wanted: bool) -> None:
+    """What a kernel printed, on standard output if that is wanted."""
+    if text and wanted:
+        from vsim.printf import show
+
+        show(text)
 
 
 _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()

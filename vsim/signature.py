@@ -58,7 +58,7 @@ class KernelSignature:
             words = ", ".join(self.inputs)
         else:
             types = {n: t.partition(";")[0] for n, t in self.argument_types.items()}
-            given = [f"{types.get(n, '')} {self.argument_names.get(n, f'#{n}')}" for n in range(self.argument_count)]
+            given = [f"{types.get(n, '')} {name}" for n, name in enumerate(self.names_in_order)]
             words = ", ".join(argument.strip() for argument in given)
         return f"<KernelSignature {self.name}({words}), SIMD{self.simd}>"
 
@@ -75,6 +75,13 @@ class KernelSignature:
         """Arguments that ze_info describes."""
         surfaces = (index for _, index in self.surfaces)
         return max((*(f.argument for f in self._payload), *self.argument_names, *surfaces), default=-1) + 1
+
+    @cached_property
+    def names_in_order(self) -> list[str]:
+        """Names of the arguments, or of the ``.input`` variables without ze_info; ``#N`` for one without a name."""
+        if self.info is None:
+            return list(self.inputs)
+        return [self.argument_names.get(n, f"#{n}") for n in range(self.argument_count)]
 
     @cached_property
     def fields(self) -> dict[int, tuple[PayloadField, ...]]:

@@ -106,7 +106,7 @@ def groups_together(dispatch: Dispatch, shape: Geometry) -> int:
     return max(1, min(limit // shape.threads_per_group, dispatch.group_count))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LaunchPlan:
     """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
     of one run.

@@ -123,6 +123,8 @@ class BatchExecution:
         if found is None:
             states = state_defaults(self.dispatch, function)
             found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function), states)
+            if self.dispatch.image.register_overrun:
+                found.layout.allow_overrun()
             self._prepared[id(function)] = found
             recorder = self.recorder
             machine = NumpyMachine(found, self) if recorder is None else recorder.machine(found, self)

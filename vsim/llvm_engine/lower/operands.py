@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 from visa import types
@@ -31,7 +32,7 @@ from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.operands import indirect_elements, packed_elements
-from vsim.registers import FILE_BEGIN, operand_type
+from vsim.registers import operand_type
 
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -228,11 +229,10 @@ class Operands:
 
     def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
         """A fault if a lane that executes has an address at which no variable lies."""
-        b, last = self.state.b, self.state.layout.file_size - size
-        if last < FILE_BEGIN:
-            outside = place == place
-        else:
-            outside = (place - b.const(FILE_BEGIN, types.UD)) > b.const(last - FILE_BEGIN, types.UD)
+        b = self.state.b
+        ranges = [(begin, end - begin - size) for begin, end in self.state.layout.file_ranges if end - begin >= size]
+        tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in ranges]
+        outside = reduce(operator.and_, tests) if tests else place == place
         if mask is not True and mask.lanes != count:
             mask = Value(b, MASK, 1, b.any(mask))
         bad = outside & mask

@@ -57,6 +57,8 @@ class FunctionState:
         self.layout = layout_of(function, self.dispatch.grf_size)
         self.barriers_end_blocks = self.is_kernel and has_many_barriers(function)
         """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
+        if self.dispatch.image.register_overrun:
+            self.layout.allow_overrun()
         self.flow = control_flow(function, self.barriers_end_blocks)
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)

@@ -93,7 +93,7 @@ def local_id_table(dispatch: Dispatch, group: Group) -> Bytes:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorkerMemory:
     """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
 
