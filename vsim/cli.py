@@ -112,9 +112,22 @@ def app(
     save: Annotated[
         list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
     ] = None,
+    show: Annotated[
+        list[str] | None,
+        option("--show", "NAME[SLICE]", "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].", REPORT),
+    ] = None,
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
+    make_launch: Annotated[
+        str | None,
+        option(
+            "--make-launch",
+            "FILE",
+            "Write a launch file with the launch that is given, or all kernels'; no run.",
+            REPORT,
+        ),
+    ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
@@ -137,32 +150,33 @@ def app(
     if is_ctm(data):
         from vsim.ctm_images import run_ctm_image
 
-        if list_kernels:
-            raise UsageError("--list does not go with images of the CTM target")
+        for name, given in (("--list", list_kernels), ("--make-launch", make_launch), ("--show", show)):
+            if given:
+                raise UsageError(f"{name} does not go with images of the CTM target")
         return int(
             not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
         )
-    from vsim.command_arguments import described_launch, named_files
-    from vsim.driver import open_session
+    from vsim.command_arguments import named_files
+    from vsim.driver import CommandLine, open_session, run_launches, write_launch
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
+    from vsim.session import Results
+    from vsim.shown import parse_parts
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(
-        data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
-    )
+    results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json)
+    session = open_session(data, image, results, workers, allow_paths, options, max_memory, platform)
     if list_kernels:
         from vsim.listing import listing_text
 
         print(listing_text(session.program, as_json))
         return 0
-    if global_size or arguments:
-        session.read.update(value.partition("=")[2] for value in arguments or ())
-        described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
-        session.run_one(described, "the command line")
-    else:
-        session.run_file(image, launch, kernel)
-    session.check_saved()
-    session.report(as_json)
+    line = CommandLine(launch, kernel, global_size, local_size, arguments or ())
+    if make_launch:
+        write_launch(session, make_launch, line)
+        return 0
+    run_launches(session, image, line)
+    session.check_found()
+    session.report()
     return int(session.failed)
