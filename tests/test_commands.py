@@ -62,7 +62,16 @@ PANELS = {
     ],
     "vdis": ["Arguments", "Options", "Diagnostics"],
     "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
-    "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "CTM target", "Diagnostics"],
+    "vsim": [
+        "Arguments",
+        "Options",
+        "What is launched",
+        "Execution",
+        "Results",
+        "Captures",
+        "CTM target",
+        "Diagnostics",
+    ],
 }
 
 

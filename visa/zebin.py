@@ -176,6 +176,15 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
     return ZebinText(kernel, True, text.text[: head.start(2)] + kernel + text.text[head.end(2) :])
 
 
+def platform_of(data: bytes, name: str) -> str:
+    """The platform of a zebin, with texts or without; empty for other bytes, and where it does not tell.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    return _platform(read_elf(data, name)) if is_zebin(data) else ""
+
+
 def _platform(elf: Elf) -> str:
     """The platform by the notes of a zebin, else by what a text says of itself."""
     notes = {kind: value for s in elf.sections if s.name == _NOTES for kind, value in _notes(s.data)}

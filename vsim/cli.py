@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 import typer
 
 from visa.command import ErrorFormat, Version, application, device_name, flag, option, platform_option, positive
-from visa.diagnostics import UsageError
 from visa.elf import is_ctm
-from visa.files import read_bytes, report
+from visa.files import report
 
-SPIRV = b"\x03\x02\x23\x07"
 LAUNCH, EXECUTION, REPORT, CTM = "What is launched", "Execution", "Results", "CTM target"
+CAPTURES = "Captures"
 
 
 def _seconds(value: str | float) -> float:
@@ -18,6 +17,16 @@ def _seconds(value: str | float) -> float:
         return float(value)
     except ValueError:
         raise typer.BadParameter(f"'{value}' is not a number of seconds") from None
+
+
+def _tolerance(value: str | float) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number < float("inf"):
+        raise typer.BadParameter(f"'{value}' is not a number from 0 on")
+    return number
 
 
 def _bytes(value: str | int) -> int:
@@ -35,13 +44,15 @@ def _bytes(value: str | int) -> int:
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
         ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
+        ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
         ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
     )
 )
 def app(
     image: Annotated[
-        str, typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input.")
-    ],
+        str | None,
+        typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input."),
+    ] = None,
     launch: Annotated[str | None, option("--launch", "FILE", "Launch file (JSON).", LAUNCH)] = None,
     kernel: Annotated[str, option("--kernel", "NAME", "Kernel to run.", LAUNCH, show_default=False)] = "",
     global_size: Annotated[
@@ -130,6 +141,23 @@ def app(
     ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
+    replay: Annotated[
+        str | None,
+        option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
+    ] = None,
+    visa: Annotated[
+        str | None, option("--visa", "FILE", "Program of the capture: image, zebin or source, as IMAGE.", CAPTURES)
+    ] = None,
+    relative: Annotated[
+        float | None,
+        option("--rtol", "NUMBER", "Relative tolerance; 1e-5 for float if missing.", CAPTURES, parser=_tolerance),
+    ] = None,
+    absolute: Annotated[
+        float | None, option("--atol", "NUMBER", "Absolute tolerance; 0 if missing.", CAPTURES, parser=_tolerance)
+    ] = None,
+    capture: Annotated[
+        str | None, option("--capture", "DIR", "Write each launch as a capture: a folder in this one.", CAPTURES)
+    ] = None,
     group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
     trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
     ctm: Annotated[
@@ -139,25 +167,26 @@ def app(
     version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
-    data = read_bytes(image)
-    if image.endswith((".cl", ".clcpp")) or data.startswith(SPIRV):
-        from vsim.ocloc import compile_source
+    from vsim.loading import check_ctm, check_together, load_program
 
-        data, doubts = compile_source(image, data, platform, build_options, max_seconds)
-        if doubts:
-            report(doubts, error_format, "vsim")
-        platform = None
-    if is_ctm(data):
+    said = {
+        "IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
+        "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
+        "--make-launch": make_launch, "--list": list_kernels,
+    }  # fmt: skip
+    check_together(said, {"--visa": visa, "--rtol": relative, "--atol": absolute})
+    captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
+    if loaded.warnings:
+        report(loaded.warnings, error_format, "vsim")
+    if is_ctm(loaded.data):
         from vsim.ctm_images import run_ctm_image
 
-        for name, given in (("--list", list_kernels), ("--make-launch", make_launch), ("--show", show)):
-            if given:
-                raise UsageError(f"{name} does not go with images of the CTM target")
+        check_ctm(said | {"--show": show})
         return int(
-            not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
+            not run_ctm_image(loaded.name, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
         )
     from vsim.command_arguments import named_files
-    from vsim.driver import CommandLine, open_session, run_launches, write_launch
+    from vsim.driver import CommandLine, capture_writer, open_session, run_launches, write_launch
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
     from vsim.session import Results
@@ -165,18 +194,18 @@ def app(
 
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json)
-    session = open_session(data, image, results, workers, allow_paths, options, max_memory, platform)
+    writer = capture_writer(capture, loaded, build_options) if capture else None
+    results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
+    session = open_session(loaded, results, workers, allow_paths, options, max_memory)
+    line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
         from vsim.listing import listing_text
 
         print(listing_text(session.program, as_json))
         return 0
-    line = CommandLine(launch, kernel, global_size, local_size, arguments or ())
     if make_launch:
         write_launch(session, make_launch, line)
         return 0
-    run_launches(session, image, line)
-    session.check_found()
+    run_launches(session, loaded.name, line)
     session.report()
     return int(session.failed)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
+from vsim.loading import SPIRV, Loaded
 
-SPIRV = b"\x03\x02\x23\x07"
 _DEVICES = {"dg2": "acm-g10", "xehp": "xe-hp"}
 """Names of ours that not every version of the driver knows."""
 _LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
@@ -63,6 +63,13 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     if name and not found.warnings:
         cache.save(name, found.zebin)
     return found
+
+
+def compiled_program(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Loaded:
+    """The program of a source; arguments and errors are those of :func:`compile_source`."""
+    zebin, doubts = compile_source(path, data, device, options, max_seconds)
+    source = {"kernel.spv": data} if data.startswith(SPIRV) else {"kernel.cl": data + b"\0"}
+    return Loaded(zebin, path, None, doubts, source | {"DeviceBinary0.bin": zebin})
 
 
 def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:

@@ -19,6 +19,7 @@ from vsim.result import LaunchResult
 from vsim.shown import ShownPart, shown_text, shown_tree
 
 if TYPE_CHECKING:
+    from vsim.capture_writer import CaptureWriter
     from vsim.cluster import Cluster
 
 
@@ -30,12 +31,14 @@ class Results(NamedTuple):
         save: file names by argument, which is a name or a number; several launches leave what the last one wrote.
         show: parts of arguments that are shown after each launch that has them.
         as_json: whether the report is JSON.
+        capture: what captures each launch; None for nothing.
     """
 
     out_dir: str | None = None
     save: Mapping[str, str] = MappingProxyType({})
     show: Sequence[ShownPart] = ()
     as_json: bool = False
+    capture: CaptureWriter | None = None
 
 
 class Session:
@@ -128,13 +131,17 @@ class Session:
 
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
+        capture = self.results.capture and self.results.capture.before(self.program, launch)
         started = time.perf_counter()
         try:
             result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
         except SimulationError as error:
             self.output.write(error.printf)
             raise
-        self._finish(launch, result, where, index, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        if capture:
+            capture.write_result()
+        self._finish(launch, result, where, index, seconds)
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = {
