@@ -14,6 +14,7 @@ from vsim.arrays import Array
 from vsim.element_types import as_elements
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
 from vsim.program import Program, RunOptions
+from vsim.progress import watch_on_terminal
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
 from vsim.shown import ShownPart, shown_text, shown_tree
@@ -64,6 +65,7 @@ class Session:
         self.program, self.results, self.cluster, self.options = program, results, cluster, options
         self.out_dir = results.out_dir
         self.output, self.allow_paths = output, allow_paths
+        self.watch = watch_on_terminal(program)
         self.rows: list[LaunchRow] = []
         self.not_found = dict.fromkeys(results.save, "--save") | {part.name: "--show" for part in results.show}
         """Arguments that were asked for and that no launch had yet, with the option that named them."""
@@ -134,7 +136,7 @@ class Session:
         capture = self.results.capture and self.results.capture.before(self.program, launch)
         started = time.perf_counter()
         try:
-            result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
+            result = self._run(launch)
         except SimulationError as error:
             self.output.write(error.printf)
             raise
@@ -142,6 +144,18 @@ class Session:
         if capture:
             capture.write_result()
         self._finish(launch, result, where, index, seconds)
+
+    def _run(self, launch: Launch) -> LaunchResult:
+        """Run a launch, with a bar on a terminal if it takes long."""
+        if self.cluster:
+            return self.cluster.run(launch)
+        if self.watch is None:
+            return self.program.run(launch, **self.options)
+        self.watch.begin(launch.kernel or self.program.kernels[0])
+        try:
+            return self.program.run(launch, **self.options)
+        finally:
+            self.watch.end()
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = {
