@@ -26,7 +26,7 @@ class Groups(NamedTuple):
     total: int
 
 
-class Running(Protocol):
+class HasGroups(Protocol):
     """What has launches."""
 
     def groups(self) -> Groups | None:
@@ -47,7 +47,7 @@ class ProgressWatch:
         stream: the terminal.
     """
 
-    def __init__(self, program: Running, stream: TextIO) -> None:
+    def __init__(self, program: HasGroups, stream: TextIO) -> None:
         self.program, self.stream = program, stream
         self.lock = threading.Lock()
         self.current: tuple[str, float] | None = None
@@ -117,7 +117,7 @@ def _bar(kernel: str, stream: TextIO) -> Shown:
     return Shown(bar, bar.add_task(kernel, total=None))
 
 
-def watch_on_terminal(program: Running) -> ProgressWatch | None:
+def watch_on_terminal(program: HasGroups) -> ProgressWatch | None:
     """What shows a bar where somebody sees it: on a terminal that can move its cursor; else None."""
     stream = sys.stderr
     if not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
