@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tarfile
 
 import numpy as np
 import pytest
@@ -386,3 +387,23 @@ def test_launches_that_are_captured_in_turn_get_numbers(tmp_path):
         writer.before(program, Launch("state", (1,), args=[BufferArgument(array)]))
     CaptureWriter(str(tmp_path / "c"), {}, "").before(program, Launch("state", (1,), args=[BufferArgument(array)]))
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == [f"Enqueue_{n}_state" for n in range(3)]
+
+
+CAPTURED = ["Enqueue_0_saxpy", "Enqueue_1_group", "Enqueue_2_both", "Enqueue_3_look", "Enqueue_8_svm"]
+
+
+@needs_ocloc
+@pytest.mark.parametrize("name", CAPTURED)
+def test_what_the_layer_itself_captured(name, tmp_path, capsys):
+    """Of a program that ran on PoCL: buffers, local memory and a null pointer, aliases, images and a sampler, pointers into SVM."""
+    with tarfile.open(DATA / "captures" / "layer.tar.xz") as archive:
+        assert {n.partition("/")[0] for n in archive.getnames()} == set(CAPTURED)
+        archive.extractall(tmp_path, filter="data")
+    code, out, err = said(capsys, "vsim", "--replay", tmp_path / name, "--platform", "tgllp", "--rtol", "0")
+    assert (code, err) == (0, "") and ": ok (" in out
+    (after,) = (tmp_path / name / "Post").glob("*_Arg_0_*")
+    data = bytearray(after.read_bytes())
+    data[9] ^= 4
+    after.write_bytes(data)
+    code, out, _ = said(capsys, "vsim", "--replay", tmp_path / name, "--platform", "tgllp", "--rtol", "0")
+    assert code == 1 and "argument 0: 1 of " in out and "[2] is" in out
