@@ -3,16 +3,18 @@
 ``VISAKIT_TEST_DEVICE`` names the device that the installed compiler makes code for; tgllp, which all versions know, without it.
 """
 
+import json
 import os
 import shutil
 
 import numpy as np
 import pytest
-from conftest import DATA
+from conftest import DATA, SHARED, needs_corpus
 from opencl_models import MODELS, write
 from test_commands import said
 
 SOURCES = DATA / "opencl"
+CASES = sorted(p.name for p in (SHARED / "cases").glob("*"))
 needs_ocloc = pytest.mark.skipif(shutil.which("ocloc") is None, reason="the compiler driver ocloc is not installed")
 
 
@@ -36,3 +38,24 @@ def test_source(name, tmp_path, capsys):
     lines = out.splitlines()[-len(model.runs) :]
     expected = [any(getattr(a, "after", None) is not None for a in run.args) for run in model.runs]
     assert [": ok (" in line for line in lines] == expected and out.startswith(model.printed)
+
+
+@needs_corpus
+@needs_ocloc
+@pytest.mark.parametrize("name", CASES[::9])
+def test_case_of_the_corpus(name, monkeypatch, capsys):
+    """Cases run from their sources in the same way; the corpus says which devices they are for."""
+    spec = json.loads((SHARED / "specs" / f"{name}.json").read_text())
+    device = next((d for d in ("tgllp", "skl", "dg2") if d in spec.get("devices", ["tgllp"])), None)
+    if device is None:
+        pytest.skip("it is for a device that not every compiler knows")
+    for key, value in spec.get("env", {}).items():
+        monkeypatch.setenv(key, str(value))
+    folder = SHARED / "cases" / name
+    options = json.loads((folder / "launch.json").read_text()).get("options")
+    words = [f"--build-options={options}"] if options else []
+    code, out, err = said(
+        capsys, "vsim", folder / "kernel.cl", "--platform", device, "--launch", folder / "launch.json", *words
+    )
+    assert code == 0 and "error" not in err, out + err
+    assert ": ok (" in out and "nothing expected" not in out
