@@ -389,21 +389,43 @@ def test_launches_that_are_captured_in_turn_get_numbers(tmp_path):
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == [f"Enqueue_{n}_state" for n in range(3)]
 
 
-CAPTURED = ["Enqueue_0_saxpy", "Enqueue_1_group", "Enqueue_2_both", "Enqueue_3_look", "Enqueue_8_svm"]
+CAPTURED = {
+    "arguments": ["Enqueue_0_saxpy", "Enqueue_1_group", "Enqueue_2_both", "Enqueue_3_look", "Enqueue_8_svm"],
+    "images": ["Enqueue_1_take", "Enqueue_2_layers", "Enqueue_3_volume"],
+    "pointers": ["Enqueue_0_scan", "Enqueue_1_add"],
+}
 
 
-@needs_ocloc
-@pytest.mark.parametrize("name", CAPTURED)
-def test_what_the_layer_itself_captured(name, tmp_path, capsys):
-    """Of a program that ran on PoCL: buffers, local memory and a null pointer, aliases, images and a sampler, pointers into SVM."""
-    with tarfile.open(DATA / "captures" / "layer.tar.xz") as archive:
-        assert {n.partition("/")[0] for n in archive.getnames()} == set(CAPTURED)
-        archive.extractall(tmp_path, filter="data")
-    code, out, err = said(capsys, "vsim", "--replay", tmp_path / name, "--platform", "tgllp", "--rtol", "0")
+def unpacked(name, folder):
+    """The captures of an archive; names of programs and enqueues."""
+    with tarfile.open(DATA / "captures" / name) as archive:
+        archive.extractall(folder, filter="data")
+    return {p.parent for p in folder.rglob("enqueueNumber.txt")}
+
+
+def replays(folder, capsys, *words):
+    """A capture is replayed, bit for bit, and a bit of its results that is changed is found."""
+    code, out, err = said(capsys, "vsim", "--replay", folder, "--rtol", "0", *words)
     assert (code, err) == (0, "") and ": ok (" in out
-    (after,) = (tmp_path / name / "Post").glob("*_Arg_0_*")
+    (after,) = (folder / "Post").glob("*_Arg_0_*")
     data = bytearray(after.read_bytes())
     data[9] ^= 4
     after.write_bytes(data)
-    code, out, _ = said(capsys, "vsim", "--replay", tmp_path / name, "--platform", "tgllp", "--rtol", "0")
+    code, out, _ = said(capsys, "vsim", "--replay", folder, "--rtol", "0", *words)
     assert code == 1 and "argument 0: 1 of " in out and "[2] is" in out
+
+
+@pytest.mark.parametrize(("program", "name"), [(p, n) for p, names in CAPTURED.items() for n in names])
+def test_what_the_layer_itself_captured(program, name, tmp_path, capsys):
+    """Buffers, local memory and a null pointer, aliases, images of all axes, samplers, structures, pointers into shared memory."""
+    found = unpacked("simulator.tar.xz", tmp_path)
+    assert found == {tmp_path / p / n for p, names in CAPTURED.items() for n in names}
+    replays(tmp_path / program / name, capsys)
+
+
+@needs_ocloc
+@pytest.mark.parametrize("name", CAPTURED["arguments"])
+def test_captures_of_another_driver(name, tmp_path, capsys):
+    """Of PoCL; the source is compiled."""
+    assert unpacked("pocl.tar.xz", tmp_path) == {tmp_path / n for n in CAPTURED["arguments"]}
+    replays(tmp_path / name, capsys, "--platform", "tgllp")

@@ -1,8 +1,4 @@
-// A program whose enqueues the Intercept Layer for OpenCL Applications (commit 1013936e) captured over PoCL 3.1:
-//   gcc program.c -o program -lOpenCL
-//   LD_LIBRARY_PATH=LAYER OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd CLI_OpenCLFileName=/usr/lib/x86_64-linux-gnu/libOpenCL.so.1 CLI_CaptureReplay=1
-//   CLI_DumpDir=dump ./program
-// layer.tar.xz has what it left in dump/Replay, but for its script run.py and PoCL's program binaries.
+// Captured over PoCL (pocl.tar.xz) and over the simulator's own driver (simulator.tar.xz); see README.md.
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
 #include <stdio.h>
