@@ -11,6 +11,7 @@ from test_commands import said
 from test_ocloc import SAXPY, driver, needs_ocloc  # noqa: F401
 
 import visa
+from visa.zebin import read_zebin, with_text
 from vsim.capture_writer import CaptureWriter
 from vsim.captures import CHANNEL_ORDERS, CHANNEL_TYPES, read_capture
 from vsim.images import ELEMENTS, ORDERS
@@ -268,6 +269,24 @@ def test_programs_of_a_capture(tmp_path, capsys):
     assert "[C010]" in said(capsys, "vsim", "--replay", folder)[2]
     (folder / "DeviceBinary0.bin").unlink()
     assert "give the program with --visa" in said(capsys, "vsim", "--replay", folder)[2]
+
+
+@pytest.mark.parametrize("called", ["saxpy", "kernel"])
+def test_a_text_completes_a_program_binary_without_texts(called, tmp_path, capsys):
+    """Arguments, data and their relocations are those of the binary: the kernel reads a table."""
+    (text,) = (t.text for t in read_zebin(ZEBIN.read_bytes(), "").texts if t.name == "saxpy")
+    own = tmp_path / "own.visaasm"
+    own.write_text(text.replace('"saxpy"', f'"{called}"'))
+    native = with_text(ZEBIN.read_bytes(), "", b"", "")
+    folder = saxpy(tmp_path, X, Y, expected(X, Y), **{"DeviceBinary0.bin": native})
+    assert "neither a kernel nor a function [C012]" in said(capsys, "vsim", "--replay", folder)[2]
+    code, out, err = said(capsys, "vsim", "--replay", folder, "--visa", own)
+    assert (code, err) == (0, "") and "2 checked" in out
+    own.write_text(own.read_text().replace("mad (M1, 16)", "mat (M1, 16)", 1))
+    code, _, err = said(capsys, "vsim", "--replay", folder, "--visa", own)
+    assert code == 1 and "error: 'mat' is not" in err
+    (folder / "DeviceBinary0.bin").unlink()
+    assert "it holds no zebin" in said(capsys, "vsim", "--replay", folder, "--visa", own)[2]
 
 
 DAMAGES = {

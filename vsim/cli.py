@@ -146,7 +146,7 @@ def app(
         option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
     ] = None,
     visa: Annotated[
-        str | None, option("--visa", "FILE", "Program of the capture: image, zebin or source, as IMAGE.", CAPTURES)
+        str | None, option("--visa", "FILE", "Program of the capture: an image, zebin, source or vISA text.", CAPTURES)
     ] = None,
     relative: Annotated[
         float | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +13,9 @@ from visa.files import read_bytes
 if TYPE_CHECKING:
     from vsim.captures import Capture
 
+_TEXT = re.compile(rb"^[ \t]*\.(?:version|kernel|global_function|function)\b", re.MULTILINE)
+_HEAD_BYTES = 4096
+"""Where a vISA text begins as such; comments may stand in front."""
 SPIRV = b"\x03\x02\x23\x07"
 
 
@@ -97,6 +101,10 @@ def load_program(
     if file is None:
         raise UsageError("IMAGE is missing; see vsim --help")
     data = read_bytes(file)
+    if capture is not None and _TEXT.search(data[:_HEAD_BYTES]):
+        from vsim.replay import text_program
+
+        return capture, text_program(capture, file, data)
     if not is_source(file, data):
         return capture, Loaded(data, file, platform)
     from vsim.ocloc import compiled_program

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from visa.diagnostics import FormatError, VisaError
 from visa.image import read_image
 from visa.usage import check_platform
-from visa.zebin import find_zebin, platform_of, read_zebin
+from visa.zebin import find_zebin, is_zebin, platform_of, read_zebin, with_text
 from vsim.arguments import NULL
 from vsim.arrays import Array, Bytes
 from vsim.captures import SOURCE, Capture, contents
@@ -71,6 +71,21 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
         raise reasons[0]
     message = "it holds neither a program binary with vISA text nor source nor SPIR-V"
     raise capture.fail(message, "", "give the program with --visa")
+
+
+def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
+    """The program of a vISA text, such as the compiler's dumps have, with all else of a captured program binary.
+
+    Raises:
+        FormatError: that is damaged.
+        LaunchError: S014, there is none.
+    """
+    for name in capture.binaries:
+        data = contents(capture.path(name)).tobytes()
+        if is_zebin(data):
+            return Loaded(with_text(data, capture.path(name), text, capture.kernel), path)
+    message = f"it holds no zebin, which would say where the arguments of '{path}' are"
+    raise capture.fail(message, "", "give a zebin or an image with --visa")
 
 
 def _can_run(data: bytes, name: str, platform: str | None) -> bool:
