@@ -65,7 +65,17 @@ PANELS = {
     ],
     "vdis": ["Arguments", "Options", "Output", "What is shown", "Diagnostics"],
     "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
-    "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "Trace", "CTM target", "Diagnostics"],
+    "vsim": [
+        "Arguments",
+        "Options",
+        "What is launched",
+        "Execution",
+        "Results",
+        "Captures",
+        "Trace",
+        "CTM target",
+        "Diagnostics",
+    ],
 }
 
 

@@ -64,6 +64,7 @@ def test_commands(name, tmp_path, monkeypatch):
             command, _, expected = part.partition("\n")
             shown = run(command, tmp_path)
             assert matches(shown, expected), f"$ {command}\n{shown}"
+            assert "(exit " in expected or "(exit " not in shown, f"$ {command}\n{shown}"
     if "distributed" in text:
         pytest.importorskip("distributed", reason="the extra visakit[cluster] is not installed")
     monkeypatch.chdir(tmp_path)

@@ -233,7 +233,7 @@ class Work:
     def __init__(self) -> None:
         self.stopped = threading.Event()
         self.running = 0
-        self.run = workers.Run([self.job, self.job], self.stopped.set)
+        self.run = workers.Run([self.job, self.job], self.stopped.set, None)
 
     def job(self) -> None:
         self.running += 1

@@ -133,13 +133,52 @@ def test_what_the_compiler_says_is_said_as_ours():
     assert (str(third.span), third.code, third.severity) == ("k.cl:3:1", "U003", "warning")
 
 
+BACKEND = """
+error: Unsupported required sub group size
+in kernel: 'k'
+error: backend compiler failed build.
+
+error: parsing vISA inline assembly failed:
+near line 25: syntax error, unexpected IDENT
+
+error: backend compiler failed build.
+
+error: parsing vISA inline assembly failed:
+near line 25: syntax error, unexpected IDENT
+
+warning: kernel k spills
+Build failed with error code: -11
+Command was: ocloc compile -file k.cl
+"""
+
+
+def test_what_later_parts_of_the_compiler_say_has_no_place():
+    first, second, third = diagnostics(BACKEND, "k.cl")
+    assert first.message == "Unsupported required sub group size, in kernel: 'k'" and first.span.line == 0
+    assert second.message == "parsing vISA inline assembly failed, near line 25: syntax error, unexpected IDENT"
+    assert second.hint == "vasm --scan k.cl shows where it stands"
+    assert (third.message, third.severity, third.code) == ("kernel k spills", "warning", "U003")
+    (alone,) = diagnostics("error: backend compiler failed build.\n", "k.cl")
+    assert alone.message == "backend compiler failed build."
+
+
 @pytest.mark.parametrize(
     ("plan", "code", "message"),
     [
+        (
+            {"said": "Build failed with error code: -5151\nCommand was: ocloc\n", "code": 5},
+            "C015",
+            "gives no reason, and ended with 5",
+        ),
+        (
+            {"said": "Compilation from IR - skipping loading of FCL\nInvalidModule: no\n", "code": 5},
+            "C015",
+            "says: InvalidModule: no",
+        ),
         ({"said": BAD, "code": 245}, "C015", "use of undeclared identifier 'z'"),
         ({"said": "\nno such device\nmore\n", "code": 1}, "C015", "the compiler says: no such device"),
-        ({"zebin": "", "code": 3}, "C015", "it ended with 3"),
-        ({"zebin": ""}, "C015", "it ended with 0"),
+        ({"zebin": "", "code": 3}, "C015", "ended with 3"),
+        ({"zebin": ""}, "C015", "ended with 0"),
     ],
 )
 def test_a_source_that_does_not_compile(driver, plan, code, message):

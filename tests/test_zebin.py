@@ -104,7 +104,9 @@ def test_what_is_missing_is_completed_or_undefined():
     data = elf.write()
     with pytest.raises(LinkError, match="'factorial' is not defined") as caught:
         vsim.load(data)
-    assert {d.code for d in caught.value.diagnostics} == {"L013"}
+    assert {(d.code, d.hint) for d in caught.value.diagnostics} == {
+        ("L013", "define it in the source, or link an object that has it: vlink PROGRAM FILE.o")
+    }
     own = assemble_text(text.data.decode(), "own").object_bytes()
     assert [f.name for f in vlink.link([data, own]).module.functions] == ["factorial"]
 

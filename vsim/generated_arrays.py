@@ -17,6 +17,11 @@ MAXIMUM_NUMBERS = 1 << 28
 """How many numbers are computed for a buffer; zeros cost nothing, and may be more."""
 
 
+def is_generated(text: str) -> bool:
+    """Whether a text has the form of an array that is made."""
+    return _FORM.fullmatch(text) is not None
+
+
 def generated_array(text: str) -> Array | None:
     """The array that ``zeros:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS`` describes; None for other texts.
 

@@ -29,6 +29,7 @@ from vsim.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
+from vsim.progress import Groups
 from vsim.result import LaunchResult
 from vsim.schedule import Schedule, parse_schedule
 from vsim.signature import KernelSignature, kernel_signature
@@ -145,6 +146,8 @@ class Program:
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
         self.native: Engine | None = None
+        self.batch: Groups | None = None
+        """How far the reference engine is."""
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
         self.running = threading.RLock()
@@ -323,8 +326,19 @@ class Program:
 
         if dispatch.trace is not None:
             dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
-        run_numpy(dispatch, max_seconds)
+        try:
+            run_numpy(dispatch, max_seconds, begun=self._begun)
+        finally:
+            self.batch = None
         return "numpy", why
+
+    def _begun(self, begun: int, count: int) -> None:
+        self.batch = Groups(begun, count)
+
+    def groups(self) -> Groups | None:
+        """How far the launch is that runs now, as far as the engine tells; None if it does not, or none runs."""
+        native = self.native
+        return self.batch if self.batch is not None or native is None else native.groups()
 
     def _load_native(self) -> Engine | None:
         """Load the fast engine; None if the reference engine must do without."""

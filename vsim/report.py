@@ -31,6 +31,7 @@ class LaunchRow(TypedDict):
     seconds: NotRequired[float]
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]
+    shown: NotRequired[dict[str, object]]
 
 
 def check_array(number: int, array: Array, wanted: Checked) -> list[Check]:

@@ -26,6 +26,7 @@ from vsim.llvm_engine.runtime.tables import (
 )
 from vsim.llvm_engine.runtime.workers import POOL, Run
 from vsim.ndrange import Group
+from vsim.progress import Groups
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
@@ -56,7 +57,7 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
-        self.unfinished: Run | None = None
+        self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
         """A run that workers may still be at if it was interrupted more than once."""
 
     def run(
@@ -115,6 +116,15 @@ class Engine:
             raise dispatch.timeout(max_seconds, found)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+
+    def groups(self) -> Groups | None:
+        """How many groups of the launch that runs now have begun; None if workers run none."""
+        run = self.unfinished
+        if run is None:
+            return None
+        dispatch, plan = run.keep[:2]
+        first, end = dispatch.part or (0, dispatch.group_count)
+        return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
     def _watch(self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None) -> Watch:
         """Tell code that checks itself what belongs to the launch."""

@@ -31,12 +31,14 @@ def run(
     max_seconds: float | None = None,
     look: Callable[[], None] | None = None,
     threads_at_once: int = TURN_THREADS,
+    begun: Callable[[int, int], None] | None = None,
 ) -> None:
     """Run a bound launch to its end.
 
     Args:
         look: is called now and then, and may end the run by raising something.
         threads_at_once: hardware threads of a batch.
+        begun: is told how many groups have begun, and how many there are.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
@@ -59,6 +61,8 @@ def run(
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
+        if begun is not None:
+            begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
             batch = GroupBatch(dispatch, groups, payloads)
