@@ -117,6 +117,7 @@ class AddressSpace:
     releases alone.
 
     Arrays stay mapped as long as they live, in the hands of the caller, or of the address space if it keeps them.
+    Several programs may share an address space; their launches wait for each other (``running``).
     """
 
     def __init__(self) -> None:
@@ -134,6 +135,7 @@ class AddressSpace:
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
         self.lock = threading.RLock()
+        self.running = threading.RLock()
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
 
@@ -158,6 +160,11 @@ class AddressSpace:
             return self.resting.popleft()
         self.next_slot += count
         return self.next_slot - count
+
+    def free(self, buffer: Buffer) -> None:
+        """Take the address of a buffer back that :meth:`allocate` gave."""
+        with self.lock:
+            self._free(buffer)
 
     def _free(self, buffer: Buffer) -> None:
         """Take the address of a buffer back."""

@@ -125,31 +125,35 @@ def _can_repeat(dispatch: Dispatch) -> bool:
 class Program:
     """An image ready to run. Arrays keep their addresses as long as they live.
 
-    Launches of one program wait for each other; those of several programs may run side by side.
+    Launches of one program wait for each other, and those of programs that share an address space; others may run side
+    by side.
 
     Args:
         image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
+        memory: the address space, in which the image's data has its place; None for one of its own.
 
     Raises:
         FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visa.validate`).
     """
 
-    def __init__(self, image: LinkedImage) -> None:
+    def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
         validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
-        self.memory = AddressSpace()
+        self.memory = AddressSpace() if memory is None else memory
         self.signatures: dict[str, KernelSignature] = {}
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
         self.native: Engine | None = None
         self.last_launches: dict[str, LastLaunch] = {}
-        self.running = threading.RLock()
+        self.running = self.memory.running
         _PROGRAMS.add(self)
-        for section in image.data:
+        self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
             )
+            for section in image.data
+        ]
 
     def __repr__(self) -> str:
         return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"
@@ -431,8 +435,8 @@ _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
 def _unlock_programs() -> None:
     """In a forked process, which has none of the threads that may have held their locks."""
     for program in list(_PROGRAMS):
-        program.running = threading.RLock()
         program.memory.lock = threading.RLock()
+        program.memory.running = program.running = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
