@@ -1,0 +1,29 @@
+"""How a call is refused."""
+
+from __future__ import annotations
+
+from visa.diagnostics import VisaError
+
+
+class Refused(Exception):
+    """A call that fails with a status of OpenCL; nothing of it has happened.
+
+    Attributes:
+        status: the negative number that the program gets.
+        reason: what a trace shows, in words.
+    """
+
+    def __init__(self, status: int, reason: str = "") -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+def require(condition: object, status: int, reason: str = "") -> None:
+    """Refuse a call unless a condition holds."""
+    if not condition:
+        raise Refused(status, reason)
+
+
+def first_message(error: VisaError) -> str:
+    """What an error says first, without its place."""
+    return error.diagnostics[0].message

@@ -1,0 +1,270 @@
+"""Kernels: their arguments, what may be asked about them, and how they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opencl import cl, host, info
+from opencl.device import Device
+from opencl.errors import Refused, first_message, require
+from opencl.info import Answers
+from opencl.memory import Buffer, Memory
+from opencl.objects import ClObject
+from opencl.programs import Program
+from opencl.settings import engine, thread_count
+from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
+from visa.yaml_tree import Tree
+from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
+
+if TYPE_CHECKING:
+    from vsim.signature import KernelSignature
+
+NULL = ScalarArgument(bytes(8))
+_ADDRESS_SPACES = {
+    "__global": cl.CL_KERNEL_ARG_ADDRESS_GLOBAL, "__constant": cl.CL_KERNEL_ARG_ADDRESS_CONSTANT,
+    "__local": cl.CL_KERNEL_ARG_ADDRESS_LOCAL, "__private": cl.CL_KERNEL_ARG_ADDRESS_PRIVATE,
+}  # fmt: skip
+_ACCESSES = {
+    "__read_only": cl.CL_KERNEL_ARG_ACCESS_READ_ONLY, "__write_only": cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY,
+    "__read_write": cl.CL_KERNEL_ARG_ACCESS_READ_WRITE,
+}  # fmt: skip
+_QUALIFIERS = {
+    "const": cl.CL_KERNEL_ARG_TYPE_CONST, "restrict": cl.CL_KERNEL_ARG_TYPE_RESTRICT,
+    "volatile": cl.CL_KERNEL_ARG_TYPE_VOLATILE, "pipe": cl.CL_KERNEL_ARG_TYPE_PIPE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a kernel takes as an argument.
+
+    Attributes:
+        kind: ``buffer``, ``local``, ``image``, ``sampler`` or ``value``.
+        size: bytes of a value.
+        address, access, qualifiers: OpenCL's numbers for them.
+        is_described: whether the compiler said all this; else names and types are not known.
+    """
+
+    kind: str
+    size: int
+    name: str = ""
+    type_name: str = ""
+    address: int = cl.CL_KERNEL_ARG_ADDRESS_PRIVATE
+    access: int = cl.CL_KERNEL_ARG_ACCESS_NONE
+    qualifiers: int = 0
+    is_described: bool = False
+
+
+def parameters(signature: KernelSignature, tree: Tree) -> list[Parameter]:
+    """The parameters of a kernel: as declared, where the compiler tells, else as the payload has them."""
+    entries = tree.get("kernels_misc_info") or []
+    assert isinstance(entries, list)
+    own: Tree = next((e for e in entries if e.get("name") == signature.name), {})
+    described = {int(a["index"]): a for a in own.get("args_info") or []}
+    return [
+        _declared(described[index]) if index in described else _deduced(signature, index)
+        for index in range(signature.argument_count)
+    ]
+
+
+def _declared(entry: Tree) -> Parameter:
+    type_name, _, size = str(entry.get("type_name")).partition(";")
+    address, access = str(entry.get("address_qualifier")), str(entry.get("access_qualifier"))
+    qualifiers = sum(_QUALIFIERS.get(word, 0) for word in str(entry.get("type_qualifiers")).split())
+    kind = "value"
+    if re.match(r"image\d|.*\bimage\dd_", type_name):
+        kind = "image"
+    elif type_name == "sampler_t":
+        kind = "sampler"
+    elif type_name.endswith("*"):
+        kind = "local" if address == "__local" else "buffer"
+    space = _ADDRESS_SPACES.get(address, cl.CL_KERNEL_ARG_ADDRESS_PRIVATE)
+    allowed = _ACCESSES.get(access, cl.CL_KERNEL_ARG_ACCESS_NONE)
+    return Parameter(kind, int(size or 0), str(entry.get("name")), type_name, space, allowed, qualifiers, True)
+
+
+def _deduced(signature: KernelSignature, index: int) -> Parameter:
+    fields = signature.fields.get(index, ())
+    spaces = {field.address_space for field in fields if field.kind == "arg_bypointer"}
+    kind = next((k for k in ("image", "sampler") if k in spaces), "buffer" if spaces else "value")
+    if any(field.is_local_pointer for field in fields):
+        kind = "local"
+    size = max((f.source_offset + f.size for f in fields if f.kind == "arg_byvalue"), default=8)
+    return Parameter(kind, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An argument as it was set: what a launch gets, and the object that must live until the kernel has run."""
+
+    argument: Argument
+    held: ClObject | None = None
+
+
+class Kernel(ClObject):
+    """A kernel with its arguments."""
+
+    invalid = cl.CL_INVALID_KERNEL
+    title = "kernel"
+
+    def __init__(self, program: Program, name: str) -> None:
+        super().__init__()
+        self.program, self.name = program, name
+        self.signatures = program.signatures(name)
+        self.loaded = program.executables()
+        device, self.signature = next(iter(self.signatures.items()))
+        self.parameters = parameters(self.signature, self.loaded[device].tree)
+        self.arguments: list[Given | None] = [None] * len(self.parameters)
+        program.kernel_count += 1
+        self.at_end(program.kernel_is_gone)
+
+    def clone(self) -> Kernel:
+        """Another kernel with the arguments that this one has now."""
+        other = Kernel(self.program, self.name)
+        other.arguments = list(self.arguments)
+        return other
+
+    def set_argument(self, index: int, size: int, value: int) -> None:
+        """Set an argument out of the program's memory.
+
+        Raises:
+            Refused: there is no such argument, or the value is none for it.
+        """
+        parameter = self.parameter(index)
+        if parameter.kind == "local":
+            require(not value, cl.CL_INVALID_ARG_VALUE, "local memory has a size, and no value")
+            require(size, cl.CL_INVALID_ARG_SIZE, "local memory has a size")
+            self.arguments[index] = Given(LocalArgument(size))
+        elif parameter.kind == "value":
+            require(size == parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
+            require(value, cl.CL_INVALID_ARG_VALUE, "there is no value")
+            self.arguments[index] = Given(ScalarArgument(host.read(value, size)))
+        else:
+            require(size == host.POINTER, cl.CL_INVALID_ARG_SIZE, f"a handle has 8 bytes, found {size}")
+            handle = host.read_sizes(value, 1)[0] if value else 0
+            self.arguments[index] = self._object(parameter, handle)
+
+    def _object(self, parameter: Parameter, handle: int) -> Given:
+        if parameter.kind != "buffer":
+            raise Refused(cl.CL_INVALID_ARG_VALUE, f"the device has no {parameter.kind}s")
+        if not handle:
+            return Given(NULL)
+        memory = Memory.find(handle)
+        require(memory.context is self.program.context, cl.CL_INVALID_MEM_OBJECT, "it is of another context")
+        require(isinstance(memory, Buffer), cl.CL_INVALID_ARG_VALUE, "the kernel takes a buffer")
+        assert isinstance(memory, Buffer)
+        return Given(ScalarArgument(memory.address.to_bytes(8, "little")), memory)
+
+    def parameter(self, index: int) -> Parameter:
+        """What it takes as an argument.
+
+        Raises:
+            Refused: it has fewer.
+        """
+        require(index < len(self.parameters), cl.CL_INVALID_ARG_INDEX, f"'{self.name}' has no argument {index}")
+        return self.parameters[index]
+
+    def given(self) -> list[Given]:
+        """All arguments.
+
+        Raises:
+            Refused: one was not set.
+        """
+        missing = [n for n, given in enumerate(self.arguments) if given is None]
+        require(not missing, cl.CL_INVALID_KERNEL_ARGS, f"arguments {missing} of '{self.name}' were not set")
+        return [given for given in self.arguments if given is not None]
+
+    def check_local(self, device: Device) -> None:
+        """Refuse a launch whose groups want more local memory than there is."""
+        used, there = local_bytes(self, device), device.model.local
+        require(used <= there, cl.CL_OUT_OF_RESOURCES, f"groups want {used} bytes of local memory, there are {there}")
+
+    def run(self, device: Device, launch: Launch, given: Sequence[Given]) -> None:
+        """Run it, and print what it prints.
+
+        Raises:
+            Refused: it did something without a defined result; the report is printed.
+        """
+        try:
+            result = self.loaded[device].run(launch, engine(), thread_count())
+        except SimulationError as error:
+            host.print_text(error.printf)
+            self.report(error, given)
+            raise Refused(cl.CL_OUT_OF_RESOURCES, first_message(error)) from None
+        except VisaError as error:
+            self.report(error, given)
+            raise Refused(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
+        if result.printed:
+            host.print_text(result.printf)
+
+    def report(self, error: VisaError, given: Sequence[Given]) -> None:
+        """Say what went wrong, and which buffers the kernel had."""
+        first, *others = error.diagnostics
+        labels = [*first.labels]
+        for index, argument in enumerate(given):
+            if isinstance(argument.held, Memory):
+                memory = argument.held
+                place = Span(f"argument {index} ('{self.parameters[index].name}')", 0)
+                labels.append(Label(place, f"{memory.name}, {memory.size} bytes, made by {memory.creator}"))
+        whole = Diagnostic(first.code, first.message, first.span, first.hint, tuple(labels), first.severity)
+        self.program.context.report(render([whole, *others]))
+
+
+def sub_group_size(kernel: Kernel, device: Device) -> int:
+    """Work-items of a sub-group."""
+    return kernel.signatures[device].simd
+
+
+KERNEL_ANSWERS: Answers[Kernel] = {
+    cl.CL_KERNEL_FUNCTION_NAME: lambda k: info.text(k.name),
+    cl.CL_KERNEL_NUM_ARGS: lambda k: info.u32(len(k.parameters)),
+    cl.CL_KERNEL_REFERENCE_COUNT: lambda k: info.u32(k.references),
+    cl.CL_KERNEL_CONTEXT: lambda k: info.handle(k.program.context),
+    cl.CL_KERNEL_PROGRAM: lambda k: info.handle(k.program),
+    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attributes(k.signature)),
+}
+PARAMETER_ANSWERS: Answers[Parameter] = {
+    cl.CL_KERNEL_ARG_ADDRESS_QUALIFIER: lambda p: info.u32(p.address),
+    cl.CL_KERNEL_ARG_ACCESS_QUALIFIER: lambda p: info.u32(p.access),
+    cl.CL_KERNEL_ARG_TYPE_NAME: lambda p: info.text(p.type_name),
+    cl.CL_KERNEL_ARG_TYPE_QUALIFIER: lambda p: info.u64(p.qualifiers),
+    cl.CL_KERNEL_ARG_NAME: lambda p: info.text(p.name),
+}
+
+
+def _attributes(signature: KernelSignature) -> str:
+    """The attributes that decide how a kernel is launched, as the source has them."""
+    required = signature.required_size
+    return f"reqd_work_group_size({','.join(map(str, required))})" if required else ""
+
+
+Asked = tuple[Kernel, Device]
+WORK_GROUP_ANSWERS: Answers[Asked] = {
+    cl.CL_KERNEL_WORK_GROUP_SIZE: lambda a: info.u64(group_limit(*a)),
+    cl.CL_KERNEL_COMPILE_WORK_GROUP_SIZE: lambda a: info.sizes(_three(a[0].signatures[a[1]].required_size)),
+    cl.CL_KERNEL_LOCAL_MEM_SIZE: lambda a: info.u64(local_bytes(*a)),
+    cl.CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: lambda a: info.u64(a[0].signatures[a[1]].simd),
+    cl.CL_KERNEL_PRIVATE_MEM_SIZE: lambda a: info.u64(_private_bytes(a[0].signatures[a[1]])),
+}
+
+
+def group_limit(kernel: Kernel, device: Device) -> int:
+    """Work-items that a group of the kernel may have."""
+    return device.model.group
+
+
+def local_bytes(kernel: Kernel, device: Device) -> int:
+    """Bytes of local memory of a group, with the arguments that were set."""
+    given = sum(g.argument.size for g in kernel.arguments if g and isinstance(g.argument, LocalArgument))
+    return kernel.signatures[device].slm_size + given
+
+
+def _three(size: Sequence[int] | None) -> list[int]:
+    return [*(size or (0, 0, 0)), 1, 1][:3]
+
+
+def _private_bytes(signature: KernelSignature) -> int:
+    return (signature.private_size + signature.scratch_size) // max(1, signature.simd)
