@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Sequence
 
 from opencl import cl, host, info
+from opencl.allocation import Shared, free_all
 from opencl.device import Device, Platform, platform
 from opencl.errors import Refused, require
 from opencl.info import Answers
@@ -18,6 +20,8 @@ class Context(ClObject):
 
     Attributes:
         space: where buffers and the data of programs have their addresses.
+        shared: allocations that the program and kernels know by the same address, by that.
+        queues: those that are alive.
         notify: a function of the program that is told of errors, and what it gets; 0 for none.
     """
 
@@ -30,6 +34,10 @@ class Context(ClObject):
         self.properties = properties
         self.notify = notify
         self.space = AddressSpace()
+        self.shared: dict[int, Shared] = {}
+        self.queues: weakref.WeakSet[ClObject] = weakref.WeakSet()
+        shared = self.shared
+        self.at_end(lambda: free_all(shared))
 
     def device(self, handle: int) -> Device:
         """A device of the context."""

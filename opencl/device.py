@@ -22,8 +22,8 @@ PREFERRED = ("bmg", "dg2", "tgllp", "skl")
 """Which one is the device where nothing is said: the first that the compiler knows."""
 MAXIMUM_ALLOCATION = 0xFFFF_0000
 """Bytes of a buffer: what a slot of the simulated address space holds."""
-IMAGE_ELEMENTS = 16384
-"""Texels of an image along an axis."""
+IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
+"""Texels along an axis of an image, of one with depth; layers; texels of an image over a buffer."""
 ATOMIC_CAPABILITIES = (
     cl.CL_DEVICE_ATOMIC_ORDER_RELAXED | cl.CL_DEVICE_ATOMIC_ORDER_ACQ_REL | cl.CL_DEVICE_ATOMIC_ORDER_SEQ_CST
     | cl.CL_DEVICE_ATOMIC_SCOPE_WORK_ITEM | cl.CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP | cl.CL_DEVICE_ATOMIC_SCOPE_DEVICE
@@ -32,6 +32,7 @@ ATOMIC_CAPABILITIES = (
 _SINGLE = (
     cl.CL_FP_DENORM | cl.CL_FP_INF_NAN | cl.CL_FP_ROUND_TO_NEAREST | cl.CL_FP_ROUND_TO_ZERO | cl.CL_FP_ROUND_TO_INF
 )
+USM_CAPABILITIES = cl.CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL | cl.CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL
 FLOAT_CAPABILITIES = _SINGLE | cl.CL_FP_FMA
 Facts = Answers["Device"]
 
@@ -39,7 +40,9 @@ Facts = Answers["Device"]
 _EXTENSIONS = (
     "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
     "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
-    "cl_khr_extended_versioning", "cl_khr_create_command_queue",
+    "cl_khr_extended_versioning",
+    "cl_khr_create_command_queue", "cl_intel_unified_shared_memory",
+    "cl_khr_subgroups", "cl_intel_subgroups", "cl_intel_required_subgroup_size", "cl_khr_il_program",
 )  # fmt: skip
 
 
@@ -75,7 +78,8 @@ class Device(ClObject):
     @property
     def extensions(self) -> tuple[str, ...]:
         """The extensions that work."""
-        return (*_EXTENSIONS, *(["cl_khr_fp64"] if self.model.has_double else []))
+        double, images = ["cl_khr_fp64"], ["cl_khr_3d_image_writes", "cl_khr_depth_images"]
+        return (*_EXTENSIONS, *(double if self.model.has_double else []), *(images if self.model.has_images else []))
 
     @cached_property
     def maximum_allocation(self) -> int:
@@ -128,6 +132,11 @@ def _devices_of(driver: str) -> frozenset[str]:
     return frozenset(p.name for word in words if not word.startswith("xe") and (p := find(word)) is not None)
 
 
+def _spirv_versions() -> tuple[tuple[int, int], ...]:
+    """The versions of SPIR-V that programs may be of; none without a compiler."""
+    return ((1, 0), (1, 1), (1, 2)) if compiler() else ()
+
+
 def _c_versions(device: Device) -> list[tuple[tuple[int, int, int], str]]:
     return [((major, minor, 0), "OpenCL C") for major, minor in ((1, 0), (1, 1), (1, 2), (3, 0))]
 
@@ -137,10 +146,13 @@ def _features(device: Device) -> list[tuple[tuple[int, int, int], str]]:
     names = [
         "__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_order_seq_cst", "__opencl_c_atomic_scope_all_devices",
         "__opencl_c_atomic_scope_device", "__opencl_c_generic_address_space", "__opencl_c_int64",
-        "__opencl_c_program_scope_global_variables", "__opencl_c_work_group_collective_functions",
+        "__opencl_c_program_scope_global_variables", "__opencl_c_subgroups",
+        "__opencl_c_work_group_collective_functions",
     ]  # fmt: skip
     if device.model.has_double:
         names.append("__opencl_c_fp64")
+    if device.model.has_images:
+        names += ["__opencl_c_images", "__opencl_c_3d_image_writes"]
     return [((3, 0, 0), name) for name in names]
 
 
@@ -204,11 +216,11 @@ _IDENTITY: Facts = {
 }
 _COMPILER: Facts = {
     cl.CL_DEVICE_COMPILER_AVAILABLE: lambda d: u32(compiler() is not None),
-    cl.CL_DEVICE_LINKER_AVAILABLE: _number(0),
+    cl.CL_DEVICE_LINKER_AVAILABLE: lambda d: u32(compiler() is not None),
     cl.CL_DEVICE_BUILT_IN_KERNELS: lambda d: text(""),
     cl.CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION: lambda d: b"",
-    cl.CL_DEVICE_IL_VERSION: lambda d: text(""),
-    cl.CL_DEVICE_ILS_WITH_VERSION: lambda d: b"",
+    cl.CL_DEVICE_IL_VERSION: lambda d: text(" ".join(f"SPIR-V_{a}.{b}" for a, b in _spirv_versions())),
+    cl.CL_DEVICE_ILS_WITH_VERSION: lambda d: info.versioned([((*v, 0), "SPIR-V") for v in _spirv_versions()]),
 }
 _EXECUTION: Facts = {
     cl.CL_DEVICE_MAX_COMPUTE_UNITS: lambda d: u32(d.model.units),
@@ -238,6 +250,7 @@ _EXECUTION: Facts = {
     cl.CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT: _number(1),
     cl.CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: _number(1),
     cl.CL_DEVICE_MAX_NUM_SUB_GROUPS: lambda d: u32(d.model.group // d.model.sub_groups[0]),
+    cl.CL_DEVICE_SUB_GROUP_SIZES_INTEL: lambda d: info.sizes(d.model.sub_groups),
     cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(1),
     cl.CL_DEVICE_PIPE_SUPPORT: _number(0),
     cl.CL_DEVICE_MAX_PIPE_ARGS: _number(0),
@@ -258,7 +271,12 @@ _MEMORY: Facts = {
     cl.CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE: _number(128),
     cl.CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE: _long(64 << 10),
     cl.CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE: lambda d: u64(d.maximum_allocation),
-    cl.CL_DEVICE_SVM_CAPABILITIES: _long(0),
+    cl.CL_DEVICE_SVM_CAPABILITIES: _long(cl.CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | cl.CL_DEVICE_SVM_FINE_GRAIN_BUFFER),
+    cl.CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL: _long(USM_CAPABILITIES),
+    cl.CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL: _long(USM_CAPABILITIES),
+    cl.CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL: _long(USM_CAPABILITIES),
+    cl.CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL: _long(USM_CAPABILITIES),
+    cl.CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL: _long(0),
     cl.CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: _long(ATOMIC_CAPABILITIES),
     cl.CL_DEVICE_ATOMIC_FENCE_CAPABILITIES: _long(ATOMIC_CAPABILITIES),
     cl.CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT: _number(0),
@@ -285,18 +303,18 @@ _NUMBERS: Facts = {
     cl.CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF: _number(8),
 }
 _IMAGES: Facts = {
-    cl.CL_DEVICE_IMAGE_SUPPORT: _number(0),
-    cl.CL_DEVICE_MAX_READ_IMAGE_ARGS: _number(0),
-    cl.CL_DEVICE_MAX_WRITE_IMAGE_ARGS: _number(0),
+    cl.CL_DEVICE_IMAGE_SUPPORT: _image(1, u32),
+    cl.CL_DEVICE_MAX_READ_IMAGE_ARGS: _image(128, u32),
+    cl.CL_DEVICE_MAX_WRITE_IMAGE_ARGS: _image(128, u32),
     cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: _number(0),
-    cl.CL_DEVICE_IMAGE2D_MAX_WIDTH: _long(0),
-    cl.CL_DEVICE_IMAGE2D_MAX_HEIGHT: _long(0),
-    cl.CL_DEVICE_IMAGE3D_MAX_WIDTH: _long(0),
-    cl.CL_DEVICE_IMAGE3D_MAX_HEIGHT: _long(0),
-    cl.CL_DEVICE_IMAGE3D_MAX_DEPTH: _long(0),
-    cl.CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: _long(0),
-    cl.CL_DEVICE_IMAGE_MAX_ARRAY_SIZE: _long(0),
-    cl.CL_DEVICE_MAX_SAMPLERS: _number(0),
+    cl.CL_DEVICE_IMAGE2D_MAX_WIDTH: _image(IMAGE_SIDE),
+    cl.CL_DEVICE_IMAGE2D_MAX_HEIGHT: _image(IMAGE_SIDE),
+    cl.CL_DEVICE_IMAGE3D_MAX_WIDTH: _image(VOLUME_SIDE),
+    cl.CL_DEVICE_IMAGE3D_MAX_HEIGHT: _image(VOLUME_SIDE),
+    cl.CL_DEVICE_IMAGE3D_MAX_DEPTH: _image(VOLUME_SIDE),
+    cl.CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: _image(IMAGE_BUFFER),
+    cl.CL_DEVICE_IMAGE_MAX_ARRAY_SIZE: _image(IMAGE_LAYERS),
+    cl.CL_DEVICE_MAX_SAMPLERS: _image(16, u32),
     cl.CL_DEVICE_IMAGE_PITCH_ALIGNMENT: _number(0),
     cl.CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT: _number(0),
 }

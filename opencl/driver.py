@@ -13,7 +13,7 @@ from typing import TextIO
 from opencl import cl, host
 from opencl.calls import Call, load
 from opencl.context import say
-from opencl.errors import Refused
+from opencl.errors import Given, Refused
 from opencl.interface import EntryPoint, served_points
 from opencl.objects import note_call, set_dispatch_table
 from opencl.settings import TRACE_SETTING
@@ -75,6 +75,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
         except Refused as problem:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)
+            return problem.handle if isinstance(problem, Given) else 0
         except Exception:
             host.write_u32(given[-1], _mistake(name))
         return 0

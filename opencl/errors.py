@@ -18,6 +18,18 @@ class Refused(Exception):
         self.status, self.reason = status, reason
 
 
+class Given(Refused):
+    """A call that gives an object and a status other than success, too.
+
+    Attributes:
+        handle: what the program gets.
+    """
+
+    def __init__(self, handle: int, status: int) -> None:
+        super().__init__(status)
+        self.handle = handle
+
+
 def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:

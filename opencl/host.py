@@ -106,6 +106,11 @@ def as_array(data: bytes) -> Bytes:
     return np.frombuffer(data, np.uint8)
 
 
+def repeated(data: Bytes, size: int) -> Bytes:
+    """Bytes over and over, so many of them."""
+    return np.tile(data, size // data.size)
+
+
 class Sizes:
     """Numbers of eight bytes in memory of the driver's own, for a call that wants an address."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 from opencl import cl, host, info
 from opencl.device import Device
 from opencl.errors import Refused, first_message, require
+from opencl.images import Image, Sampler
 from opencl.info import Answers
 from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
 from opencl.programs import Program
 from opencl.settings import engine, thread_count
+from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
 from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
@@ -34,6 +37,12 @@ _ACCESSES = {
 _QUALIFIERS = {
     "const": cl.CL_KERNEL_ARG_TYPE_CONST, "restrict": cl.CL_KERNEL_ARG_TYPE_RESTRICT,
     "volatile": cl.CL_KERNEL_ARG_TYPE_VOLATILE, "pipe": cl.CL_KERNEL_ARG_TYPE_PIPE,
+}  # fmt: skip
+
+_IMAGE_KINDS = {
+    "image1d": cl.CL_MEM_OBJECT_IMAGE1D, "image1d_buffer": cl.CL_MEM_OBJECT_IMAGE1D_BUFFER,
+    "image1d_array": cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, "image2d": cl.CL_MEM_OBJECT_IMAGE2D,
+    "image2d_array": cl.CL_MEM_OBJECT_IMAGE2D_ARRAY, "image3d": cl.CL_MEM_OBJECT_IMAGE3D,
 }  # fmt: skip
 
 
@@ -147,13 +156,29 @@ class Kernel(ClObject):
             handle = host.read_sizes(value, 1)[0] if value else 0
             self.arguments[index] = self._object(parameter, handle)
 
+    def set_pointer(self, index: int, pointer: int) -> None:
+        """Set an argument to an address in memory that the program shares with kernels.
+
+        Raises:
+            Refused: there is no such argument, or no such memory.
+        """
+        parameter = self.parameter(index)
+        require(parameter.kind == "buffer", cl.CL_INVALID_ARG_INDEX, f"argument {index} is no pointer")
+        check_pointer(self.program.context, pointer)
+        self.arguments[index] = Given(ScalarArgument(pointer.to_bytes(8, "little")))
+
     def _object(self, parameter: Parameter, handle: int) -> Given:
-        if parameter.kind != "buffer":
-            raise Refused(cl.CL_INVALID_ARG_VALUE, f"the device has no {parameter.kind}s")
-        if not handle:
+        context = self.program.context
+        if parameter.kind == "sampler":
+            sampler = Sampler.find(handle)
+            require(sampler.context is context, cl.CL_INVALID_SAMPLER, "it is of another context")
+            return Given(sampler.argument, sampler)
+        if not handle and parameter.kind == "buffer":
             return Given(NULL)
         memory = Memory.find(handle)
-        require(memory.context is self.program.context, cl.CL_INVALID_MEM_OBJECT, "it is of another context")
+        require(memory.context is context, cl.CL_INVALID_MEM_OBJECT, "it is of another context")
+        if parameter.kind == "image":
+            return _image_argument(parameter, memory)
         require(isinstance(memory, Buffer), cl.CL_INVALID_ARG_VALUE, "the kernel takes a buffer")
         assert isinstance(memory, Buffer)
         return Given(ScalarArgument(memory.address.to_bytes(8, "little")), memory)
@@ -213,9 +238,56 @@ class Kernel(ClObject):
         self.program.context.report(render([whole, *others]))
 
 
-def sub_group_size(kernel: Kernel, device: Device) -> int:
-    """Work-items of a sub-group."""
-    return kernel.signatures[device].simd
+def _image_argument(parameter: Parameter, memory: Memory) -> Given:
+    require(isinstance(memory, Image), cl.CL_INVALID_ARG_VALUE, "the kernel takes an image")
+    assert isinstance(memory, Image)
+    wanted = _IMAGE_KINDS.get(re.sub(r"(_depth|_msaa)*_t$|^__\w+ ", "", parameter.type_name))
+    require(wanted in (None, memory.kind), cl.CL_INVALID_ARG_VALUE, f"the kernel takes an {parameter.type_name}")
+    reads, writes = memory.flags & cl.CL_MEM_WRITE_ONLY, memory.flags & cl.CL_MEM_READ_ONLY
+    refused = {cl.CL_KERNEL_ARG_ACCESS_READ_ONLY: reads, cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY: writes}
+    allowed = not refused.get(parameter.access, 0)
+    require(allowed, cl.CL_INVALID_ARG_VALUE, "the image was made for other accesses")
+    return Given(memory.argument, memory)
+
+
+def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[int], room: int) -> bytes:
+    """An answer about sub-groups.
+
+    Args:
+        given: the local size or the number of sub-groups that the question is about.
+        room: dimensions of the local size that is asked for.
+
+    Raises:
+        Refused: it is no question that has an answer.
+    """
+    simd = kernel.signatures[device].simd
+    most = group_limit(kernel, device) // simd
+    items = math.prod(given)
+    ranges = (cl.CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, cl.CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE)
+    if name in ranges:
+        require(1 <= len(given) <= 3, cl.CL_INVALID_VALUE, "a local size has one to three dimensions")
+        return info.u64(min(simd, items) if name == ranges[0] else -(-items // simd))
+    if name == cl.CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT:
+        require(len(given) == 1, cl.CL_INVALID_VALUE, "the question is about one number of sub-groups")
+        fits = 0 < given[0] <= most
+        return info.sizes([given[0] * simd if fits else 0, *[int(fits)] * (max(room, 1) - 1)])
+    if name == cl.CL_KERNEL_MAX_NUM_SUB_GROUPS:
+        return info.u64(most)
+    if name == cl.CL_KERNEL_COMPILE_NUM_SUB_GROUPS:
+        return info.u64(0)
+    if name == cl.CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
+        return info.u64(_required_sub_group(kernel, device))
+    raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+
+
+def _required_sub_group(kernel: Kernel, device: Device) -> int:
+    """The SIMD width that the source asks for; 0 where the compiler chose."""
+    entries = kernel.loaded[device].tree.get("kernels") or []
+    assert isinstance(entries, list)
+    own: Tree = next((e for e in entries if e.get("name") == kernel.name), {})
+    attributes = own.get("user_attributes") or {}
+    found = attributes.get("intel_reqd_sub_group_size", 0)
+    return int(found) if isinstance(found, int) else 0
 
 
 KERNEL_ANSWERS: Answers[Kernel] = {

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opencl import cl, info
+from opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
 from opencl.context import Context
 from opencl.device import Device
 from opencl.errors import Refused, require
 from opencl.info import Answers
 from opencl.objects import ClObject
-from visa.diagnostics import Diagnostic, VisaError, render
+from visa.diagnostics import VisaError, render
 from visa.image import DATA_BASE, SLOT
 
 if TYPE_CHECKING:
     from vsim.program import Program as SimulatedProgram
     from vsim.signature import KernelSignature
 
-ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 _LINKING = threading.Lock()
 """Data gets its place while a program is linked: one after the other."""
 
@@ -51,7 +49,7 @@ class Program(ClObject):
     """A program of a context.
 
     Attributes:
-        source: OpenCL C; None for programs of binaries.
+        source: OpenCL C or SPIR-V; None for programs of binaries and those that were linked.
         builds: what there is for each device.
         kernel_count: kernels of it that the program holds, which keep it as it is.
     """
@@ -59,16 +57,21 @@ class Program(ClObject):
     invalid = cl.CL_INVALID_PROGRAM
     title = "program"
 
-    def __init__(self, context: Context, source: bytes | None = None) -> None:
+    def __init__(self, context: Context, source: bytes | None = None, devices: Sequence[Device] = ()) -> None:
         super().__init__()
         self.context, self.source = context, source
-        self.builds = {device: Build() for device in context.devices}
+        self.builds = {device: Build() for device in devices or context.devices}
         self.kernel_count = 0
 
     @property
     def name(self) -> str:
         """What messages call it."""
         return f"program {self.number}"
+
+    @property
+    def is_intermediate(self) -> bool:
+        """Whether its source is SPIR-V."""
+        return self.source is not None and is_spirv(self.source)
 
     def build(self, devices: Sequence[Device], options: str) -> None:
         """Build it for devices.
@@ -78,36 +81,62 @@ class Program(ClObject):
         """
         self.check_changeable()
         for device in devices:
-            build = self.builds[device]
             if self.source is None:
-                self._build_binary(build, device, options)
+                self._build_binary(device, options)
             else:
-                self.builds[device] = self._build_source(self.source, device, options)
-        if any(self.builds[device].status != cl.CL_BUILD_SUCCESS for device in devices):
-            raise Refused(cl.CL_BUILD_PROGRAM_FAILURE, "the program has errors: its build log shows them")
+                made = whole_program(self.name, self.source, device, options)
+                self.take(device, options, made, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE, cl.CL_INVALID_BUILD_OPTIONS)
+        self.check_built(devices, cl.CL_BUILD_PROGRAM_FAILURE)
+
+    def compile(self, devices: Sequence[Device], options: str, headers: Mapping[str, bytes]) -> None:
+        """Make objects of it for devices, which are linked later.
+
+        Raises:
+            Refused: it has kernels, no source, or errors, which the log then shows.
+        """
+        self.check_changeable()
+        if self.source is None:
+            raise Refused(cl.CL_INVALID_OPERATION, "the program has no source")
+        for device in devices:
+            if self.is_intermediate:
+                made = Made(self.source, "")
+            else:
+                made = object_of(self.name, self.source, device, options, headers)
+            self.take(device, options, made, cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_INVALID_COMPILER_OPTIONS)
+        self.check_built(devices, cl.CL_COMPILE_PROGRAM_FAILURE)
 
     def check_changeable(self) -> None:
         """Refuse to build a program again that has kernels."""
         require(not self.kernel_count, cl.CL_INVALID_OPERATION, "the program has kernels")
 
-    def _build_binary(self, build: Build, device: Device, options: str) -> None:
+    def check_built(self, devices: Sequence[Device], status: int) -> None:
+        """Refuse with a status unless all builds are well."""
+        good = all(self.builds[device].status == cl.CL_BUILD_SUCCESS for device in devices)
+        require(good, status, "the program has errors: its build log shows them")
+
+    def take(self, device: Device, options: str, made: Made, kind: int, unknown_options: int) -> None:
+        """What the compiler made for a device becomes the build.
+
+        Raises:
+            Refused: with ``unknown_options``, the compiler does not know an option.
+        """
+        status = cl.CL_BUILD_SUCCESS if made.data else cl.CL_BUILD_ERROR
+        build = self.builds[device] = Build(status, options, made.log, made.data)
+        require(not made.has_unknown_options, unknown_options, "the compiler does not know an option")
+        if made.data and kind == cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE:
+            self.load(build, device)
+        elif made.data:
+            build.binary_type = kind
+
+    def _build_binary(self, device: Device, options: str) -> None:
+        build = self.builds[device]
         require(build.binary, cl.CL_INVALID_BINARY, "there is no binary for the device")
-        build.options = options
-        self.load(build, device)
-
-    def _build_source(self, source: bytes, device: Device, options: str) -> Build:
-        from vsim.ocloc import compile_source
-
-        build = Build(cl.CL_BUILD_ERROR, options)
-        try:
-            words = f"{absolute_includes(options)} {ARGUMENT_INFORMATION}"
-            made = compile_source(self.name, source, device.model.device, words, None)
-        except VisaError as error:
-            build.log = _log(error.diagnostics)
-            return build
-        build.binary, build.log = made.zebin, _log(made.warnings)
-        self.load(build, device)
-        return build
+        if is_spirv(build.binary) or is_bitcode(build.binary):
+            made = linked(self.name, [build.binary], device, options, is_library=False)
+            self.take(device, options, made, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE, cl.CL_INVALID_BUILD_OPTIONS)
+        elif build.loaded is None:
+            build.options = options
+            self.load(build, device)
 
     def load(self, build: Build, device: Device) -> None:
         """Make a program that runs of a binary; what is wrong goes into the log."""
@@ -123,7 +152,7 @@ class Program(ClObject):
                 image = read_program(build.binary, self.name, device.name, first)
                 loaded = Simulated(image, space)
         except VisaError as error:
-            build.log += _log(error.diagnostics)
+            build.log += log_of(error.diagnostics)
             return
         for data in loaded.data:
             self.at_end(lambda data=data: space.free(data))  # type: ignore[misc]
@@ -165,26 +194,6 @@ class Program(ClObject):
         return list(dict.fromkeys(name for device in devices for name in self.builds[device].kernels))
 
 
-def _log(items: Sequence[Diagnostic]) -> str:
-    return render(items) + "\n" if items else ""
-
-
-def absolute_includes(options: str) -> str:
-    """Build options with the folders of headers as the program means them: the compiler runs in another one."""
-    if "-I" not in options:
-        return options
-    found: list[str] = []
-    words = iter(shlex.split(options, posix=False))
-    for word in words:
-        if word.startswith("-I"):
-            folder = (word[2:] or next(words, "")).strip("\"'")
-            path = os.path.abspath(folder)
-            found += ["-I", f'"{path}"' if " " in path else path]
-        else:
-            found.append(word)
-    return " ".join(found)
-
-
 def create_with_binaries(
     context: Context, devices: Sequence[Device], binaries: Sequence[bytes]
 ) -> tuple[Program, list[int]]:
@@ -195,10 +204,36 @@ def create_with_binaries(
     program.builds = {device: Build(binary=binary) for device, binary in zip(devices, binaries, strict=True)}
     states = []
     for build in program.builds.values():
-        is_known = build.binary[:8] == b"!<arch>\n" or is_zebin(build.binary)
-        states.append(cl.CL_SUCCESS if is_known else cl.CL_INVALID_BINARY)
-        build.binary_type = cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+        kind = cl.CL_PROGRAM_BINARY_TYPE_NONE
+        if build.binary[:8] == b"!<arch>\n" or is_zebin(build.binary):
+            kind = cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+        elif is_spirv(build.binary):
+            kind = cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT
+        elif is_bitcode(build.binary):
+            kind = cl.CL_PROGRAM_BINARY_TYPE_LIBRARY
+        states.append(cl.CL_SUCCESS if kind else cl.CL_INVALID_BINARY)
+        build.binary_type = kind
     return program, states
+
+
+def link(context: Context, devices: Sequence[Device], programs: Sequence[Program], options: str) -> Program:
+    """A program of objects and libraries.
+
+    Raises:
+        Refused: one of them is none, or the compiler does not know an option.
+    """
+    is_library = "-create-library" in options.split()
+    kinds = (cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_PROGRAM_BINARY_TYPE_LIBRARY)
+    made = Program(context, None, devices)
+    for device in devices:
+        builds = [p.builds[device] for p in programs if device in p.builds and p.builds[device].binary_type in kinds]
+        whole = len(builds) == len(programs)
+        require(whole or not builds, cl.CL_INVALID_OPERATION, "some programs are objects, others are not")
+        require(whole, cl.CL_INVALID_PROGRAM, "a program is no object: it was not compiled for the device")
+        result = linked(made.name, [b.binary for b in builds], device, options, is_library)
+        kind = cl.CL_PROGRAM_BINARY_TYPE_LIBRARY if is_library else cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+        made.take(device, options, result, kind, cl.CL_INVALID_LINKER_OPTIONS)
+    return made
 
 
 PROGRAM_ANSWERS: Answers[Program] = {
@@ -206,8 +241,8 @@ PROGRAM_ANSWERS: Answers[Program] = {
     cl.CL_PROGRAM_CONTEXT: lambda p: info.handle(p.context),
     cl.CL_PROGRAM_NUM_DEVICES: lambda p: info.u32(len(p.builds)),
     cl.CL_PROGRAM_DEVICES: lambda p: info.handles(list(p.builds)),
-    cl.CL_PROGRAM_SOURCE: lambda p: (p.source or b"") + b"\0",
-    cl.CL_PROGRAM_IL: lambda p: b"",
+    cl.CL_PROGRAM_SOURCE: lambda p: (b"" if p.is_intermediate else p.source or b"") + b"\0",
+    cl.CL_PROGRAM_IL: lambda p: (p.source or b"") if p.is_intermediate else b"",
     cl.CL_PROGRAM_BINARY_SIZES: lambda p: info.sizes([len(b.binary) for b in p.builds.values()]),
     cl.CL_PROGRAM_NUM_KERNELS: lambda p: info.u64(len(p.kernel_names())),
     cl.CL_PROGRAM_KERNEL_NAMES: lambda p: info.text(";".join(p.kernel_names())),

@@ -57,6 +57,7 @@ class Queue(CommandQueue):
         self.running: Command | None = None
         self.failure = 0
         self.has_thread = False
+        context.queues.add(self)
 
     @property
     def is_profiling(self) -> bool:
@@ -97,13 +98,17 @@ class Queue(CommandQueue):
         Raises:
             Refused: one of them failed, and the program was not told by this way so far.
         """
+        self.drain()
+        if self.failure:
+            status, self.failure = self.failure, 0
+            raise Refused(status, "a command of the queue failed")
+
+    def drain(self) -> None:
+        """Wait for all commands, however they end."""
         with CHANGED:
             commands = [*([self.running] if self.running else []), *self.commands]
         for command in commands:
             command.event.wait()
-        if self.failure:
-            status, self.failure = self.failure, 0
-            raise Refused(status, "a command of the queue failed")
 
     def unfinished(self) -> list[Event]:
         """The events of what is not over; nothing where the order says as much."""

@@ -4,9 +4,10 @@ import ctypes
 
 import numpy as np
 
-from opencl import cl
+from opencl import cl, device
 from opencl.driver import exports
 from opencl.interface import served_points
+from opencl.settings import PLATFORM_SETTING
 
 
 class Failed(Exception):
@@ -90,6 +91,21 @@ class Host:
                 self.clSetKernelArg(kernel, index, data.nbytes, data)
 
 
+def only_device(name):
+    """What a fixture is made of: programs find one device, whatever compiler is there; gives a way to change it."""
+
+    def fixture(monkeypatch):
+        def choose(platform):
+            monkeypatch.setenv(PLATFORM_SETTING, platform)
+            device.platform.cache_clear()
+
+        choose(name)
+        yield choose
+        device.platform.cache_clear()
+
+    return fixture
+
+
 class Session:
     """A device, a context, a queue and the program of ``tests/data/zebins``."""
 
@@ -100,7 +116,16 @@ class Session:
         self.device = int(device[0])
         self.context = host.clCreateContext(None, 1, device, notify, None)
         self.queue = host.clCreateCommandQueue(self.context, self.device, queue_properties)
-        self.program = self.load(binary)
+        self.program = 0 if binary is None else self.load(binary)
+
+    def source(self, source):
+        place = text(source)
+        return self.host.clCreateProgramWithSource(self.context, 1, sizes(ctypes.addressof(place)), None)
+
+    def build(self, source, options=""):
+        program = self.source(source)
+        self.host.clBuildProgram(program, 0, None, text(options), None, None)
+        return program
 
     def load(self, binary):
         data = np.frombuffer(binary, np.uint8)

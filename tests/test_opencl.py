@@ -9,13 +9,12 @@ import time
 import numpy as np
 import pytest
 from conftest import DATA
-from opencl_host import Host, Session, sizes, text
+from opencl_host import Host, Session, only_device, sizes, text
 
 from opencl import cl, device, interface
 from opencl.calls import load
 from opencl.cli import choose
 from opencl.rectangles import Rectangle, overlap
-from opencl.settings import PLATFORM_SETTING
 from visa.diagnostics import FileError
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
@@ -24,13 +23,7 @@ EVENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 GONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
-@pytest.fixture(autouse=True)
-def only_tgllp(monkeypatch):
-    """The device that the binary is for, whatever compiler is there."""
-    monkeypatch.setenv(PLATFORM_SETTING, "tgllp")
-    device.platform.cache_clear()
-    yield
-    device.platform.cache_clear()
+only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 
 
 @pytest.fixture

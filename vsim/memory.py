@@ -161,6 +161,11 @@ class AddressSpace:
         self.next_slot += count
         return self.next_slot - count
 
+    def reserve(self, size: int) -> int:
+        """An address for so many bytes that :meth:`allocate` has not given out, and will not."""
+        with self.lock:
+            return self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
+
     def free(self, buffer: Buffer) -> None:
         """Take the address of a buffer back that :meth:`allocate` gave."""
         with self.lock:

@@ -20,6 +20,6 @@ def entry(function: Call) -> Call:
 
 def load() -> dict[str, Call]:
     """All of them."""
-    from opencl.calls import contexts, enqueue, kernels, memory, platforms, programs  # noqa: F401
+    from opencl.calls import contexts, enqueue, images, kernels, memory, platforms, programs, svm  # noqa: F401
 
     return CALLS

@@ -11,6 +11,7 @@ from opencl.kernels import (
     PARAMETER_ANSWERS,
     WORK_GROUP_ANSWERS,
     Kernel,
+    sub_group_answer,
 )
 from opencl.objects import give_handles
 from opencl.programs import Program
@@ -91,3 +92,20 @@ def device_of(kernel: Kernel, handle: int) -> Device:
     if found not in devices:
         raise Refused(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
     return found
+
+
+@entry
+def clGetKernelSubGroupInfo(
+    kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
+) -> None:
+    found = Kernel.find(kernel)
+    chosen = device_of(found, device)
+    numbers = host.read_sizes(input_value, input_size // host.POINTER) if input_value else ()
+    info.give(sub_group_answer(found, chosen, name, numbers, size // host.POINTER), size, value, size_ret)
+
+
+@entry
+def clGetKernelSubGroupInfoKHR(
+    kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
+) -> None:
+    clGetKernelSubGroupInfo(kernel, device, name, input_size, input_value, size, value, size_ret)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from opencl import cl, host, info
 from opencl.calls import entry
+from opencl.compiler import is_spirv
 from opencl.context import Context
 from opencl.device import Device, compiler
-from opencl.errors import Refused, require
-from opencl.programs import BUILD_ANSWERS, PROGRAM_ANSWERS, Build, Program, create_with_binaries
+from opencl.errors import Given, Refused, require
+from opencl.programs import BUILD_ANSWERS, PROGRAM_ANSWERS, Build, Program, create_with_binaries, link
+from opencl.specialisation import specialised
 
 
 @entry
@@ -77,6 +79,72 @@ def clBuildProgram(
     finally:
         if pfn_notify:
             host.call(pfn_notify, "pp", found.handle, user_data or None)
+
+
+@entry
+def clCreateProgramWithIL(context: int, il: int, length: int, errcode_ret: int) -> int:
+    found = Context.find(context)
+    require(il and length, cl.CL_INVALID_VALUE, "there is no module")
+    require(compiler(), cl.CL_INVALID_OPERATION, "without a compiler there is no SPIR-V")
+    module = host.read(il, length)
+    require(is_spirv(module), cl.CL_INVALID_VALUE, "it is no module of SPIR-V")
+    return Program(found, module).handle
+
+
+@entry
+def clCreateProgramWithILKHR(context: int, il: int, length: int, errcode_ret: int) -> int:
+    return clCreateProgramWithIL(context, il, length, errcode_ret) or 0
+
+
+@entry
+def clSetProgramSpecializationConstant(program: int, spec_id: int, spec_size: int, spec_value: int) -> None:
+    found = Program.find(program)
+    require(found.is_intermediate, cl.CL_INVALID_PROGRAM, "the program is not of SPIR-V")
+    require(spec_value, cl.CL_INVALID_VALUE, "there is no value")
+    assert found.source is not None
+    found.source = specialised(found.source, spec_id, host.read(spec_value, spec_size))
+
+
+@entry
+def clCompileProgram(
+    program: int, num_devices: int, device_list: int, options: int, num_headers: int, headers: int, names: int,
+    pfn_notify: int, user_data: int,
+) -> None:  # fmt: skip
+    found = Program.find(program)
+    devices = _devices(found, device_list, num_devices)
+    require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
+    together = bool(num_headers) == bool(headers) == bool(names)
+    require(together, cl.CL_INVALID_VALUE, "headers and their names belong together")
+    found.check_changeable()
+    require(compiler(), cl.CL_COMPILER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
+    texts = Program.find_all(headers, num_headers)
+    titles = [host.text_at(place) for place in host.read_sizes(names, num_headers)]
+    inside = all(title and not title.startswith("/") and ".." not in title.split("/") for title in titles)
+    require(inside, cl.CL_INVALID_VALUE, "the name of a header is none, or leads out of the folder")
+    contents = {title: text.source or b"" for title, text in zip(titles, texts, strict=True)}
+    try:
+        found.compile(devices, host.text_at(options), contents)
+    finally:
+        if pfn_notify:
+            host.call(pfn_notify, "pp", found.handle, user_data or None)
+
+
+@entry
+def clLinkProgram(
+    context: int, num_devices: int, device_list: int, options: int, num_programs: int, programs: int,
+    pfn_notify: int, user_data: int, errcode_ret: int,
+) -> int:  # fmt: skip
+    found = Context.find(context)
+    devices = found.devices_at(device_list, num_devices)
+    require(num_programs and programs, cl.CL_INVALID_VALUE, "there is nothing to link")
+    require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
+    parts = Program.find_all(programs, num_programs)
+    require(compiler(), cl.CL_LINKER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
+    made = link(found, devices, parts, host.text_at(options))
+    if pfn_notify:
+        host.call(pfn_notify, "pp", made.handle, user_data or None)
+    good = all(build.status == cl.CL_BUILD_SUCCESS for build in made.builds.values())
+    raise Given(made.handle, cl.CL_SUCCESS if good else cl.CL_LINK_PROGRAM_FAILURE)
 
 
 def _devices(program: Program, address: int, count: int) -> list[Device]:
