@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opencl import cl, host, info
 from opencl.device import Device
@@ -21,9 +21,15 @@ from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
 from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
+from vsim.program import can_repeat
 
 if TYPE_CHECKING:
+    from vsim.dispatch import Dispatch
+    from vsim.program import Program as SimulatedProgram
     from vsim.signature import KernelSignature
+
+Sizes = tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]
+"""Global size, local size (None where one is to be chosen), offset."""
 
 NULL = ScalarArgument(bytes(8))
 _ADDRESS_SPACES = {
@@ -113,8 +119,24 @@ class Given:
     held: ClObject | None = None
 
 
+class LastLaunch(NamedTuple):
+    """A launch that can be repeated as long as nothing changes: arguments, sizes, the memory of the context."""
+
+    program: SimulatedProgram
+    sizes: Sizes
+    arguments: list[Argument]
+    dispatch: Dispatch
+    changes: int
+
+
 class Kernel(ClObject):
-    """A kernel with its arguments."""
+    """A kernel with its arguments.
+
+    Attributes:
+        signatures, loaded: what it wants of a launch, and the program that it is of, by device.
+        arguments: those that were set.
+        last: the last launch.
+    """
 
     invalid = cl.CL_INVALID_KERNEL
     title = "kernel"
@@ -127,6 +149,7 @@ class Kernel(ClObject):
         device, self.signature = next(iter(self.signatures.items()))
         self.parameters = parameters(self.signature, self.loaded[device].tree)
         self.arguments: list[Given | None] = [None] * len(self.parameters)
+        self.last: LastLaunch | None = None
         program.kernel_count += 1
         self.at_end(program.kernel_is_gone)
 
@@ -207,14 +230,15 @@ class Kernel(ClObject):
         used, there = local_bytes(self, device), device.model.local
         require(used <= there, cl.CL_OUT_OF_RESOURCES, f"groups want {used} bytes of local memory, there are {there}")
 
-    def run(self, device: Device, launch: Launch, given: Sequence[Given]) -> None:
-        """Run it, and print what it prints.
+    def run(self, device: Device, sizes: Sizes, given: Sequence[Given]) -> None:
+        """Run it over a global size in groups of a local size, from an offset on, and print what it prints.
 
         Raises:
             Refused: it did something without a defined result; the report is printed.
         """
         try:
-            result = self.loaded[device].run(launch, engine(), thread_count())
+            program = self.loaded[device]
+            result = program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
         except SimulationError as error:
             host.print_text(error.printf)
             self.report(error, given)
@@ -224,6 +248,25 @@ class Kernel(ClObject):
             raise Refused(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
         if result.printed:
             host.print_text(result.printf)
+
+    def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
+        """What an engine gets: that of the last launch, if this one is the same in the same memory."""
+        with program.running:
+            arguments, changes = [g.argument for g in given], program.memory.changes
+            last = self.last
+            if (
+                last is not None
+                and last.sizes == sizes
+                and last.changes == changes
+                and last.arguments == arguments
+                and last.program is program
+            ):
+                return last.dispatch
+            global_size, local_size, offset = sizes
+            made = program.bind(Launch(self.name, global_size, local_size, offset, arguments))
+            kept = can_repeat(made)
+            self.last = LastLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None
+            return made
 
     def report(self, error: VisaError, given: Sequence[Given]) -> None:
         """Say what went wrong, and which buffers the kernel had."""

@@ -112,7 +112,7 @@ def _constant(value: object) -> bool:
     return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
 
 
-def _can_repeat(dispatch: Dispatch) -> bool:
+def can_repeat(dispatch: Dispatch) -> bool:
     """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
     return (
@@ -235,6 +235,19 @@ class Program:
         """
         with self.running:
             return self._execute(self.bind(launch, schedule, groups, profile), engine, threads, max_seconds)
+
+    def execute(
+        self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
+    ) -> LaunchResult:
+        """Run what :meth:`bind` gave, with options as of :meth:`run`.
+
+        It may run again if it can be repeated (:func:`can_repeat`) and nothing was allocated or taken back meanwhile.
+
+        Raises:
+            SimulationError: the kernel did something without a defined result.
+        """
+        with self.running:
+            return self._execute(dispatch, engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
@@ -364,7 +377,7 @@ class Program:
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(str(schedule)) if schedule else None
         result = self.run(launch, engine, threads, max_seconds, profile, order)
-        if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
+        if not profile and can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
             )

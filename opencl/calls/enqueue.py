@@ -16,7 +16,6 @@ from opencl.queue import Queue
 from opencl.ranges import read_range
 from opencl.rectangles import Rectangle, copy_rectangle, overlap
 from vsim.arrays import Bytes
-from vsim.launch import Launch
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
@@ -286,14 +285,13 @@ def _enqueue(
     built = device in found.signatures
     require(built, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is not built for the device of the queue")
     given = found.given()
-    global_size, group, first = read_range(found, device, *sizes)
+    whole = read_range(found, device, *sizes)
     found.check_local(device)
     waits = find_events(events, num, queue.context)
-    if 0 in global_size:  # OpenCL 2.1: nothing to do, in its turn.
+    if 0 in whole[0]:  # OpenCL 2.1: nothing to do, in its turn.
         submit(queue, command_type, lambda: None, waits, event)
         return
-    launch = Launch(found.name, global_size, group, first, [g.argument for g in given])
-    submit(queue, command_type, lambda: found.run(device, launch, given), waits, event)
+    submit(queue, command_type, lambda: found.run(device, whole, given), waits, event)
 
 
 @entry
