@@ -52,17 +52,18 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             return cl.CL_SUCCESS
 
         return status
+    nothing = None if point.result == "none" else 0
     if not point.has_error_parameter:
 
-        def plain(*given: int) -> int:
+        def plain(*given: int) -> int | None:
             note_call(name)
             try:
-                return function(*given) or 0
+                return function(*given) or nothing
             except Refused as problem:
                 _LAST.reason = problem.reason
             except Exception:
                 _mistake(name)
-            return 0
+            return nothing
 
         return plain
 
@@ -109,7 +110,7 @@ def _traced(point: EntryPoint, function: Export, trace: TextIO) -> Export:
             line += f" = {result or 0:#x}"
         reason = f": {_LAST.reason}" if _LAST.reason else ""
         print(f"{line}{reason} [{microseconds:.0f} us]", file=trace, flush=True)
-        return None if point.result == "none" else result
+        return result
 
     return traced
 

@@ -51,6 +51,7 @@ class Host:
             place = np.zeros(1, np.int32)
             last = [place] if point.has_error_parameter else []
             result = function(*(address(v) for v in (*given, *last)))
+            assert (result is None) == (point.result == "none")
             status = result if point.result == "i32" else int(place[0])
             if status:
                 raise Failed(name, status)
