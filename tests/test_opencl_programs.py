@@ -72,6 +72,20 @@ def test_a_program_in_c_runs_unchanged(built, tmp_path):
 
 
 @needs_all
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_images_events_and_local_memory_in_c(built, platform):
+    done = run(built("image_sum"), options=["--platform", platform])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "32 groups\nsum 1066486, 0 wrong, told 1\n"
+
+
+@needs_all
+def test_what_an_enqueue_costs_is_said(built):
+    done = run(built("enqueue_cost"))
+    assert done.returncode == 0 and len(re.findall(r"^\d+ us waited for, \d+ us among many, ", done.stdout, re.M)) == 4
+
+
+@needs_all
 @pytest.mark.skipif(shutil.which("clinfo") is None, reason="clinfo is not installed")
 def test_clinfo_prints_all():
     done = run("clinfo")
