@@ -33,7 +33,8 @@ def _device(value: str) -> str:
     (
         ("visakit exec ./program input.txt", "an OpenCL program, unchanged, on the simulated device"),
         ("visakit exec --platform tgllp --trace - clinfo", "another device; every call on standard error"),
-    )
+    ),
+    completion=False,
 )
 def exec_app(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A program that uses OpenCL.")],
@@ -84,7 +85,8 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
     (
         ("visakit opencl --install ~/icd", "the driver, and visakit.icd that leads to it"),
         ("OCL_ICD_VENDORS=~/icd ./program", "what then finds the device"),
-    )
+    ),
+    completion=False,
 )
 def opencl_app(
     install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
@@ -98,7 +100,7 @@ def opencl_app(
     return 0
 
 
-@application((("visakit doctor", "what is there, which version, what to install"),))
+@application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
 def doctor_app(error_format: ErrorFormat = "human", version: Version = False) -> int:
     """Say what of compiler, loader and the rest is there for running OpenCL programs."""
     from opencl.doctor import findings

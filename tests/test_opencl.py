@@ -13,8 +13,9 @@ from opencl_host import Host, Session, only_device, sizes, text
 
 from opencl import cl, device, interface
 from opencl.calls import load
-from opencl.cli import choose
+from opencl.cli import APPS, choose
 from opencl.rectangles import Rectangle, overlap
+from visa.command import exit_code
 from visa.diagnostics import FileError
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
@@ -449,6 +450,29 @@ def test_words_of_the_command():
     assert (name, words) == ("visakit exec", ["--platform", "bmg", "--", "./a.out", "--platform", "x"])
     with pytest.raises(Exception, match="did you mean 'exec'"):
         choose(["exce"])
+
+
+def said(capsys, *words):
+    app, name, rest = choose(words)
+    return exit_code(app, name, rest), *capsys.readouterr()
+
+
+def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for words, message in (
+        (["exec"], "visakit exec: PROGRAM is missing; see visakit exec --help\n"),
+        (
+            ["exec", "--platform", "xehp", "x"],
+            "visakit exec: --platform: there are no devices of 'xehp'; there are skl, ",
+        ),
+        (["exec", "--threads", "0", "x"], "visakit exec: --threads: '0' is not a whole number from 1 on\n"),
+        (["opencl"], "visakit opencl: --install is missing; see visakit opencl --help\n"),
+    ):
+        code, out, text = said(capsys, *words)
+        assert (code, out) == (2, "") and text.startswith(message), words
+    for name in APPS:
+        code, out, text = said(capsys, name, "--help")
+        assert (code, text) == (0, "") and "Examples" in out and "--install-completion" not in out
 
 
 def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):
