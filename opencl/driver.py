@@ -13,7 +13,7 @@ from typing import TextIO
 from opencl import cl, host
 from opencl.calls import Call, load
 from opencl.context import say
-from opencl.errors import Given, Refused
+from opencl.errors import Given, Refused, interrupted
 from opencl.interface import EntryPoint, served_points
 from opencl.objects import note_call, set_dispatch_table
 from opencl.settings import TRACE_SETTING
@@ -47,8 +47,8 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             except Refused as problem:
                 _LAST.reason = problem.reason
                 return problem.status
-            except Exception:
-                return _mistake(name)
+            except BaseException as error:
+                return _mistake(name, error)
             return cl.CL_SUCCESS
 
         return status
@@ -61,8 +61,8 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
                 return function(*given) or nothing
             except Refused as problem:
                 _LAST.reason = problem.reason
-            except Exception:
-                _mistake(name)
+            except BaseException as error:
+                _mistake(name, error)
             return nothing
 
         return plain
@@ -77,8 +77,8 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)
             return problem.handle if isinstance(problem, Given) else 0
-        except Exception:
-            host.write_u32(given[-1], _mistake(name))
+        except BaseException as error:
+            host.write_u32(given[-1], _mistake(name, error))
         return 0
 
     return made
@@ -88,8 +88,11 @@ _LAST = threading.local()
 """Why the last call of a thread was refused: for the trace."""
 
 
-def _mistake(name: str) -> int:
-    """Say that the driver is wrong: no exception of its own may reach the program."""
+def _mistake(name: str, error: BaseException) -> int:
+    """Say that the driver is wrong, or was interrupted: an exception that got through would look like success."""
+    if not isinstance(error, Exception):
+        interrupted(error)
+        return cl.CL_OUT_OF_HOST_MEMORY
     say(f"visakit: a mistake of the driver in {name}; please report it:\n{traceback.format_exc()}")
     return cl.CL_OUT_OF_HOST_MEMORY
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+
 from visa.diagnostics import VisaError
 
 
@@ -34,6 +37,17 @@ def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:
         raise Refused(status, reason)
+
+
+def interrupted(interrupt: BaseException) -> None:
+    """Say to the program, if it is one in Python, that it was interrupted while it called the driver.
+
+    Nothing may leave a call but its status, so the interrupt comes again when the call is over.
+    """
+    if isinstance(interrupt, KeyboardInterrupt):
+        again = threading.Timer(0.02, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
 
 
 def first_message(error: VisaError) -> str:

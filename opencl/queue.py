@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opencl import cl, info
 from opencl.context import Context
 from opencl.device import Device
-from opencl.errors import Refused
+from opencl.errors import Refused, interrupted
 from opencl.events import CHANGED, CommandQueue, Event, failed
 from opencl.info import Answers
 
@@ -142,15 +142,17 @@ class Queue(CommandQueue):
 
     def run(self, command: Command) -> None:
         """Run a command that was taken."""
-        event = command.event
-        event.advance(cl.CL_RUNNING)
-        status = self._execute(command)
-        with CHANGED:
-            self.running = None
-            self.failure = status or self.failure
-            if not self.commands:
-                _BUSY.discard(self)
-        event.advance(status)
+        event, status = command.event, cl.CL_OUT_OF_RESOURCES
+        try:
+            event.advance(cl.CL_RUNNING)
+            status = self._execute(command)
+        finally:  # Whatever happens to the thread, the queue goes on.
+            with CHANGED:
+                self.running = None
+                self.failure = status or self.failure
+                if not self.commands:
+                    _BUSY.discard(self)
+            event.advance(status)
         if status and os.environ.get(FAULT_SETTING) == "stop":
             os._exit(1)
 
@@ -164,6 +166,9 @@ class Queue(CommandQueue):
             return problem.status
         except Exception:  # Nothing may leave by this way: the program would be gone.
             self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
+            return cl.CL_OUT_OF_RESOURCES
+        except BaseException as interrupt:
+            interrupted(interrupt)
             return cl.CL_OUT_OF_RESOURCES
         return cl.CL_COMPLETE
 

@@ -14,6 +14,7 @@ from opencl_host import Host, Session, only_device, sizes, text
 from opencl import cl, device, interface
 from opencl.calls import load
 from opencl.cli import APPS, choose
+from opencl.queue import Queue
 from opencl.rectangles import Rectangle, overlap
 from visa.command import exit_code
 from visa.diagnostics import FileError
@@ -442,6 +443,25 @@ def test_a_mistake_of_the_driver_is_a_status(monkeypatch, capfd):
     monkeypatch.setitem(load(), "clFinish", broken)
     assert Host().status("clFinish", 0) == cl.CL_OUT_OF_HOST_MEMORY
     assert "a mistake of the driver in clFinish" in capfd.readouterr().err
+
+
+class Stop(BaseException):
+    """What a timer raises in the middle of anything."""
+
+
+def test_a_thread_that_is_stopped_leaves_the_queue_as_it_is(session, monkeypatch):
+    def stop(*given):
+        raise Stop
+
+    monkeypatch.setitem(load(), "clFlush", stop)
+    assert Host().status("clFlush", session.queue) == cl.CL_OUT_OF_HOST_MEMORY
+    queue = Queue.find(session.queue)
+    event = queue.add(cl.CL_COMMAND_MARKER, stop, [])
+    event.wait()
+    assert event.status == cl.CL_OUT_OF_RESOURCES and queue.running is None
+    later = queue.add(cl.CL_COMMAND_MARKER, lambda: None, [])
+    later.wait()
+    assert later.status == cl.CL_COMPLETE
 
 
 def test_words_of_the_command():
