@@ -77,7 +77,9 @@ def read_properties(address: int) -> bytes:
     for name, value in found:
         if name == cl.CL_CONTEXT_PLATFORM:
             require(value == platform().handle, cl.CL_INVALID_PLATFORM, "the platform is another driver's")
-        elif name != cl.CL_CONTEXT_INTEROP_USER_SYNC:
+        elif name == cl.CL_CONTEXT_INTEROP_USER_SYNC:
+            require(value in (0, 1), cl.CL_INVALID_PROPERTY, f"{value:#x} is no truth value")
+        else:
             raise Refused(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
         require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
     return host.pack_sizes([n for pair in found for n in pair] + [0])

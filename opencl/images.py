@@ -93,6 +93,8 @@ class Format(NamedTuple):
 
 def formats(flags: int, kind: int) -> list[tuple[int, int]]:
     """The formats of images of a kind that kernels access in a way."""
+    if flags & cl.CL_MEM_KERNEL_READ_AND_WRITE:
+        return []
     writes = not flags & cl.CL_MEM_READ_ONLY
     found = []
     for order, name in ORDERS.items():
@@ -133,7 +135,7 @@ class Shape(NamedTuple):
         require(self.kind in AXES, cl.CL_INVALID_IMAGE_DESCRIPTOR, f"{self.kind:#x} is no kind of image")
         require(not self.mip_levels and not self.samples, cl.CL_INVALID_IMAGE_DESCRIPTOR, "mip maps are not there")
         over = self.kind == cl.CL_MEM_OBJECT_IMAGE1D_BUFFER
-        require(over or not self.memory, cl.CL_INVALID_IMAGE_DESCRIPTOR, "only images with one axis lie over buffers")
+        require(over or not self.memory, cl.CL_INVALID_OPERATION, "only images with one axis lie over buffers")
         volume, axes = self.kind == cl.CL_MEM_OBJECT_IMAGE3D, AXES[self.kind]
         side = IMAGE_BUFFER if over else VOLUME_SIDE if volume else IMAGE_SIDE
         layered = self.kind in _LAYERED

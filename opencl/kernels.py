@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,7 +114,7 @@ def _deduced(signature: KernelSignature, index: int) -> Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """An argument as it was set: what a launch gets, and the object that must live until the kernel has run."""
+    """An argument of a command: what a launch gets, and the object that must live until the kernel has run."""
 
     argument: Argument
     held: ClObject | None = None
@@ -127,6 +128,28 @@ class LastLaunch(NamedTuple):
     arguments: list[Argument]
     dispatch: Dispatch
     changes: int
+
+
+class Setting(NamedTuple):
+    """An argument as it was set. A kernel keeps no objects alive: the program must, until the kernel is enqueued."""
+
+    argument: Argument
+    object: weakref.ref[ClObject] | None
+
+    @classmethod
+    def of(cls, given: Given) -> Setting:
+        """What is remembered of an argument."""
+        return cls(given.argument, weakref.ref(given.held) if given.held is not None else None)
+
+    def taken(self) -> Given:
+        """The argument for a command, which keeps the object.
+
+        Raises:
+            Refused: the object is gone.
+        """
+        held = self.object() if self.object is not None else None
+        require(self.object is None or held is not None, cl.CL_INVALID_KERNEL_ARGS, "an argument was released")
+        return Given(self.argument, held)
 
 
 class Kernel(ClObject):
@@ -148,7 +171,7 @@ class Kernel(ClObject):
         self.loaded = program.executables()
         device, self.signature = next(iter(self.signatures.items()))
         self.parameters = parameters(self.signature, self.loaded[device].tree)
-        self.arguments: list[Given | None] = [None] * len(self.parameters)
+        self.arguments: list[Setting | None] = [None] * len(self.parameters)
         self.last: LastLaunch | None = None
         program.kernel_count += 1
         self.at_end(program.kernel_is_gone)
@@ -169,15 +192,15 @@ class Kernel(ClObject):
         if parameter.kind == "local":
             require(not value, cl.CL_INVALID_ARG_VALUE, "local memory has a size, and no value")
             require(size, cl.CL_INVALID_ARG_SIZE, "local memory has a size")
-            self.arguments[index] = Given(LocalArgument(size))
+            self.arguments[index] = Setting(LocalArgument(size), None)
         elif parameter.kind == "value":
             require(size == parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
             require(value, cl.CL_INVALID_ARG_VALUE, "there is no value")
-            self.arguments[index] = Given(ScalarArgument(host.read(value, size)))
+            self.arguments[index] = Setting(ScalarArgument(host.read(value, size)), None)
         else:
             require(size == host.POINTER, cl.CL_INVALID_ARG_SIZE, f"a handle has 8 bytes, found {size}")
             handle = host.read_sizes(value, 1)[0] if value else 0
-            self.arguments[index] = self._object(parameter, handle)
+            self.arguments[index] = Setting.of(self._object(parameter, handle))
 
     def set_pointer(self, index: int, pointer: int) -> None:
         """Set an argument to an address in memory that the program shares with kernels.
@@ -188,7 +211,7 @@ class Kernel(ClObject):
         parameter = self.parameter(index)
         require(parameter.kind == "buffer", cl.CL_INVALID_ARG_INDEX, f"argument {index} is no pointer")
         check_pointer(self.program.context, pointer)
-        self.arguments[index] = Given(ScalarArgument(pointer.to_bytes(8, "little")))
+        self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
 
     def _object(self, parameter: Parameter, handle: int) -> Given:
         context = self.program.context
@@ -221,9 +244,9 @@ class Kernel(ClObject):
         Raises:
             Refused: one was not set.
         """
-        missing = [n for n, given in enumerate(self.arguments) if given is None]
+        missing = [n for n, setting in enumerate(self.arguments) if setting is None]
         require(not missing, cl.CL_INVALID_KERNEL_ARGS, f"arguments {missing} of '{self.name}' were not set")
-        return [given for given in self.arguments if given is not None]
+        return [setting.taken() for setting in self.arguments if setting is not None]
 
     def check_local(self, device: Device) -> None:
         """Refuse a launch whose groups want more local memory than there is."""

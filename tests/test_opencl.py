@@ -392,13 +392,22 @@ def test_what_nobody_holds_goes_and_says_so(session):
     buffer = host.clCreateBuffer(session.context, 0, 64, None)
     for function in functions:
         host.clSetMemObjectDestructorCallback(buffer, function_address(function), None)
-    kernel = session.kernel("state", buffer)
+    kernel, mine = session.kernel("state", buffer), host.clCreateUserEvent(session.context)
+    event = session.run(kernel, (1,), waits=(mine,))
     host.clReleaseMemObject(buffer)
     gc.collect()
-    assert calls == []  # The kernel keeps it.
-    host.clReleaseKernel(kernel)
-    gc.collect()
+    assert calls == []  # The command keeps it.
+    host.clSetUserEventStatus(mine, cl.CL_COMPLETE)
+    host.clWaitForEvents(1, sizes(event))
+    host.clFinish(session.queue)
+    for _ in range(500):  # The queue's thread may be about to let it go.
+        gc.collect()
+        if calls:
+            break
+        time.sleep(0.01)
     assert calls == [1, 0]
+    given = (1, None, sizes(1), None, 0, None, None)
+    assert host.status("clEnqueueNDRangeKernel", session.queue, kernel, *given) == cl.CL_INVALID_KERNEL_ARGS
 
 
 def test_threads_may_share_all_objects(session):

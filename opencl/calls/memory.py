@@ -5,7 +5,7 @@ from __future__ import annotations
 from opencl import cl, host, info
 from opencl.calls import entry
 from opencl.context import Context
-from opencl.errors import require
+from opencl.errors import Refused, require
 from opencl.memory import MEMORY_ANSWERS, Buffer, Memory, create_buffer, create_sub_buffer
 
 
@@ -53,3 +53,16 @@ def clSetMemObjectDestructorCallback(memobj: int, pfn_notify: int, user_data: in
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
     handle = memory.handle
     memory.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+
+
+@entry
+def clCreatePipe(
+    context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
+) -> int:
+    Context.find(context)
+    raise Refused(cl.CL_INVALID_OPERATION, "no device has pipes")
+
+
+@entry
+def clGetPipeInfo(pipe: int, name: int, size: int, value: int, size_ret: int) -> None:
+    raise Refused(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")
