@@ -173,7 +173,7 @@ def test_kernels_sample_and_write_images(platform, request):
     how = host.clCreateSampler(session.context, 1, cl.CL_ADDRESS_CLAMP_TO_EDGE, cl.CL_FILTER_NEAREST)
     kernel = session.kernel("turn", one, how, to, layers, program=program)
     assert host.status("clSetKernelArg", kernel, 0, 8, sizes(to)) == cl.CL_INVALID_ARG_VALUE  # write-only
-    assert host.status("clSetKernelArg", kernel, 3, 8, sizes(one)) == cl.CL_INVALID_ARG_VALUE  # no layers
+    assert host.status("clSetKernelArg", kernel, 3, 8, sizes(one)) == cl.CL_INVALID_MEM_OBJECT  # no layers
     assert host.status("clSetKernelArg", kernel, 1, 8, sizes(one)) == cl.CL_INVALID_SAMPLER
     question = cl.CL_KERNEL_ARG_ACCESS_QUALIFIER
     assert host.number("clGetKernelArgInfo", kernel, 2, question) == cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY
