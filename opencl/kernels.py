@@ -46,6 +46,7 @@ _QUALIFIERS = {
     "volatile": cl.CL_KERNEL_ARG_TYPE_VOLATILE, "pipe": cl.CL_KERNEL_ARG_TYPE_PIPE,
 }  # fmt: skip
 
+_SHOWN_ATTRIBUTES = ("reqd_work_group_size", "work_group_size_hint", "vec_type_hint", "intel_reqd_sub_group_size")
 _IMAGE_KINDS = {
     "image1d": cl.CL_MEM_OBJECT_IMAGE1D, "image1d_buffer": cl.CL_MEM_OBJECT_IMAGE1D_BUFFER,
     "image1d_array": cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, "image2d": cl.CL_MEM_OBJECT_IMAGE2D,
@@ -349,14 +350,30 @@ def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[
     raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
 
 
-def _required_sub_group(kernel: Kernel, device: Device) -> int:
-    """The SIMD width that the source asks for; 0 where the compiler chose."""
+def _attributes(kernel: Kernel, device: Device) -> Tree:
+    """The attributes that the source gives the kernel."""
     entries = kernel.loaded[device].tree.get("kernels") or []
     assert isinstance(entries, list)
     own: Tree = next((e for e in entries if e.get("name") == kernel.name), {})
-    attributes = own.get("user_attributes") or {}
-    found = attributes.get("intel_reqd_sub_group_size", 0)
+    found = own.get("user_attributes") or {}
+    return found if isinstance(found, dict) else {}
+
+
+def _required_sub_group(kernel: Kernel, device: Device) -> int:
+    """The SIMD width that the source asks for; 0 where the compiler chose."""
+    found = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
     return int(found) if isinstance(found, int) else 0
+
+
+def _attribute_text(kernel: Kernel) -> str:
+    """The attributes as the source has them."""
+    device = next(iter(kernel.signatures))
+    words = []
+    for name, value in _attributes(kernel, device).items():
+        if name in _SHOWN_ATTRIBUTES:
+            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words.append(f"{name}({shown})")
+    return " ".join(words)
 
 
 KERNEL_ANSWERS: Answers[Kernel] = {
@@ -365,7 +382,7 @@ KERNEL_ANSWERS: Answers[Kernel] = {
     cl.CL_KERNEL_REFERENCE_COUNT: lambda k: info.u32(k.references),
     cl.CL_KERNEL_CONTEXT: lambda k: info.handle(k.program.context),
     cl.CL_KERNEL_PROGRAM: lambda k: info.handle(k.program),
-    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attributes(k.signature)),
+    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attribute_text(k)),
 }
 PARAMETER_ANSWERS: Answers[Parameter] = {
     cl.CL_KERNEL_ARG_ADDRESS_QUALIFIER: lambda p: info.u32(p.address),
@@ -374,12 +391,6 @@ PARAMETER_ANSWERS: Answers[Parameter] = {
     cl.CL_KERNEL_ARG_TYPE_QUALIFIER: lambda p: info.u64(p.qualifiers),
     cl.CL_KERNEL_ARG_NAME: lambda p: info.text(p.name),
 }
-
-
-def _attributes(signature: KernelSignature) -> str:
-    """The attributes that decide how a kernel is launched, as the source has them."""
-    required = signature.required_size
-    return f"reqd_work_group_size({','.join(map(str, required))})" if required else ""
 
 
 Asked = tuple[Kernel, Device]

@@ -38,8 +38,9 @@ def read_range(
 def _check_group(kernel: Kernel, device: Device, size: Sizes, group: Sizes | None) -> None:
     required = kernel.signatures[device].required_size
     if required is not None:
-        wanted, given = (*required, 1, 1)[:3], (*(group or ()), 1, 1)[:3]
-        require(group is not None and wanted == given, cl.CL_INVALID_WORK_GROUP_SIZE, f"groups are {wanted}")
+        wanted, given = (*required, 1, 1)[:3], (*(group or required), 1, 1)[:3]
+        require(wanted == given, cl.CL_INVALID_WORK_GROUP_SIZE, f"groups are {wanted}")
+        group = group or wanted[: len(size)]
     if group is None:
         return
     limit = device.model.group

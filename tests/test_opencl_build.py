@@ -123,6 +123,24 @@ def test_specialisation_constants():
 
 
 @needs_ocloc
+def test_attributes_of_kernels(session):
+    source = """__attribute__((reqd_work_group_size(4, 1, 1))) __attribute__((vec_type_hint(float4)))
+kernel void run(global int *a) { a[get_global_id(0)] = get_local_size(0); }"""
+    program = session.build(source)
+    kernel = session.kernel("run", session.buffer(np.zeros(8, "i4")), program=program)
+    words = session.host.words("clGetKernelInfo", kernel, cl.CL_KERNEL_ATTRIBUTES)
+    assert set(words.split()) == {"reqd_work_group_size(4,1,1)", "vec_type_hint(float4)"}
+    assert ran(session, program, count=8) == [4] * 8
+    question = cl.CL_KERNEL_COMPILE_WORK_GROUP_SIZE
+    size = np.frombuffer(session.host.ask("clGetKernelWorkGroupInfo", kernel, session.device, question), "u8")
+    assert size.tolist() == [4, 1, 1]
+    for global_size, local in ((6, None), (8, sizes(8))):
+        given = (1, None, sizes(global_size), local, 0, None, None)
+        status = session.host.status("clEnqueueNDRangeKernel", session.queue, kernel, *given)
+        assert status == cl.CL_INVALID_WORK_GROUP_SIZE
+
+
+@needs_ocloc
 def test_uneven_groups_and_offsets(session):
     source = "kernel void run(global int *a) { a[get_global_id(0) - 10] = get_local_size(0) * 100 + get_global_id(0); }"
     for options, expected in (("", cl.CL_INVALID_WORK_GROUP_SIZE), ("-cl-std=CL3.0", cl.CL_SUCCESS)):
