@@ -29,11 +29,17 @@ DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
 
 
-def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., int]], typer.Typer]:
-    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do."""
+def application(
+    examples: Sequence[tuple[str, str]], completion: bool = True
+) -> Callable[[Callable[..., int]], typer.Typer]:
+    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do.
+
+    Args:
+        completion: whether shells complete its words, which takes a command of one word.
+    """
 
     def decorate(function: Callable[..., int]) -> typer.Typer:
-        app = typer.Typer(rich_markup_mode="rich")
+        app = typer.Typer(rich_markup_mode="rich", add_completion=completion)
         lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
         settings = {"help_option_names": ["-h", "--help"]}
         app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)

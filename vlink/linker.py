@@ -58,6 +58,7 @@ class LinkOptions:
         launch: a launch file to put into the image, as JSON.
         data: symbols of constant data by name.
         pick: of several bodies of a kernel or function link one, by the SIMD size in ze_info.
+        first_data_slot: slots of the address space that the data of other images takes, which stands before.
 
     Raises:
         UsageError: an option is something else.
@@ -72,6 +73,7 @@ class LinkOptions:
     launch: str = ""
     data: dict[str, bytes] = field(default_factory=dict)
     pick: bool = False
+    first_data_slot: int = 0
 
     def __repr__(self) -> str:
         """What is not as by default; launch files and data in few words."""
@@ -165,7 +167,7 @@ class Linker:
             without_replaced(objects)
         alternatives = pick(objects, infos) if options.pick else []
         table = index_definitions(objects, errors)
-        data = lay_out_data(infos, options.data)
+        data = lay_out_data(infos, options.data, options.first_data_slot)
         platform, grf_size = choose_platform(objects, options.platform, errors)
 
         # What names mean.

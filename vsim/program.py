@@ -115,7 +115,7 @@ def _constant(value: object) -> bool:
     return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
 
 
-def _can_repeat(dispatch: Dispatch) -> bool:
+def can_repeat(dispatch: Dispatch) -> bool:
     """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
     return (
@@ -128,20 +128,22 @@ def _can_repeat(dispatch: Dispatch) -> bool:
 class Program:
     """An image ready to run. Arrays keep their addresses as long as they live.
 
-    Launches of one program wait for each other; those of several programs may run side by side.
+    Launches of one program wait for each other, and those of programs that share an address space; others may run side
+    by side.
 
     Args:
         image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
+        memory: the address space, in which the image's data has its place; None for one of its own.
 
     Raises:
         FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visa.validate`).
     """
 
-    def __init__(self, image: LinkedImage) -> None:
+    def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
         validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
-        self.memory = AddressSpace()
+        self.memory = AddressSpace() if memory is None else memory
         self.signatures: dict[str, KernelSignature] = {}
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
@@ -150,12 +152,14 @@ class Program:
         """How far the reference engine is."""
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
-        self.running = threading.RLock()
+        self.running = self.memory.running
         _PROGRAMS.add(self)
-        for section in image.data:
+        self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
             )
+            for section in image.data
+        ]
 
     def __repr__(self) -> str:
         return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"
@@ -262,6 +266,19 @@ class Program:
         """
         with self.running:
             return self._execute(self.bind(launch, schedule, groups, profile, trace), engine, threads, max_seconds)
+
+    def execute(
+        self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
+    ) -> LaunchResult:
+        """Run what :meth:`bind` gave, with options as of :meth:`run`.
+
+        It may run again if it can be repeated (:func:`can_repeat`) and nothing was allocated or taken back meanwhile.
+
+        Raises:
+            SimulationError: the kernel did something without a defined result.
+        """
+        with self.running:
+            return self._execute(dispatch, engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
@@ -416,6 +433,8 @@ class Program:
         if result.printed:
             _show(result.printf, show_printf)
         if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
+        result = self.run(launch, engine, threads, max_seconds, profile, order)
+        if not profile and can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
             )
@@ -509,8 +528,8 @@ _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
 def _unlock_programs() -> None:
     """In a forked process, which has none of the threads that may have held their locks."""
     for program in list(_PROGRAMS):
-        program.running = threading.RLock()
         program.memory.lock = threading.RLock()
+        program.memory.running = program.running = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
