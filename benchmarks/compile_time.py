@@ -38,6 +38,8 @@ ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())
 BASE = 0.03
 """Seconds that a kernel may take beside what its instructions take."""
+LANES = 32
+"""Of a thread: the most, which take longest."""
 STEPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 """Milliseconds an instruction between the bars of the histogram."""
 
@@ -91,21 +93,20 @@ def generated(shape: str, size: int, lanes: int) -> Dispatch:
 
 
 def shapes(largest: int) -> Iterator[str]:
-    """A row for each shape and width: milliseconds an instruction by size, and the largest growth by doubling."""
+    """A row for each shape: milliseconds an instruction by size, and the largest growth by doubling."""
     sizes = [s for s in SIZES if s <= largest]
-    yield "Milliseconds an instruction, and how much more the next size takes at most (the last is not twice as large)."
+    yield f"Milliseconds an instruction of {LANES} lanes, and the largest growth to the next size (the last is not twice as large)."
     yield ""
-    yield f"| shape | lanes | {' | '.join(map(str, sizes))} | growth |"
-    yield f"|{'---|' * (len(sizes) + 3)}"
+    yield f"| shape | {' | '.join(map(str, sizes))} | growth |"
+    yield f"|{'---|' * (len(sizes) + 2)}"
     for shape in KINDS:
-        for lanes in (8, 16, 32):
-            totals, cells = [], []
-            for size in sizes:
-                lowering, llvm, count = seconds(generated(shape, size, lanes))
-                totals.append(lowering + llvm)
-                cells.append(f"{(lowering + llvm) * 1e3 / count:.2f}")
-            growth = max((b / a for a, b in pairwise(totals)), default=0.0)
-            yield f"| {shape} | {lanes} | {' | '.join(cells)} | {growth:.2f} |"
+        totals, cells = [], []
+        for size in sizes:
+            lowering, llvm, count = seconds(generated(shape, size, LANES))
+            totals.append(lowering + llvm)
+            cells.append(f"{(lowering + llvm) * 1e3 / count:.2f}")
+        growth = max((b / a for a, b in pairwise(totals)), default=0.0)
+        yield f"| {shape} | {' | '.join(cells)} | {growth:.2f} |"
 
 
 def main() -> None:
@@ -120,7 +121,7 @@ def main() -> None:
     for line in corpus() if given.what == "corpus" else shapes(given.largest):
         print(line, flush=True)
         lines.append(line)
-    head = [f"{machine()}; made for {given.cpu}; CPU time, which others on the machine lengthen.", ""]
+    head = [f"{machine()}; made for {given.cpu}; CPU time, which other work on the machine lengthens.", ""]
     PAGE.write_text(with_section(PAGE.read_text(), CORPUS if given.what == "corpus" else SHAPES, [*head, *lines]))
 
 

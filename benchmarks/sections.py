@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -31,8 +32,9 @@ def with_kept(new: str, old: str) -> str:
 
 
 def machine() -> str:
-    """The machine in words: its CPU, and what of that is in the code."""
+    """The machine in words: its CPU, what of that is in the code, and what else it had to do."""
     text = Path("/proc/cpuinfo").read_text()
     name = re.search(r"model name\s*: (.*)", text)
     flags = set(re.findall(r"\b(avx2|avx512f|avx512vl|avx512bw|avx512_vnni)\b", text))
-    return f"{name[1] if name else 'unknown'}, {text.count('processor')} CPUs, {', '.join(sorted(flags))}"
+    found = f"{name[1] if name else 'unknown'}, {text.count('processor')} CPUs, {', '.join(sorted(flags))}"
+    return f"{found}; load {os.getloadavg()[2]:.0f}"

@@ -432,8 +432,6 @@ class Program:
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
-        result = self.run(launch, engine, threads, max_seconds, profile, order)
         if not profile and can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections

@@ -77,7 +77,7 @@ LARGE_LINES = 4_000
 it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
 (shuffles of doubles ten times as much).
 """
-HUGE_BLOCKS, HUGE_JOINS = 5_000, 750
+HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
 so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
 block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
