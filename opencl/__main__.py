@@ -11,7 +11,7 @@ def main() -> None:
     from opencl.cli import choose
     from visa.command import run
     from visa.diagnostics import UsageError
-    from visa.files import say
+    from visa.reporting import say
 
     try:
         chosen = choose(sys.argv[1:])

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from opencl.device import Device, compiler
 from visa.diagnostics import Diagnostic, VisaError, render
 from visa.zebin import OPTION
-from vsim.ocloc import SPIRV, compile_source, said
+from vsim.loading import SPIRV
+from vsim.ocloc import compile_source, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"

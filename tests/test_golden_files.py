@@ -28,7 +28,7 @@ NOT_SHOWN = {
     "U002": ("takes a machine without llvmlite", "test_public_api.py"),
     "U004": ("takes a signal", "test_commands.py"),
     "U003": ("takes a compiler", "test_ocloc.py"),
-    "U004": ("takes a machine without a C compiler", "test_opencl.py"),
+    "U005": ("takes a machine without a C compiler", "test_opencl.py"),
     "C014": ("takes a machine without a compiler", "test_ocloc.py"),
     "C015": ("takes a compiler", "test_ocloc.py"),
 }
