@@ -6,6 +6,7 @@
 # make compile-time  compile time of the fast engine: a histogram over the corpus, and generated kernels of five shapes
 # make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md and the rows and goldens of docs/conformance.md
 #              out of the tables
+# make man     writes the manual pages in man out of the help of the commands
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
@@ -17,7 +18,7 @@ STAMP = $(VENV)/.installed
 # From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
 CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test bless wheel bench compile-time fuzz guard docs format clean
+.PHONY: demo test bless wheel bench compile-time fuzz guard docs man format clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -50,17 +51,21 @@ wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	test -f build/wheel/share/man/man1/vsim.1
 	$(MAKE) -C samples/calls BIN=$(CURDIR)/build/wheel/bin/ OUT=$(CURDIR)/build/wheel/calls
 	build/wheel/bin/vdis build/wheel/calls/main.o -o build/wheel/calls/again.visaasm
 	build/wheel/bin/vasm build/wheel/calls/again.visaasm
 
+# What native code is made for (VISAKIT_CPU).
+CPU ?= native
+
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl intel-opencl-rt intel-cmplr-lib-rt
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --cpu $(CPU)
 
 compile-time: $(STAMP)
-	$(BIN)/python benchmarks/compile_time.py corpus
-	$(BIN)/python benchmarks/compile_time.py shapes
+	$(BIN)/python benchmarks/compile_time.py corpus --cpu $(CPU)
+	$(BIN)/python benchmarks/compile_time.py shapes --cpu $(CPU)
 
 FUZZ_SECONDS ?= 1800
 FUZZ_FIRST ?= 0
@@ -81,6 +86,9 @@ docs: $(STAMP)
 	$(BIN)/python docs/generate_launch_files.py
 	$(BIN)/python docs/generate_conformance.py
 	$(BIN)/python -m pytest -q --bless tests/golden/instructions
+
+man: $(STAMP)
+	$(BIN)/python docs/generate_man.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

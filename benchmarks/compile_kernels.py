@@ -10,6 +10,7 @@ HEAD = """.version 4.1
 .decl OUT v_type=G type=uq num_elts=1
 .decl AT v_type=G type=uq num_elts=32 align=GRF
 .decl LANE v_type=G type=d num_elts=32 align=GRF
+.decl FRESH v_type=G type=d num_elts=32 align=GRF
 """
 SIZES = (100, 200, 400, 800, 1600, 3200, 6400, 12800, 20000)
 """Instructions, up to the largest that the goal is about."""
@@ -42,8 +43,9 @@ class Body:
                 self.emit(f"mad {{}} F{d}(0,0)<1> F{x}(0,0)<1;1,0> F{y}(0,0)<1;1,0> F{z}(0,0)<1;1,0>")
             elif kind == "shl":
                 self.emit(f"shl {{}} I{d}(0,0)<1> I{x}(0,0)<1;1,0> 0x{self.random.randrange(1, 9):x}:d")
-            else:
-                self.emit(f"{kind} {{}} I{d}(0,0)<1> I{x}(0,0)<1;1,0> I{y}(0,0)<1;1,0>")
+            else:  # What is not known comes in again, or LLVM finds that products and shifts have left nothing but zeros.
+                other = "FRESH" if kind == "xor" else f"I{y}"
+                self.emit(f"{kind} {{}} I{d}(0,0)<1> I{x}(0,0)<1;1,0> {other}(0,0)<1;1,0>")
 
     def compare(self, relation: str, variable: int, constant: int) -> None:
         """P1 of every lane."""
@@ -118,7 +120,7 @@ def kernel(shape: str, size: int, lanes: int) -> str:
         ]
     declarations += [".decl P1 v_type=P num_elts=32", ".input OUT offset=64 size=8", f".kernel_attr SimdSize={lanes}"]
     body = Body(lanes)
-    body.lines.append(f"svm_block_ld ({lanes // 4}) OUT(0,0)<0;1,0> I0.0")
+    body.lines += [f"svm_block_ld ({lanes // 4}) OUT(0,0)<0;1,0> {name}.0" for name in ("I0", "FRESH")]
     for n in range(1, VARIABLES):
         body.emit(f"add {{}} I{n}(0,0)<1> I0(0,0)<1;1,0> 0x{n * 2654435761 % 1000:x}:d")
     SHAPES[shape](body, size)

@@ -3,13 +3,13 @@
     python benchmarks/compile_time.py corpus              a histogram over all kernels that the corpus launches
     python benchmarks/compile_time.py shapes [LARGEST]    generated kernels of five shapes, and growth by doubling
 
-CPU time of this process. A kernel of few instructions is mostly what every kernel has around it, so the histogram is
-of what exceeds 30 ms.
+Both write their section of docs/performance.md. CPU time of this process. A kernel of few instructions is mostly what
+every kernel has around it, so the histogram is of what exceeds 30 ms. ``--cpu`` chooses what code is made for.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,7 +17,10 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from compile_kernels import SHAPES, SIZES, kernel
+import target
+from compile_kernels import SHAPES as KINDS
+from compile_kernels import SIZES, kernel
+from sections import CORPUS, PAGE, SHAPES, machine, with_section
 from vsim_programs import program_of
 
 from vasm.assembler import assemble_text
@@ -35,6 +38,8 @@ ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())
 BASE = 0.03
 """Seconds that a kernel may take beside what its instructions take."""
+LANES = 32
+"""Of a thread: the most, which take longest."""
 STEPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 """Milliseconds an instruction between the bars of the histogram."""
 
@@ -61,8 +66,8 @@ def dispatches() -> Iterator[tuple[str, Dispatch]]:
                 yield f"{folder.parent.name}/{folder.name} {launch.kernel}", program.bind(launch)
 
 
-def corpus() -> None:
-    """Print the histogram, and the five slowest kernels."""
+def corpus() -> list[str]:
+    """The histogram, and the five slowest kernels."""
     bars: Counter[float] = Counter()
     found = []
     for name, dispatch in dispatches():
@@ -73,10 +78,10 @@ def corpus() -> None:
         each = max(0.0, lowering + llvm - BASE) * 1e3 / count
         bars[next((s for s in STEPS if each <= s), float("inf"))] += 1
         found.append((each, lowering + llvm, count, name))
-    for step in (*STEPS, float("inf")):
-        print(f"| at most {step} | {bars[step]} |")
-    for each, total, count, name in sorted(found, reverse=True)[:5]:
-        print(f"{each:.2f} ms an instruction: {name}, {count} instructions, {total:.2f} s")
+    out = ["Kernels by milliseconds an instruction beyond 30 ms.", "", "| at most | kernels |", "|---|---|"]
+    out += [f"| {step} | {bars[step]} |" for step in (*STEPS, float("inf")) if bars[step] or step in STEPS]
+    slowest = sorted(found, reverse=True)[:5]
+    return [*out, "", *(f"* {e:.2f}: {name}, {count} instructions, {total:.2f} s" for e, total, count, name in slowest)]
 
 
 def generated(shape: str, size: int, lanes: int) -> Dispatch:
@@ -87,23 +92,38 @@ def generated(shape: str, size: int, lanes: int) -> Dispatch:
     return program.bind(launch)
 
 
-def shapes(largest: int) -> None:
-    """Print a row for each shape and width: milliseconds an instruction by size, and the largest growth by doubling."""
+def shapes(largest: int) -> Iterator[str]:
+    """A row for each shape: milliseconds an instruction by size, and the largest growth by doubling."""
     sizes = [s for s in SIZES if s <= largest]
-    print("| shape | lanes |", " | ".join(map(str, sizes)), "| growth |")
-    for shape in SHAPES:
-        for lanes in (8, 16, 32):
-            totals, cells = [], []
-            for size in sizes:
-                lowering, llvm, count = seconds(generated(shape, size, lanes))
-                totals.append(lowering + llvm)
-                cells.append(f"{(lowering + llvm) * 1e3 / count:.2f}")
-            growth = max((b / a for a, b in pairwise(totals)), default=0.0)
-            print(f"| {shape} | {lanes} |", " | ".join(cells), f"| {growth:.2f} |", flush=True)
+    yield f"Milliseconds an instruction of {LANES} lanes, and the largest growth to the next size (the last is not twice as large)."
+    yield ""
+    yield f"| shape | {' | '.join(map(str, sizes))} | growth |"
+    yield f"|{'---|' * (len(sizes) + 2)}"
+    for shape in KINDS:
+        totals, cells = [], []
+        for size in sizes:
+            lowering, llvm, count = seconds(generated(shape, size, LANES))
+            totals.append(lowering + llvm)
+            cells.append(f"{(lowering + llvm) * 1e3 / count:.2f}")
+        growth = max((b / a for a, b in pairwise(totals)), default=0.0)
+        yield f"| {shape} | {' | '.join(cells)} | {growth:.2f} |"
+
+
+def main() -> None:
+    """Measure, print, and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("corpus", "shapes"))
+    parser.add_argument("largest", nargs="?", type=int, default=SIZES[-1])
+    target.add_option(parser)
+    given = parser.parse_args()
+    target.choose(given.cpu)
+    lines = []
+    for line in corpus() if given.what == "corpus" else shapes(given.largest):
+        print(line, flush=True)
+        lines.append(line)
+    head = [f"{machine()}; made for {given.cpu}; CPU time, which other work on the machine lengthens.", ""]
+    PAGE.write_text(with_section(PAGE.read_text(), CORPUS if given.what == "corpus" else SHAPES, [*head, *lines]))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["corpus"]:
-        corpus()
-    else:
-        shapes(int(sys.argv[2]) if len(sys.argv) > 2 else SIZES[-1])
+    main()

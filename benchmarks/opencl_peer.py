@@ -27,7 +27,9 @@ def _argument(context: cl.Context, value: object) -> object:
     return cl.Buffer(context, flags, hostbuf=value) if isinstance(value, np.ndarray) and value.shape else value
 
 
-def _prepare(context: cl.Context, queue: cl.CommandQueue, benchmark: Benchmark, work: Work) -> tuple[Callable[[], None], list[object]]:
+def _prepare(
+    context: cl.Context, queue: cl.CommandQueue, benchmark: Benchmark, work: Work
+) -> tuple[Callable[[], None], list[object]]:
     """What launches a kernel and waits for it, and its arguments."""
     program = cl.Program(context, benchmark.source()).build(options=list(benchmark.options))
     kernel = cl.Kernel(program, benchmark.name)

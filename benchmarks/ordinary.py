@@ -150,7 +150,9 @@ def _nw(scale: int) -> Work:
 
 def _gaussian(scale: int) -> Work:
     n, random = _side(1024, scale), np.random.default_rng(22)
-    return Work((n, n), (16, 16), [random.random((n, n), "f4"), random.random((n, n), "f4"), np.int32(n), np.int32(5)], 1)
+    return Work(
+        (n, n), (16, 16), [random.random((n, n), "f4"), random.random((n, n), "f4"), np.int32(n), np.int32(5)], 1
+    )
 
 
 def _mriq(scale: int) -> Work:
@@ -184,7 +186,12 @@ def _md(scale: int) -> Work:
     n, lists, random = max(256, (1 << 14) // scale), 64, np.random.default_rng(28)
     positions = (random.random((n, 4)) * 20).astype("f4")
     near = (np.arange(n) + random.integers(1, n // 2, (lists, n))) % n
-    return Work((n,), (128,), [positions, near.astype("i4"), np.zeros((n, 4), "f4"), np.int32(n), np.int32(lists), np.float32(16)], 2)
+    return Work(
+        (n,),
+        (128,),
+        [positions, near.astype("i4"), np.zeros((n, 4), "f4"), np.int32(n), np.int32(lists), np.float32(16)],
+        2,
+    )
 
 
 def _transpose(scale: int) -> Work:
@@ -213,7 +220,12 @@ def _q4(scale: int) -> Work:
     rows, blocks, random = max(64, 4096 // scale), 32, np.random.default_rng(31)
     weights = np.zeros((rows, blocks), [("scale", "f4"), ("values", "u1", 16)])
     weights["scale"], weights["values"] = random.random((rows, blocks)), random.integers(0, 256, (rows, blocks, 16))
-    return Work((rows,), (64,), [weights.view("u1"), random.random(blocks * 32, "f4"), np.zeros(rows, "f4"), np.int32(blocks)], 2)
+    return Work(
+        (rows,),
+        (64,),
+        [weights.view("u1"), random.random(blocks * 32, "f4"), np.zeros(rows, "f4"), np.int32(blocks)],
+        2,
+    )
 
 
 def _rmsnorm(scale: int) -> Work:

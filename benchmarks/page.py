@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 import platform
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import kernels
 import llvmlite
 import numpy as np
+from sections import machine
 from suite import DEVICES
 
 COLOURS = {"tgllp": "#3b6ea5", "bmg": "#5a9e6f"}
 PEERS = {"PoCL": "PoCL", "Intel": "Intel's CPU runtime"}
-VECTORS = ("avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_fp16", "gfni")
 
 
 def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(math.log(v) for v in values) / len(values))
-
-
-def machine() -> str:
-    """The CPU, what of its vector extensions there is, and the target that vsim was limited to."""
-    info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in fields.items()}
-    flags = fields.get("flags", "").split()
-    found = ", ".join(f for f in VECTORS if f in flags) or "unknown"
-    limit = os.environ.get("VISAKIT_CPU", "native")
-    return f"{fields.get('model name', platform.processor())}, {os.cpu_count()} CPUs, of the vector extensions {found}; target {limit}"
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -96,7 +83,17 @@ def _scaling(rows: dict[int, dict[str, Any]], peers: list[str]) -> list[str]:
 def _oclgrind(six: dict[str, Any], scales: dict[str, int]) -> list[str]:
     if not any("oclgrind" in row for row in six.values()):
         return []
-    head = ["kernel", "Oclgrind", "scaled from", "numpy engine", "times faster", "fast, 1 thread", "times faster", "fast, 2 threads", "times faster"]
+    head = [
+        "kernel",
+        "Oclgrind",
+        "scaled from",
+        "numpy engine",
+        "times faster",
+        "fast, 1 thread",
+        "times faster",
+        "fast, 2 threads",
+        "times faster",
+    ]
     lines = []
     for name, row in six.items():
         grind = row["oclgrind"]
@@ -121,38 +118,40 @@ def _compilation(six: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def _loops(loops: dict[int, dict[str, float]]) -> list[str]:
+def _loops(loops: dict[int, dict[str, float]], cpu: str) -> list[str]:
     if not loops:
         return []
     lines = [
         [f"{n:,}", f"{found['C']:.2f}", *(f"{found[d]:.2f} ({found[d] / found['C']:.2f})" for d in kernels.DEVICES)]
         for n, found in loops.items()
     ]
-    return ["## saxpy and a C loop", "", "The same buffers, one thread each, gcc -O3 -march=native; a whole launch against a call.",
+    return ["## saxpy and a C loop", "", f"The same buffers, one thread each, gcc -O3 -march={cpu}; a whole launch against a call.",
             "Milliseconds, in parentheses the ratio to C.", "", *table(["elements", "C", *kernels.DEVICES], lines), ""]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What the page says: rows of the suite by number of threads, versions of peers, rows of the six, of C loops, lines about the tools."""
+    """What the page says: rows of the suite by number of threads, versions of peers, rows of the six, of C loops, lines about the
+    rest, what native code is made for."""
 
     suite: dict[int, dict[str, Any]]
     versions: dict[str, str]
     six: dict[str, Any]
     loops: dict[int, dict[str, float]]
     tools: list[str]
+    made_for: str
     repeats: int
     oclgrind_scales: dict[str, int]
 
 
-def text(found: Measurements) -> str:
-    """The page as Markdown."""
+def text(found: Measurements, stem: str) -> str:
+    """The page as Markdown; its chart is ``stem``.svg."""
     named = "; ".join(f"{PEERS[p]}: {version}" for p, version in found.versions.items()) or "none installed"
     head = ["# Performance", "", f"Written by `make bench`. Kernel time alone, compiled and warm, median of {found.repeats} runs; the sides in turn, one run.", "",
-            f"Machine: {machine()}. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}.",
-            f"Peers: {named}. One thread is kept on one CPU.", "", "![chart](performance.svg)", ""]  # fmt: skip
+            f"Machine: {machine()}. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}. Native code for: {found.made_for}.",
+            f"Peers: {named}. One thread is kept on one CPU.", "", f"![chart]({stem}.svg)", ""]  # fmt: skip
     parts = [suite_tables(found.suite, found.versions), _scaling(found.suite, list(found.versions)),
-             _oclgrind(found.six, found.oclgrind_scales), _compilation(found.six), _loops(found.loops), found.tools]  # fmt: skip
+             _oclgrind(found.six, found.oclgrind_scales), _compilation(found.six), _loops(found.loops, found.made_for), found.tools]  # fmt: skip
     return "\n".join(head + [line for part in parts for line in part])
 
 
@@ -167,7 +166,9 @@ def chart(rows: dict[str, Any]) -> str:
             ratio = row["ratios"].get(f"{device}/Intel", 1.0)
             length = max(-4.0, min(4.0, math.log2(ratio))) * unit
             x = middle + min(length, 0)
-            bars.append(f'<rect x="{x:.0f}" y="{y}" width="{max(abs(length), 1):.0f}" height="{height - 1}" fill="{COLOURS[device]}"/>')
+            bars.append(
+                f'<rect x="{x:.0f}" y="{y}" width="{max(abs(length), 1):.0f}" height="{height - 1}" fill="{COLOURS[device]}"/>'
+            )
             y += height
         y += 4
     lines = [
@@ -175,7 +176,9 @@ def chart(rows: dict[str, Any]) -> str:
         f'<text x="{middle + k * unit}" y="{y + 14}" text-anchor="middle">{2.0**k:g}</text>'
         for k in range(-4, 5, 2)
     ]
-    names = "".join(f'<text x="{width - 150 + 70 * n}" y="36" fill="{c}">{d}</text>' for n, (d, c) in enumerate(COLOURS.items()))
+    names = "".join(
+        f'<text x="{width - 150 + 70 * n}" y="36" fill="{c}">{d}</text>' for n, (d, c) in enumerate(COLOURS.items())
+    )
     title = '<text x="10" y="20">Kernel time over that of Intel&#8217;s CPU runtime, one thread (left of 1: vsim is faster)</text>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + 24}" font-family="sans-serif" font-size="11">'

@@ -2,14 +2,15 @@
 
 Peers that are not installed are left out. Every result is compared with the peers' before its time counts.
 
-    python benchmarks/run.py [KERNEL...]
+    python benchmarks/run.py [--cpu CPU] [KERNEL...]
 
-With names, only the suite is measured, of those kernels, and nothing is written. VISAKIT_CPU limits vsim and Intel's
-runtime to older CPUs.
+With names, only the suite is measured, of those kernels, and nothing is written. ``--cpu`` limits vsim, Intel's runtime
+and the C loop to an older CPU; pages of such have its name.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import statistics
@@ -27,6 +28,8 @@ import kernels
 import numpy as np
 import page
 import sides
+import target
+from sections import with_kept
 from sides import Side
 from suite import BENCHMARKS, DEVICES
 
@@ -121,8 +124,8 @@ void saxpy(float *restrict y, const float *restrict x, float a, long n) { for (l
 C_SIZES = (1 << 22, 1 << 26)
 
 
-def c_loop() -> dict[int, dict[str, float]]:
-    """Milliseconds of a C loop ("C") and of the fast engine for each device, one thread each, for saxpy on the same buffers; by number of elements."""
+def c_loop(cpu: str) -> dict[int, dict[str, float]]:
+    """Milliseconds of a C loop for a CPU ("C") and of the fast engine for each device, one thread each, for saxpy on the same buffers; by number of elements."""
     if not shutil.which("gcc"):
         return {}
     import ctypes
@@ -133,7 +136,7 @@ def c_loop() -> dict[int, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "c.c", Path(folder) / "c.so"
         source.write_text(C_LOOP)
-        subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+        subprocess.run(["gcc", "-O3", f"-march={cpu}", "-shared", "-fPIC", "-o", library, source], check=True)
         loop = ctypes.CDLL(str(library)).saxpy
         loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_float, ctypes.c_long]
         programs = {device: load("saxpy", device) for device in kernels.DEVICES}
@@ -154,20 +157,36 @@ def c_loop() -> dict[int, dict[str, float]]:
     return found
 
 
+def unoptimised() -> list[str]:
+    """The section on kernels that compilers did not optimise; nothing without PoCL."""
+    if not sides.POCL.exists():
+        return []
+    from unoptimised import all_rows, section
+
+    return section(all_rows([]))
+
+
 def main() -> None:
-    names = sys.argv[1:] or list(BENCHMARKS)
-    measured = {threads: suite(names, threads) for threads in (1, 2)}
-    rows = {threads: found for threads, (found, _) in measured.items()}
-    versions = measured[1][1]
-    if sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", choices=[*BENCHMARKS, []], default=[])
+    target.add_option(parser)
+    given = parser.parse_args()
+    target.choose(given.cpu)
+    rows, versions = {}, {}
+    for threads in (1, 2):
+        rows[threads], versions = suite(given.kernels or list(BENCHMARKS), threads)
+    if given.kernels:
         print("\n".join(page.suite_tables(rows, versions)))
         return
     import tools
 
-    found = page.Measurements(rows, versions, six(), c_loop(), tools.report(), REPEATS, OCLGRIND_SCALES)
-    (DOCS / "performance.md").write_text(page.text(found))
-    (DOCS / "performance.svg").write_text(page.chart(rows[1]))
-    print((DOCS / "performance.md").read_text())
+    stem = "performance" if given.cpu == target.NATIVE else f"performance-{given.cpu}"
+    parts = [*unoptimised(), *tools.report()]
+    found = page.Measurements(rows, versions, six(), c_loop(given.cpu), parts, given.cpu, REPEATS, OCLGRIND_SCALES)
+    path = DOCS / f"{stem}.md"
+    path.write_text(with_kept(page.text(found, stem), path.read_text() if path.exists() else ""))
+    (DOCS / f"{stem}.svg").write_text(page.chart(rows[1]))
+    print(path.read_text())
 
 
 if __name__ == "__main__":

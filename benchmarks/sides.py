@@ -39,7 +39,12 @@ class Side:
         pinned = ("taskset", "-c", str(cpu)) if threads == 1 else ()
         command = [*pinned, *prefix, sys.executable, str(HERE / script), *map(str, arguments)]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE, env=os.environ | (environment or {})
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=HERE,
+            env=os.environ | (environment or {}),
         )
         self.version = self._line()
 
@@ -82,9 +87,12 @@ def vsim(device: str, threads: int = 1, engine: str = "llvm") -> Side:
     return Side("vsim_peer.py", device, threads, engine, threads=threads)
 
 
+POCL = Path("/etc/OpenCL/vendors/pocl.icd")
+
+
 def pocl(threads: int = 1) -> Side | None:
     """PoCL, if it is installed."""
-    if not Path("/etc/OpenCL/vendors/pocl.icd").exists():
+    if not POCL.exists():
         return None
     limits = {"POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_CPU_MAX_CU_COUNT": str(threads)}
     environment = {"OCL_ICD_VENDORS": "pocl.icd", "PYOPENCL_NO_CACHE": "1", **limits}

@@ -9,7 +9,7 @@ itself would give.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ class ProcessorGroups(Processors):
         inputs: arrays of (height, width, 4) by number.
         groups: how many there are; P = groups * options.group processors.
         code_offset: where the program lies in the machine's slots (US_CODE_OFFSET).
-        trace: receives every step of a single group; None if nobody looks.
+        trace: is called with every step of a single group; None if nobody looks.
         deadline: when to give up; None for never.
     """
 
@@ -85,7 +85,7 @@ class ProcessorGroups(Processors):
         inputs: Mapping[int, Array] | None = None,
         groups: int = 1,
         code_offset: int = 0,
-        trace: list[Step] | None = None,
+        trace: Callable[[Step], None] | None = None,
         deadline: Deadline | None = None,
     ) -> None:
         super().__init__(module, options or Options(), inputs or {}, groups)
@@ -179,7 +179,7 @@ class ProcessorGroups(Processors):
         if self.trace is not None:
             loops = [(frame.count, frame.al) for frame in cohort.frames]
             slot, active, counts = self.module.slots[at], self.active(cohort).tolist(), self.counts.tolist()
-            self.trace.append(Step(at, slot.line, slot.words, jumped, active, counts, loops))
+            self.trace(Step(at, slot.line, slot.words, jumped, active, counts, loops))
 
     # -- flow control --------------------------------------------------------------------------------------
 
@@ -390,7 +390,7 @@ class ProcessorGroup(ProcessorGroups):
         options: Options | None = None,
         inputs: Mapping[int, Array] | None = None,
         code_offset: int = 0,
-        trace: list[Step] | None = None,
+        trace: Callable[[Step], None] | None = None,
     ) -> None:
         super().__init__(module, options, inputs, 1, code_offset, trace)
         self.frames: tuple[LoopFrame, ...] = ()

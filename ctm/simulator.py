@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import TextIO
 
 import numpy as np
@@ -19,6 +19,7 @@ from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.files import UsageError, read_bytes, read_text
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths
+from vsim.numbers import ALL_NUMBERS, Numbers
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 
 POSITION = 0
@@ -27,8 +28,8 @@ MAXIMUM_PROCESSORS = 1 << 24
 """Processors of a launch, for each of which 64 bytes of outputs are kept."""
 BATCH = 1 << 12
 """Processors that run side by side: enough for numpy, and their registers stay in a cache."""
-GroupTrace = tuple[int, list[Step]]
-"""A group's number, and its steps."""
+Watch = Callable[[int, Step], None]
+"""Is told each step of a group, with the group's number."""
 
 
 class ShaderProgram:
@@ -50,16 +51,18 @@ class ShaderProgram:
         floats: Mapping[int, FloatConstant] | None = None,
         integers: Mapping[int, IntConstant] | None = None,
         booleans: Mapping[int, bool] | None = None,
-        trace: list[GroupTrace] | None = None,
+        trace: Watch | None = None,
         max_seconds: float | None = None,
+        traced: Numbers = ALL_NUMBERS,
     ) -> dict[int, Array]:
         """Run one processor for each point of a grid.
 
         Args:
             inputs: arrays of shape (height, width, 4) by number, read by fetches.
             floats, integers, booleans: constants that replace those of the image.
-            trace: receives the steps of every group, with the group's number.
+            trace: is called with the number and each step of a group while it runs.
             max_seconds: when to give up; None for never.
+            traced: the groups that ``trace`` is about.
 
         Returns:
             The four outputs, float32 of shape (height, width, 4); a processor that was killed leaves zeros.
@@ -84,17 +87,24 @@ class ShaderProgram:
         i, j = _processor_order(width, height)
         deadline = None if max_seconds is None else Deadline.after(max_seconds)
         size = self.options.group
-        batch = size if trace is not None else max(1, BATCH // size) * size
-        for start in range(0, i.size, batch):
-            here = slice(start, min(start + batch, i.size))
-            steps: list[Step] = []
-            groups = -(-(here.stop - start) // size)
-            following = None if trace is None else steps
-            machine = ProcessorGroups(module, self.options, ready, groups, trace=following, deadline=deadline)
+        for first, end, is_traced in _batches(-(-i.size // size), max(1, BATCH // size), traced if trace else None):
+            here = slice(first * size, min(end * size, i.size))
+            watch = partial(trace, first) if trace is not None and is_traced else None
+            machine = ProcessorGroups(module, self.options, ready, end - first, trace=watch, deadline=deadline)
             _run_batch(machine, i[here], j[here], outputs)
-            if trace is not None:
-                trace.append((start // size, steps))
         return outputs
+
+
+def _batches(groups: int, most: int, traced: Numbers | None) -> Iterator[tuple[int, int, bool]]:
+    """Groups that run together, from one to before another, and whether they are traced: those run alone."""
+    first = 0
+    while first < groups:
+        end = min(first + most, groups)
+        is_traced = traced is not None and first in traced
+        if traced is not None:
+            end = first + 1 if is_traced else next((n for n in range(first + 1, end) if n in traced), end)
+        yield first, end, is_traced
+        first = end
 
 
 def _checked_inputs(inputs: Mapping[int, Array]) -> dict[int, Array]:
@@ -178,8 +188,9 @@ class GridSession:
     Args:
         image: what the report calls the program.
         out_dir: where outputs go; None for where the launch file says.
-        output: where traces and the report go.
-        show_trace: whether every step of every group is shown.
+        output: where the report goes.
+        trace: where the steps of groups go; None for nowhere.
+        traced: the groups of which they are.
         allow_paths: whether the launch in an image may use files anywhere.
         max_seconds: when to give up a launch; None for never.
     """
@@ -190,12 +201,13 @@ class GridSession:
         image: str,
         out_dir: str | None,
         output: TextIO,
-        show_trace: bool = False,
+        trace: TextIO | None = None,
         allow_paths: bool = False,
         max_seconds: float | None = None,
+        traced: Numbers = ALL_NUMBERS,
     ) -> None:
         self.program, self.image, self.out_dir, self.max_seconds = program, image, out_dir, max_seconds
-        self.output, self.show_trace, self.allow_paths = output, show_trace, allow_paths
+        self.output, self.trace, self.traced, self.allow_paths = output, trace, traced, allow_paths
         self.rows: list[LaunchRow] = []
 
     @property
@@ -235,14 +247,12 @@ class GridSession:
 
     def _run(self, launch: GridLaunch, index: int, directory: str) -> None:
         """Run, write outputs, compare."""
-        trace: list[GroupTrace] | None = [] if self.show_trace else None
+        watch = None if self.trace is None else TraceWriter(self.trace).step
         found = self.program.launch(
-            launch.width, launch.height, launch.inputs, launch.floats, launch.integers, launch.booleans, trace,
-            self.max_seconds,
+            launch.width, launch.height, launch.inputs, launch.floats, launch.integers, launch.booleans, watch,
+            self.max_seconds, self.traced,
         )  # fmt: skip
         module = self.program.module
-        if trace is not None:
-            self.output.write(trace_text(module, trace) + "\n")
         kernel = os.path.basename(module.file or self.image)
         row: LaunchRow = {"launch": f"launch {index}", "kernel": kernel, "checks": []}
         for number, wanted in launch.outputs.items():
@@ -259,30 +269,22 @@ class GridSession:
             self.output.write(report_text(self.rows, "output") + "\n")
 
 
-def run_file(
-    image: str, launch: str, options: Options, out_dir: str | None, show_trace: bool
-) -> tuple[list[LaunchRow], bool]:
-    """The launches of a launch file: rows for the report, and whether a result was wrong; traces are printed.
-
-    Raises:
-        LaunchError: the launch file or one of its arrays cannot be read.
-    """
-    session = GridSession(load(image, options), image, out_dir, sys.stdout, show_trace)
-    session.run_file(launch)
-    return session.rows, session.failed
-
-
-def trace_text(module: ShaderModule, groups: Sequence[GroupTrace]) -> str:
-    """Steps as a table: slot, instruction, whether the group jumped, the state of each processor.
+class TraceWriter:
+    """Writes steps as a table: slot, instruction, whether the group jumped, the state of each processor.
 
     That is ``*``, or its branch counter, or ``-`` for one out of a loop.
     """
-    out = []
-    for group, steps in groups:
-        out.append(f"group {group}")
-        for s in steps:
-            marks = " ".join("*" if a else str(c) if c >= 0 else "-" for a, c in zip(s.active, s.counts, strict=True))
-            loops = " ".join(f"[{count} left, aL {al}]" for count, al in s.loops)
-            moved = {None: "     ", True: "jump ", False: "stay "}[s.jumped]
-            out.append(f"{s.pc:4} {moved} {marks}  {instruction_text(s.words)}  {loops}".rstrip())
-    return "\n".join(out)
+
+    def __init__(self, output: TextIO) -> None:
+        self.output = output
+        self.group: int | None = None
+
+    def step(self, group: int, s: Step) -> None:
+        """Write one step, below its group's number if another group came before it."""
+        if group != self.group:
+            self.group = group
+            self.output.write(f"group {group}\n")
+        marks = " ".join("*" if a else str(c) if c >= 0 else "-" for a, c in zip(s.active, s.counts, strict=True))
+        loops = " ".join(f"[{count} left, aL {al}]" for count, al in s.loops)
+        moved = {None: "     ", True: "jump ", False: "stay "}[s.jumped]
+        self.output.write(f"{s.pc:4} {moved} {marks}  {instruction_text(s.words)}  {loops}".rstrip() + "\n")

@@ -88,8 +88,8 @@ FORMS = {
     "call": "call (M1, 8) fn1",
     "asr": "asr (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0> VUE(0,0)<1;1,0>",
     "cmp": "cmp.lt (M1, 8) P1 VD(1,0)<1;1,0> 0x7:d",
-    "invm": "invm (M1, 8) VF(0,0)<1> VF(1,0)<1;1,0>",
-    "rsqtm": "rsqtm (M1, 8) VF(0,0)<1> VF(1,0)<1;1,0>",
+    "invm": "invm (M1, 8) VF(0,0)<1> P1 VF(1,0)<1;1,0> VG(0,0)<1;1,0>",
+    "rsqtm": "rsqtm (M1, 8) VF(0,0)<1> P1 VF(1,0)<1;1,0>",
     "mov": "mov (M1, 8) VF(0,0)<1> 1.5:f",
     "sample_unorm": "sample_unorm.RGBA.16-full S0 T6 0.0:f 0.0:f 0.5:f 0.5:f VUW.0",
     "setp": "setp (M1_NM, 16) P1 VUD(0,0)<0;1,0>",
@@ -297,7 +297,10 @@ RULES = {
     "no-mask": ("executes under NoMask", "assembler (V039)"),
     "no-mask-to-bytes": ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
     "needs-predicate": ("has a predicate, which takes the overflow", "assembler (V039)"),
-    "predicate-bits": ("the bits of a scalar go to M1_NM, or to M5_NM in sizes below 32", "assembler (W015)"),
+    "systolic": ("the depth is 8, and precisions go together as the manual's table has it", "assembler (V039, V034)"),
+    "transposed-of-one": ("transposed data are behind a single address", "assembler (V039)"),
+    "predicate-bits": ("executes under M1_NM, or in sizes below 32 under M5_NM", "assembler (W015)"),
+    "contiguous": ("elements lie side by side", "assembler (V039)"),
 }
 
 

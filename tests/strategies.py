@@ -297,7 +297,7 @@ COUNT = 3
 """Variables of each type."""
 VARIABLES = [(t, f"{t.upper()}_{n}") for t in TYPES for n in range(COUNT)]
 ODD = ("lfsr", "dp2", "dp3", "dp4", "dph", "line", "plane", "madw", "sad2", "sad2add", "addc", "subb", "add3.o", "srnd", "fcvt",
-       "tanh", "sigm")  # fmt: skip
+       "tanh", "sigm", "invm", "rsqtm")  # fmt: skip
 ALU = [
     f
     for f in FORMS

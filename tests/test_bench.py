@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from conftest import build, needs_corpus
-from kernels import CORPUS, DEVICES, KERNELS, source
+from kernels import DEVICES, KERNELS
 
 from vsim.program import Program
 
@@ -16,8 +16,8 @@ def rotate_right(x, bits):
 
 def sha(out, seed):
     """The 64 rounds over a block in which only word 3 differs between work-items."""
-    constants = [np.uint32(int(k, 16)) for k in re.findall(r"^S\(\d+,(0x\w+)u\)", source("sha"), re.M)]
-    state = [np.full(len(out), int(v, 16), "u4") for v in re.findall(r"[a-h]=(0x\w{8})", source("sha"))]
+    constants = [np.uint32(int(k, 16)) for k in re.findall(r"^S\(\d+,(0x\w+)u\)", KERNELS["sha"].source(), re.M)]
+    state = [np.full(len(out), int(v, 16), "u4") for v in re.findall(r"[a-h]=(0x\w{8})", KERNELS["sha"].source())]
     w = [np.full(len(out), (int(seed) + i * 0x9E3779B9) & 0xFFFFFFFF, "u4") for i in range(16)]
     w[3] = np.arange(len(out), dtype="u4")
     for i, k in enumerate(constants):
@@ -67,9 +67,9 @@ MAY_DIFFER = {"mandel": 0.01}
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_bench_kernel(name, device, engine):
-    work = KERNELS[name](256)
+    work = KERNELS[name].work(256)
     expected = REFERENCE[name](*[a.copy() if isinstance(a, np.ndarray) else a for a in work.args])
-    program = Program(build(CORPUS / name / device, device))
+    program = Program(build(KERNELS[name].folder / device, device))
     program.launch(program.kernels[0], work.global_size, work.local_size, work.args, engine=engine)
     right = np.isclose(work.args[work.result], expected, rtol=2e-3 if name == "nbody" else 1e-5, atol=1e-6)
     assert (~right).mean() <= MAY_DIFFER.get(name, 0)

@@ -95,7 +95,7 @@ def test_a_global_atomic_is_refused(cluster_of):
 def test_errors_come_back_whole(cluster_of):
     cluster = cluster_of(copies(0))
     with pytest.raises(
-        SimulationError, match=r"outside 'argument 1', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)"
+        SimulationError, match=r"outside 'OUT', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)"
     ) as caught:
         cluster.run(ticket_launch(np.zeros(128, "u4")))
     assert caught.value.diagnostics[0].code == "S030"

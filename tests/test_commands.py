@@ -1,7 +1,9 @@
 """The command lines: help, completion, forms of options, wrong usage word by word, exit codes, pipes, signals."""
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import vlink.cli
 import vsim.cli
 from vasm.assembler import assemble_text
 from visa.command import exit_code
+from visa.platforms import PLATFORMS, find
 
 ROOT = Path(__file__).parent.parent
 APPS = {"vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.cli.app}
@@ -60,9 +63,19 @@ PANELS = {
         "A new kernel",
         "Diagnostics",
     ],
-    "vdis": ["Arguments", "Options", "Diagnostics"],
+    "vdis": ["Arguments", "Options", "Output", "What is shown", "Diagnostics"],
     "vlink": ["Arguments", "Options", "Output", "Inputs", "What is linked", "Diagnostics"],
-    "vsim": ["Arguments", "Options", "What is launched", "Execution", "Results", "CTM target", "Diagnostics"],
+    "vsim": [
+        "Arguments",
+        "Options",
+        "What is launched",
+        "Execution",
+        "Results",
+        "Captures",
+        "Trace",
+        "CTM target",
+        "Diagnostics",
+    ],
 }
 
 
@@ -86,7 +99,7 @@ def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
 @pytest.mark.parametrize("tool", APPS)
 def test_readme_lists_all_options(tool):
     text = (ROOT / "README.md").read_text()
-    row = re.search(rf"^\| `{tool} .*", text, re.MULTILINE)[0] + text.partition("All have `--help`")[2][:200]
+    row = re.search(rf"^\| `{tool} .*", text, re.MULTILINE)[0] + text.partition("All have a manual page")[2][:330]
     hidden = {"--show-completion", "-h"}
     options = {name for p in get_command(APPS[tool]).params for name in p.opts if name[0] == "-"} - hidden
     assert options == {name for name in re.findall(r"`(--?\w[\w-]*)`", row) if name != "--help"}
@@ -156,7 +169,7 @@ USAGE = [
     ("vasm", "k --emit elf", "--emit: 'elf' is not one of 'obj', 'isa'"),
     ("vasm", "k --error-format jsn", "--error-format: 'jsn' is not one of 'human', 'gnu', 'json', 'sarif'; did you mean 'json'?"),
     ("vasm", "k --max-errors 0", "--max-errors: '0' is not a whole number from 1 on"),
-    ("vasm", "k --platfrom tgl", "there is no option '--platfrom'; did you mean '--platform'?"),
+    ("vasm", "k --platfrom tgl", "there is no option '--platfrom'; did you mean '--platform' or '--list-platforms'?"),
     ("vasm", "k --plat tgl", "there is no option '--plat'; did you mean '--platform'?"),
     ("vasm", "k -platform tgl", "there is no option '-platform'; did you mean '--platform'?"),
     ("vasm", "k -gx", "there is no option '-x'; see vasm --help"),
@@ -169,7 +182,6 @@ USAGE = [
     ("vasm", "k -W no-out-of-bound", "-W no-out-of-bound: there is no warning 'out-of-bound'; did you mean 'out-of-bounds'?"),
     ("vasm", "--explain V01O", "there is no message 'V01O'; did you mean 'V071' or 'V051'?"),
     ("vdis", "", "FILE is missing; see vdis --help"),
-    ("vdis", "a b", "there is no place for 'b'; see vdis --help"),
     ("vlink", "--data x", "--data takes NAME=FILE, found 'x'"),
     ("vsim", "", "IMAGE is missing; see vsim --help"),
     ("vsim", "k --threads two", "--threads: 'two' is not a whole number from 1 on"),
@@ -186,7 +198,39 @@ def test_wrong_usage(tool, words, message, capsys):
 def test_platforms_are_named_and_one_is_suggested(capsys):
     code, out, text = said(capsys, "vlink", "--platform", "tglp")
     assert (code, out) == (2, "") and text.startswith("vlink: --platform: 'tglp' is not a platform; ")
-    assert "platforms are skl, " in text and "did you mean 'tgllp'?" in text and text.count("\n") == 1
+    assert "platforms are skl, " in text and "did you mean 'tgllp' or 'tgl'?" in text and text.count("\n") == 1
+
+
+DEVICES = """
+    skl kbl cfl apl bxt glk whl aml cml icllp lkf ehl jsl tgllp rkl adl-s adl-p adl-n dg1 acm-g10 ats-m150 dg2-g10 acm-g11
+    ats-m75 dg2-g11 acm-g12 dg2-g12 pvc-sdv pvc gen11 gen12lp gen9 xe-hp xe-hpc xe-hpg tgl rpl-s rpl-p dg2-g10-a0 dg2
+    dg2-g11-b1 pvc-xl-a0 pvc-xl-a0p pvc-xt-c0 pvc-vg pvc-xt-c0-vg mtl-u-a0 arl-s arl-u mtl-m mtl-s mtl-u mtl mtl-h mtl-p arl-h
+    arl-h-b0 bmg-g21 bmg bmg-g21-a1 bmg-g31 lnl-a0 lnl-m ptl-h-a0 ptl-h ptl ptl-u wcl wcl-a1 nvl-s-a0 nvl-hx nvl-s nvl-ul nvl-h
+    nvl-u nvl-p nvl-p-b0 cri cri-a0 xe2 xe3 xe3p xe-hpc-vg xe-lp xe-lpg xe-lpgplus xe2-hpg xe2-lpg xe3-lpg xe3p-lpg xe3p-xpc
+    lnl icl adl rpl arl acm
+"""
+"""Names that ocloc takes, today's and that of 2023 (23.26), some with steppings, and words for several of them."""
+ABSENT = {"bdw", "gen8", "xe"}
+"""What ocloc has besides: a generation before the first platform, and a word for several platforms."""
+
+
+def test_platforms_have_the_names_of_the_compiler(capsys):
+    """Each name is a platform, and --list-platforms shows it."""
+    for tool in APPS:
+        code, table, errors = said(capsys, tool, "--list-platforms")
+        assert (code, errors) == (0, "")
+    for name in DEVICES.split():
+        assert find(name), name
+        assert re.sub(r"-[a-d]\d\w?(?=-|$)", "", name) in table.split() or name == "lnl-a0"
+    shown = [line.split() for line in table.partition("\n\n")[0].splitlines()]
+    assert [words[0] for words in shown if words[0] in PLATFORMS] == list(PLATFORMS)
+
+
+@pytest.mark.skipif(not shutil.which("ocloc"), reason="the compiler driver ocloc is not installed")
+def test_platforms_have_the_names_of_the_installed_compiler():
+    text = subprocess.run(["ocloc", "compile", "--help"], capture_output=True, text=True).stdout
+    names = re.search(r"<device_type> can be: (.*?),? (?:ip )?version", text)[1].split(", ")
+    assert {name for name in names if not find(name)} <= ABSENT and len(names) > 20
 
 
 # -- exit codes, streams, signals
@@ -204,6 +248,29 @@ def test_input_at_fault_is_reported_in_the_chosen_style_and_leaves_no_output(tmp
         assert code == 1 and '"code": "F001"' in found
     code, _, found = said(capsys, "vasm", text, "--out-dir", text)
     assert code == 1 and "[F001]" in found
+
+
+@pytest.mark.parametrize("tool", APPS)
+def test_json_is_one_array_whatever_happens(tool, tmp_path, capsys):
+    """Done, warned, at fault, wrong usage: standard error is an array of objects with the fields of docs/json.md."""
+    fields = re.findall(r"^\| `(\w+)` \| (\w[\w ]*) \|", (ROOT / "docs" / "json.md").read_text(), re.MULTILINE)
+    kinds = {"string": str, "number": int, "array": list, "string or null": (str, type(None))}
+    known = {name: kinds[kind] for name, kind in fields[: fields.index(("labels", "array")) + 1]}
+    (tmp_path / "k.visaasm").write_text(SMALL)
+    (tmp_path / "k.bin").write_bytes(build_text(SMALL).to_bytes())
+    (tmp_path / "k.o").write_bytes(assemble_text(SMALL).object_bytes())
+    good = {"vasm": "k.visaasm -o x.o", "vdis": "k.o", "vlink": "k.o -o x.bin", "vsim": "k.bin"}[tool].split()
+    good = [str(tmp_path / w) if "." in w else w for w in good]
+    for words, code in ((good, 0), ([tmp_path / "none"], 1), (["--none"], 2), ([*good, "--platform", "x"], 2)):
+        for style in (["--json"], ["--error-format=json"]):
+            found, _, errors = said(capsys, tool, *words, *style)
+            assert errors or style == ["--json"]
+            items = json.loads(errors or "[]")
+            assert found == code and bool(items) == bool(code)
+            for item in items:
+                assert {name: isinstance(item[name], kind) for name, kind in known.items()} == dict.fromkeys(item, True)
+    assert said(capsys, tool, "--none", "--error-format", "sarif")[2].startswith('{\n "version"')
+    assert said(capsys, tool, "--none", "--error-format", "gnu", "--json")[2].startswith(f"{tool}: there is")
 
 
 def test_standard_streams_and_python_m():
@@ -240,11 +307,11 @@ def test_closed_pipe(tmp_path):
         assert command.stderr.read() == b"" and command.wait(60) == 1
 
 
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
-def test_interrupt(engine, tmp_path):
+@pytest.mark.parametrize(("engine", "more"), [("llvm", []), ("numpy", []), ("numpy", ["--json"])])
+def test_interrupt(engine, more, tmp_path):
     (tmp_path / "k.bin").write_bytes(build_text(ENDLESS).to_bytes())
     os.mkfifo(tmp_path / "launch.json")
-    words = [sys.executable, "-m", "vsim", "k.bin", "--launch", "launch.json", "--engine", engine]
+    words = [sys.executable, "-m", "vsim", "k.bin", "--launch", "launch.json", "--engine", engine, *more]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
@@ -255,4 +322,8 @@ def test_interrupt(engine, tmp_path):
         assert command.poll() is None
         command.send_signal(signal.SIGINT)
         out, errors = command.communicate(timeout=60)
-    assert (command.returncode, out, errors) == (130, b"", b"vsim: interrupted\n")
+    assert (command.returncode, out) == (130, b"")
+    if more:
+        assert [(d["code"], d["message"]) for d in json.loads(errors)] == [("U004", "interrupted")]
+    else:
+        assert errors == b"vsim: interrupted\n"

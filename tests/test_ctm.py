@@ -88,7 +88,7 @@ def test_t5_nested_else():
         inc(Y),
     ]
     steps = []
-    assert simulate(lines, start={10: P < 2, 11: P % 2 == 0}, trace=steps)[:2] == [[1, 2, 4, 4], [1] * 4]
+    assert simulate(lines, start={10: P < 2, 11: P % 2 == 0}, trace=steps.append)[:2] == [[1, 2, 4, 4], [1] * 4]
     assert steps[3].counts == [-1, 0, 1, 1]
 
 
@@ -264,7 +264,7 @@ def nested(depth):
 
 def test_t18_depth():
     steps = []
-    assert simulate(nested(32), start={10: P >= 1}, trace=steps)[0] == [0, 1, 1, 1]
+    assert simulate(nested(32), start={10: P >= 1}, trace=steps.append)[0] == [0, 1, 1, 1]
     assert max(s.counts[0] for s in steps) == 31
     with pytest.raises(SimulationError, match="T041"):
         simulate(nested(33), start={10: P >= 1})

@@ -6,12 +6,18 @@ import struct
 import subprocess
 import tracemalloc
 
+import numpy as np
 import pytest
 from conftest import DATA, SHARED, build
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+import vasm
+import visa
+import visa.container
+import vlink
+import vsim
 from visa import FormatError
 from visa.elf import ET_REL, SHT_NOBITS, SHT_PROGBITS, STB_LOCAL, Elf, ElfSymbol, Relocation, Section, read_elf
 
@@ -85,6 +91,66 @@ def test_gnu_tools_read_without_warnings(name, data, tmp_path):
         assert "arning" not in done.stderr + done.stdout and (done.returncode == 0 or command[0] != "readelf"), (
             done.stderr
         )
+
+
+TWO_FUNCTIONS = """.version 4.1
+.kernel "shown"
+.decl P v_type=G type=uq num_elts=1 align=qword
+.decl V v_type=G type=ud num_elts=16 align=GRF
+.input P offset=32 size=8
+faddr table P(0,0)<1>
+fcall (M1_NM, 1) "own" 0 1
+svm_block_ld (4) P(0,0)<0;1,0> V.0
+ret (M1, 1)
+.global_function "own"
+.kernel_attr RetValSize=1
+mov (M1, 8) %retval(0,0)<1> 7:ud
+fret (M1, 1)
+"""
+
+
+@pytest.fixture
+def two_functions(tmp_path):
+    """An object and an image with a kernel, a private function and data."""
+    assembly = vasm.assemble_text(TWO_FUNCTIONS, "two.visaasm", "tgllp")
+    image = vlink.link([assembly.object_bytes(True)], None, vlink.LinkOptions(data={"table": bytes(64)}))
+    (tmp_path / "two.o").write_bytes(assembly.object_bytes(True))
+    (tmp_path / "two.bin").write_bytes(image.to_bytes())
+    return tmp_path
+
+
+def tool(name, *words):
+    """What a tool of binutils writes; the test is skipped where it is not installed."""
+    if not shutil.which(name):
+        pytest.skip(f"{name} is not installed (binutils)")
+    return subprocess.run([name, *words], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("file", ["two.o", "two.bin"])
+def test_nm_and_size_know_code(file, two_functions):
+    letters = {line.split()[-1]: line.split()[-2] for line in tool("nm", two_functions / file).splitlines()}
+    assert letters["shown"] == "T" and letters["own"] == "t" and letters["table"] == ("U" if file == "two.o" else "A")
+    text = int(tool("size", two_functions / file).splitlines()[1].split()[0])
+    module = visa.container.read_container((two_functions / file).read_bytes(), file).sections
+    assert text == sum(len(data) for name, data in module.items() if name == ".visa" or name.startswith(".visa.data."))
+
+
+def test_strip_and_objcopy(two_functions):
+    """As docs/linking.md says: stripped objects link, copied images run, a section is the bare module."""
+    o, image = two_functions / "two.o", two_functions / "two.bin"
+    module = visa.disassemble(o.read_bytes())
+    tool("strip", "-F", "elf64-little", "-o", two_functions / "s.o", o)
+    assert visa.disassemble((two_functions / "s.o").read_bytes()) == module
+    linked = vlink.link([two_functions / "s.o"], None, vlink.LinkOptions(data={"table": bytes(64)}))
+    assert linked.to_bytes() == image.read_bytes()
+    tool("strip", "-F", "elf64-little", "-g", "-o", two_functions / "s.bin", image)
+    tool("objcopy", "-I", "elf64-little", "-O", "elf64-little", "-R", ".visa.lines", image, two_functions / "c.bin")
+    for name in ("s.bin", "c.bin"):
+        program = vsim.load(two_functions / name)
+        assert program.image.platform == "tgllp" and bool(program.image.lines) == (name == "s.bin")
+        program.launch("shown", 1, args=[np.uint64(0)], engine="numpy")
+    tool("objcopy", "-I", "elf64-little", "-O", "binary", "-j", ".visa", o, two_functions / "two.isa")
+    assert visa.disassemble((two_functions / "two.isa").read_bytes()) == module
 
 
 def patched(size, section_type=SHT_NOBITS, count=1):

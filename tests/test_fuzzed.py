@@ -105,6 +105,12 @@ def zebin(data):
     check(data)
 
 
+def capture(data):
+    from fuzzing.captures import check
+
+    check(data)
+
+
 def cache_entry(data):
     from fuzzing.caches import check
 
@@ -115,6 +121,7 @@ TARGETS = {
     "kernel": executed,
     "program": executed,
     "zebin": zebin,
+    "capture": capture,
     "cache": cache_entry,
     "ctm": ctm_text,
     "ctmo": ctm_file,
@@ -169,13 +176,29 @@ def test_cut_and_changed(kind, data):
 
 
 @pytest.mark.parametrize(
-    "name", ["kernel", "program", "zebin", "cache", "visaasm", "isa", "o", "a", "bin", "yaml", "json", "ctm", "ctmo"]
+    "name",
+    [
+        "kernel",
+        "program",
+        "zebin",
+        "capture",
+        "cache",
+        "visaasm",
+        "isa",
+        "o",
+        "a",
+        "bin",
+        "yaml",
+        "json",
+        "ctm",
+        "ctmo",
+    ],
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzzing import caches, kernels, programs, reading, zebins
+    from fuzzing import caches, captures, kernels, programs, reading, zebins
 
-    targets = {t.name: t for m in (caches, kernels, programs, reading, zebins) for t in m.TARGETS}
+    targets = {t.name: t for m in (caches, captures, kernels, programs, reading, zebins) for t in m.TARGETS}
     target = targets[name]
     for seed in range(SEEDS):
         data = target.make(seed)

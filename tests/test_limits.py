@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -232,7 +233,7 @@ class Work:
     def __init__(self) -> None:
         self.stopped = threading.Event()
         self.running = 0
-        self.run = workers.Run([self.job, self.job], self.stopped.set)
+        self.run = workers.Run([self.job, self.job], self.stopped.set, None)
 
     def job(self) -> None:
         self.running += 1
@@ -396,3 +397,40 @@ def test_private_memory_counts(image: LinkedImage) -> None:
     memory.block("private memory", 1000)
     with pytest.raises(LaunchError, match="the limit is 1,048,576"):
         memory.block("private memory", 1 << 20)
+
+
+SPIN = """.version 4.1
+.kernel "spin"
+.decl P v_type=P num_elts=1
+.kernel_attr SimdSize=8
+cmp.lt (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 2:ud
+(P) jmp (M1, 1) first
+second:
+jmp (M1, 1) second
+first:
+jmp (M1, 1) first
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_a_stopped_launch_says_where_its_threads_are(engine):
+    """Each thread that had begun is named, where most are first; the next launch knows nothing of it."""
+    program = Program(build_text(SPIN))
+    for groups in (2, 8):
+        with pytest.raises(SimulationError) as caught:
+            program.launch("spin", groups * 16, 16, engine=engine, threads=2, max_seconds=0.2)
+        labels = {n.span.line: n.message for n in caught.value.diagnostics[0].labels}
+        if engine == "llvm":  # A worker has begun the first thread of a group; the other one may not have begun.
+            assert set(labels) <= {8, 10} and labels
+            assert all(
+                re.fullmatch(r"thread 0 of work-group \(\d, 0, 0\)( and thread 0 of .*)? (is|are) at .*", m)
+                for m in labels.values()
+            )
+        else:
+            assert labels[10].startswith(
+                "threads 0-1 of work-group (0, 0, 0) and threads 0-1 of work-group (1, 0, 0) are at"
+            )
+            assert set(labels) == ({10} if groups == 2 else {8, 10})
+            if groups == 8:
+                assert "threads 0-1 of work-group (5, 0, 0) and 4 threads of 2 more work-groups are at" in labels[8]

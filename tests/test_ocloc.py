@@ -72,6 +72,40 @@ def test_what_the_driver_gets(driver):
     assert "-options" not in calls()[1]
 
 
+def test_the_driver_is_told_where_the_source_lies_if_lines_are_wanted(driver):
+    """Else FILE would name the folder in which the driver ran."""
+    calls = driver()
+    compiled(options="-g -O0")
+    compiled(options="-g", path='/a"b/k.cl')
+    compiled(options="-g -s x.cl")
+    compiled(options="-g", data=SPIRV + bytes(16))
+    given = [call[call.index("-options") + 1] if "-options" in call else "" for call in calls()]
+    assert given[0].startswith('-g -O0 -s "/some where/k.cl"') and "-s" not in given[1] + given[3]
+    assert given[2].startswith("-g -s x.cl -I")
+
+
+@needs_ocloc
+def test_faults_of_a_source_name_its_lines(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saxpy.cl").write_text(SAXPY)
+    words = [
+        "saxpy.cl",
+        "--platform",
+        "tgllp",
+        "--build-options=-g",
+        "--arg",
+        "0=zeros:16:f4",
+        "--arg",
+        "1=zeros:8:f4",
+        "--arg",
+        "2=2.0f",
+    ]
+    code, _, errors = said(capsys, "vsim", *words, "--global-size", "16")
+    assert code == 1 and errors.startswith(f"{tmp_path}/saxpy.cl:3:3: error: access of 4 bytes outside 'x'")
+    assert "\n 3 |   y[i] += a * x[i];\n   |   ^^^^^" in errors and "note: the instruction is here" in errors
+
+
 def test_a_program_is_compiled_once(driver):
     """Until source, device or options are others; what includes something or has warnings is compiled every time."""
     calls = driver()
@@ -99,13 +133,52 @@ def test_what_the_compiler_says_is_said_as_ours():
     assert (str(third.span), third.code, third.severity) == ("k.cl:3:1", "U003", "warning")
 
 
+BACKEND = """
+error: Unsupported required sub group size
+in kernel: 'k'
+error: backend compiler failed build.
+
+error: parsing vISA inline assembly failed:
+near line 25: syntax error, unexpected IDENT
+
+error: backend compiler failed build.
+
+error: parsing vISA inline assembly failed:
+near line 25: syntax error, unexpected IDENT
+
+warning: kernel k spills
+Build failed with error code: -11
+Command was: ocloc compile -file k.cl
+"""
+
+
+def test_what_later_parts_of_the_compiler_say_has_no_place():
+    first, second, third = diagnostics(BACKEND, "k.cl")
+    assert first.message == "Unsupported required sub group size, in kernel: 'k'" and first.span.line == 0
+    assert second.message == "parsing vISA inline assembly failed, near line 25: syntax error, unexpected IDENT"
+    assert second.hint == "vasm --scan k.cl shows where it stands"
+    assert (third.message, third.severity, third.code) == ("kernel k spills", "warning", "U003")
+    (alone,) = diagnostics("error: backend compiler failed build.\n", "k.cl")
+    assert alone.message == "backend compiler failed build."
+
+
 @pytest.mark.parametrize(
     ("plan", "code", "message"),
     [
+        (
+            {"said": "Build failed with error code: -5151\nCommand was: ocloc\n", "code": 5},
+            "C015",
+            "gives no reason, and ended with 5",
+        ),
+        (
+            {"said": "Compilation from IR - skipping loading of FCL\nInvalidModule: no\n", "code": 5},
+            "C015",
+            "says: InvalidModule: no",
+        ),
         ({"said": BAD, "code": 245}, "C015", "use of undeclared identifier 'z'"),
         ({"said": "\nno such device\nmore\n", "code": 1}, "C015", "the compiler says: no such device"),
-        ({"zebin": "", "code": 3}, "C015", "it ended with 3"),
-        ({"zebin": ""}, "C015", "it ended with 0"),
+        ({"zebin": "", "code": 3}, "C015", "ended with 3"),
+        ({"zebin": ""}, "C015", "ended with 0"),
     ],
 )
 def test_a_source_that_does_not_compile(driver, plan, code, message):

@@ -30,9 +30,10 @@ ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c
 TREE = (visa.Module, visa.Function, visa.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py",
+    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py", "visa/reporting.py",
+    "vsim/printf.py",
 }  # fmt: skip
-"""The files of the commands, which write to the standard streams."""
+"""The files of the commands, which write to the standard streams, and what shows what kernels print."""
 CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])
 TEXT = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
 
@@ -447,3 +448,17 @@ def test_printf_records():
     assert printed(("%v2hhd;%d", ("<II2b6x", 9, 2, -1, 5), ("<Ii", 3, 8))) == "-1,5;8"
     assert printed(("%d %d", ("<Id", 8, float("nan")), ("<Id", 8, float("inf")))) == "nan inf"
     assert printed(("%d", ("<I4x", 8))) == "0"
+
+
+# -- types -----------------------------------------------------------------------------------------------------
+
+
+def test_an_editable_install_is_a_path():
+    """Type checkers follow paths, and not the hooks that setuptools makes where it is not told one folder."""
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert settings["package-dir"] == {"": "."}
+    roots = {name for name in settings["packages"] if "." not in name}
+    assert all("py.typed" in settings["package-data"][name] and (ROOT / name / "py.typed").exists() for name in roots)
+    assert {p.parent.relative_to(ROOT).as_posix().replace("/", ".") for n in roots for p in (ROOT / n).rglob("__init__.py")} == set(settings["packages"])  # fmt: skip

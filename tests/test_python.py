@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from conftest import DATA, build
+from conftest import DATA, build, build_text
 
+import visa
+import vlink
 import vsim
 from visa import LaunchError, SimulationError
 from vsim.launch import Launch
@@ -124,7 +126,32 @@ def test_what_comes_back(program, engine):
     assert result.fidelity is None and 0 < result.seconds < 60
     assert repr(result).startswith("<LaunchResult of 'scale': ") and repr(result).endswith(f" ms on {engine}>")
     result = program.launch("scale", 8, 8, [data, change, 8], engine=engine, schedule="round-robin")
-    assert result.engine == "numpy"
+    assert result.engine == engine
+
+
+OURS = ("visa", "vasm", "vlink", "vsim")
+
+
+def shown_shortly(value, seen=None, depth=0):
+    """Hold what an object of ours shows, and what its attributes and elements do, against one short line."""
+    seen = {} if seen is None else seen
+    if id(value) in seen or depth > 6:
+        return
+    seen[id(value)], cls = value, type(value)
+    parts = []
+    if cls.__module__.partition(".")[0] in OURS:
+        assert len(repr(value)) < 250 and "\n" not in repr(value), repr(value)
+        if not cls.__module__.startswith(("vsim.llvm_engine", "visa.isa")):  # the inside of engine and table
+            assert " object at " not in repr(value), repr(value)
+        names = {n for c in cls.__mro__ for n in (*getattr(c, "__slots__", ()), *getattr(value, "__dict__", ()))}
+        names |= {n for n in dir(cls) if isinstance(getattr(cls, n, None), property) and not n.startswith("_")}
+        parts = [getattr(value, n) for n in sorted(names) if hasattr(value, n)]
+    elif isinstance(value, (list, tuple)):
+        parts = list(value[:20])
+    elif isinstance(value, dict):
+        parts = list(value.values())[:20]
+    for part in parts:
+        shown_shortly(part, seen, depth + 1)
 
 
 def test_everything_is_shown_in_one_short_line(program):
@@ -133,18 +160,25 @@ def test_everything_is_shown_in_one_short_line(program):
     dispatch = program.run(record).dispatch
     image = vsim.Image(np.zeros((99, 99, 4), "f4"), "rgba_f32")
     module = program.image.module
+    with pytest.raises(visa.AssemblyError) as caught:
+        visa.assemble("what\n" * 30)
+    options = vlink.LinkOptions(data={"x": bytes(10000)}, launch="{}" * 1000, pick=True)
+    assert repr(options) == "LinkOptions(launch=<2000 characters>, data=<symbols x>, pick=True)"
+    result = program.scale(data, change, 8, global_size=8, profile=True)
+    module = program.image.module
     for value in (
         program,
         record,
         *record.args,
         image,
         dispatch,
-        dispatch.signature,
         module,
-        module.kernels[0],
-        program.image,
+        caught.value,
+        options,
+        result,
+        vsim.Sampler(),
     ):
-        assert len(repr(value)) < 120 and "\n" not in repr(value) and " object at " not in repr(value), repr(value)
+        shown_shortly(value)
     assert repr(program) == "<Program of scale, walk, invert for tgllp>".replace(
         "scale, walk, invert", ", ".join(program.kernels)
     )
@@ -174,3 +208,79 @@ def test_expect():
         vsim.expect(np.array([1, 3]), [1, 2], name="sum")
     with pytest.raises(AssertionError, match="2 elements, expected 3"):
         vsim.expect(np.array([1, 3]), [1, 2, 3])
+
+
+# -- kernels by name -------------------------------------------------------------------------------------------
+
+
+@ENGINES
+def test_a_kernel_is_called_with_arguments_by_name(program, engine):
+    change = np.array((2, 1), CHANGE)
+    for call in (
+        lambda data: program.scale(n=4, change=change, data=data, global_size=8, engine=engine),
+        lambda data: program["scale"](data, n=4, change=change, global_size=8, local_size=4, engine=engine),
+        lambda data: program.scale(data, change, 4, global_size=8, engine=engine),
+        lambda data: program.launch("scale", 8, args={"n": 4, "change": change, "data": data}, engine=engine),
+    ):
+        data = np.ones(8, "f4")
+        assert call(data).engine == engine
+        vsim.expect(data, [3, 3, 3, 3, 1, 1, 1, 1])
+    assert repr(program.scale) == "<Kernel scale(data, change, n)>"
+    assert program.scale is program["scale"] and "scale" in dir(program)
+
+
+BY_NAME = {
+    "missing": (lambda k, d: k(data=d, n=4, global_size=8), "argument 'change' is missing.*arguments are data, change, n"),
+    "all missing": (lambda k, d: k(global_size=8), "takes 3 arguments, the launch has 0"),
+    "two missing": (lambda k, d: k(data=d, global_size=8), "arguments 'change', 'n' are missing"),
+    "unknown": (lambda k, d: k(dat=d, n=4, global_size=8), "no argument 'dat'.*did you mean 'data'"),
+    "twice": (lambda k, d: k(d, d, 4, n=4, global_size=8), "argument 'n' is given twice"),
+    "wrong value": (lambda k, d: k(d, np.array((2, 1), CHANGE), n="x", global_size=8), r"argument 2 \('n'\) cannot be a str"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BY_NAME)
+def test_faulty_arguments_by_name(program, what):
+    call, message = BY_NAME[what]
+    data = np.ones(8, "f4")
+    with pytest.raises(LaunchError, match=message):
+        call(program.scale, data)
+    assert (data == 1).all()
+
+
+def test_a_name_that_is_no_kernel(program):
+    with pytest.raises(AttributeError, match="no kernel or attribute 'scal': did you mean 'scale'"):
+        program.scal  # noqa: B018
+    with pytest.raises(LaunchError, match="no kernel 'scal'"):
+        program["scal"]
+    assert not hasattr(program, "__array__") and program.kernels
+
+
+@ENGINES
+def test_without_ze_info_names_are_those_of_inputs(engine):
+    text = (
+        '.version 4.1\n.kernel "put"\n.decl TO v_type=G type=uq num_elts=1\n.decl WHAT v_type=G type=d num_elts=1\n'
+        ".input TO offset=64 size=8\n.input WHAT offset=72 size=4\n"
+        "lsc_store.ugm (M1_NM, 1) flat[TO]:a64 WHAT:d32\nret (M1, 1)\n"
+    )
+    program = Program(build_text(text, "dg2"))
+    out = np.zeros(1, "i4")
+    program.put(WHAT=7, TO=out, global_size=1, engine=engine)
+    assert out.tolist() == [7] and program.put.argument_names == ["TO", "WHAT"]
+
+
+@ENGINES
+def test_what_kernels_print_is_shown(engine, capsys):
+    program = vsim.load(DATA / "zebins" / "xelp.bin")
+    for options, shown in (({}, "item 2 of 16: 6\n"), ({"show_printf": False}, "")):
+        z = np.arange(16, dtype="i4") % 8
+        result = program.steps(y=z, t=64, global_size=16, local_size=16, engine=engine, **options)
+        assert result.printf == "item 2 of 16: 6\n" and capsys.readouterr().out == shown
+
+
+@ENGINES
+def test_what_a_kernel_printed_before_its_fault_is_shown(engine, capsys):
+    program = vsim.load(DATA / "zebins" / "xelp.bin")
+    with pytest.raises(SimulationError) as caught:
+        program.steps(y=np.zeros(4, "i4"), t=64, global_size=16, local_size=16, engine=engine)
+    assert capsys.readouterr().out == caught.value.printf

@@ -103,8 +103,9 @@ def test_the_same_launch_of_read_only_arrays_runs_again(image, engine):
     first = program.launch("walk", 1, 1, [reader, out], engine=engine)
     again = program.launch("walk", 1, 1, [reader, out], engine=engine)
     assert again.dispatch is first.dispatch and out[0] == 7
-    with pytest.warns(VisaWarning, match="overlap"):
+    with pytest.warns(VisaWarning, match="overlap") as caught:
         program.launch("walk", 1, 1, [node, node.view("i4")[:1]], engine=engine)  # The same memory, to be written.
+    assert caught[0].filename == __file__  # where the arrays are
     assert node.view("i4")[0] == 7
 
 
@@ -130,7 +131,7 @@ def test_memory_with_an_address_may_be_read_only(image, engine):
     node["next"][0] = program.usm(second)
     program.launch("walk", 1, 1, [node[:1], out], engine=engine)
     assert out[0] == 7
-    with pytest.raises(SimulationError, match="write of 4 bytes to 'usm', an array that is read-only, at offset 0"):
+    with pytest.raises(SimulationError, match="write of 4 bytes to 'out', an array that is read-only, at offset 0"):
         program.launch("walk", 1, 1, [node[:1], np.uint64(node["next"][0] + np.uint64(8))], engine=engine)
 
 

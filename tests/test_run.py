@@ -1,5 +1,6 @@
 """Real kernels give the expected results on both engines, bit for bit the same."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -112,12 +113,13 @@ class TestEngine:
         self.program().launch("copy", 48, 32, [data, out], engine=engine)
         assert (out[:48] == data[:48]).all() and not out[48:].any()
 
-    def test_ctrl_c(self, engine):
+    @pytest.mark.parametrize("body", ["", "sbarrier.signal\\nsbarrier.wait\\n"], ids=["loop", "turns"])
+    def test_ctrl_c(self, engine, body):
         """An endless kernel in a process of its own, which gets the signal once it runs."""
         code = f"""
 import signal, numpy as np, test_run, vsim.program as p
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which may have been told to ignore it
-program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\njmp (M1, 1) L")))
+program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\n{body}jmp (M1, 1) L"), "xehp"))
 print("begins", flush=True)
 try:
     program.launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine="{engine}")
@@ -167,10 +169,12 @@ def test_ctm_sample(name, tmp_path):
     from ctm import assemble
     from ctm.linker import link
     from ctm.processors import Options
-    from ctm.simulator import run_file
+    from ctm.simulator import GridSession, load
 
     folder = DATA.parent.parent / "samples" / "ctm" / name
     image = link([assemble(p.read_text(), p.name) for p in sorted(folder.glob("*.ctm"))])
     (tmp_path / "x.bin").write_bytes(image.to_bytes())
-    rows, failed = run_file(str(tmp_path / "x.bin"), str(folder / "launch.json"), Options(), str(tmp_path), False)
-    assert not failed and rows[0]["checks"][0]["ok"]
+    program = load(str(tmp_path / "x.bin"), Options())
+    session = GridSession(program, str(tmp_path / "x.bin"), str(tmp_path), io.StringIO())
+    session.run_file(str(folder / "launch.json"))
+    assert not session.failed and session.rows[0]["checks"][0]["ok"]

@@ -23,6 +23,7 @@ HEAD = """.version 4.1
 .decl BUF v_type=G type=uq num_elts=1
 .decl V v_type=G type=ud num_elts=16 align=GRF
 .decl W v_type=G type=ud num_elts=16 align=GRF
+.decl X8 v_type=G type=ud num_elts=8 align=GRF
 .decl A0 v_type=A num_elts=1
 .decl A8 v_type=A num_elts=8
 .decl P v_type=P num_elts=16
@@ -36,6 +37,7 @@ CALLEE = """.global_function "f"
 fret (M1, 16)
 """
 TAKE = "addr_add (M1, 1) A0(0)<1> &V 0:uw"
+TAKE8 = "addr_add (M1, 1) A0(0)<1> &X8 0:uw"
 STORE = "svm_block_st (4) BUF(0,0)<0;1,0> W.0"
 
 
@@ -153,6 +155,10 @@ def test_validate_takes_a_module():
 BEYOND = {
     "region": ("mov (M1, 16) W(2,0)<1> V(0,0)<1;1,0>", "a region reaches byte 128 of 'W', which has fewer"),
     "message": ("svm_block_ld (8) BUF(0,0)<0;1,0> W.0", "a message reaches byte 128 of 'W', which has fewer"),
+    "message of two registers": (
+        "svm_block_ld (4) BUF(0,0)<0;1,0> X8.0",
+        "a message reaches byte 64 of 'X8', which has fewer",
+    ),
     "addresses read": ("mov (M1, 8) W(0,0)<1> r[A8(9),0]<1,0>:ud", "element 16 of 'A8', which has 8"),
     "more lanes than addresses": ("mov (M1, 16) W(0,0)<1> r[A8(0),0]<1,0>:ud", "element 15 of 'A8', which has 8"),
     "addresses written": ("addr_add (M1, 8) A8(9)<8> &V 0:uw", "element 16 of 'A8', which has 8"),
@@ -180,6 +186,9 @@ OUTSIDE = {
     "behind": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),64]<0;1,0>:ud", 128),
     "across the end": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),62]<0;1,0>:ud", 126),
     "of all lanes": (TAKE, "mov (M1, 16) W(0,0)<1> r[A0(0),4]<1;1,0>:ud", 128),
+    "behind half a piece": (TAKE8, "mov (M1, 1) W(0,0)<1> r[A0(0),32]<0;1,0>:ud", 96),
+    "stored behind half a piece": (TAKE8, "mov (M1, 1) r[A0(0),32]<1>:ud 5:ud", 96),
+    "on the way to the next": (TAKE + "\n" + TAKE8 + "\n" + TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),64]<0;1,0>:ud", 128),
     "stored below": (TAKE, "mov (M1, 1) r[A0(0),-4]<1>:ud 5:ud", 60),
     "stored behind": (TAKE, "mov (M1, 16) r[A0(0),4]<1>:ud 5:ud", 128),
 }
@@ -191,6 +200,19 @@ def test_indirect_registers_that_are_no_variable_are_faults(what, engine):
     take, line, address = OUTSIDE[what]
     with pytest.raises(visa.SimulationError, match=f"register address {address} lies outside .* by 'mov"):
         launch(image_of(take, line), engine)
+
+
+@ENGINES
+def test_addresses_beyond_a_variable_may_be_allowed(engine):
+    """Then padding is zeros, and what lies outside of the register file is a fault as ever."""
+    for at, is_inside in ((32, True), (124, True), (128, False)):
+        image = image_of(TAKE8, "mov (M1, 16) W(0,0)<1> 7:ud", f"mov (M1, 1) W(0,0)<1> r[A0(0),{at}]<0;1,0>:ud", STORE)
+        image.register_overrun = True
+        if is_inside:
+            assert launch(image, engine)[:2].tolist() == [0, 7]
+            continue
+        with pytest.raises(visa.SimulationError, match=f"register address {64 + at} lies outside"):
+            launch(image, engine)
 
 
 @ENGINES

@@ -205,6 +205,18 @@ RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "gt": lambda 
              "lt": lambda x, y: x < y, "le": lambda x, y: x <= y}  # fmt: skip
 
 
+@pytest.mark.parametrize("t", ["ub", "w", "hf", "bf", "d", "f", "q", "df"])
+def test_cmp_gives_all_ones_of_any_type(t):
+    """In the lanes that run, others keep what they had."""
+    size = SIZES[t]
+    probe = probe_of(0b0111, "xehp", X=("f", [1.0, -1.0] * 8), R=(t, bytes([7]) * 16 * size))
+    probe.lines.append("cmp.gt (M1, 16) R(0,0)<1> X(0,0)<1;1,0> 0.0:f")
+    for engine in ENGINES:
+        assert bytes(probe.run(engine)["R"])[: 5 * size] == b"".join(bytes([b]) * size for b in (255, 0, 255, 7, 7)), (
+            engine
+        )
+
+
 @CHECKED
 @given(st.data())
 def test_cmp(data):
@@ -313,6 +325,29 @@ def test_carry_and_borrow(data):
         wanted["SUM"][i], wanted["CARRY"][i] = total & 0xFFFFFFFF, total >> 32
         wanted["DIFFERENCE"][i], wanted["BORROW"][i] = difference & 0xFFFFFFFF, int(difference < 0)
     expect(probe, {n: ("ud", v) for n, v in wanted.items()})
+
+
+@CHECKED
+@given(st.data(), st.sampled_from(["f", "df"]))
+def test_quotients_and_roots_with_early_out(data, t):
+    """The predicate has the lanes whose result no program need refine: zeros, infinities and NaN."""
+    x, y = (data.draw(numbers(t, 16)) for _ in range(2))
+    x[:4], y[:4] = [0.0, 1.0, math.nan, 4.0], [2.0, 0.0, 1.0, 2.0]
+    running = data.draw(RUNNING)
+    probe = probe_of(running, X=(t, x), Y=(t, y), Q=(t, [7.0] * 16), R=(t, [7.0] * 16))
+    probe.predicate("P", 0xAAAA)
+    probe.predicate("S", 0xAAAA)
+    probe.lines += ["invm (M1, 16) Q(0,0)<1> P X(0,0)<1;1,0> Y(0,0)<1;1,0>", "rsqtm (M1, 16) R(0,0)<1> S X(0,0)<1;1,0>"]
+    quotients, roots, early = [7.0] * 16, [7.0] * 16, [0xAAAA, 0xAAAA]
+    for i in lanes_of(running):
+        quotients[i], roots[i] = scalar.div(x[i], y[i], t), scalar.div(1.0, scalar.sqrt(x[i], t), t)
+        for n, value in enumerate((quotients[i], roots[i])):
+            special = not math.isfinite(value) or value == 0
+            early[n] = early[n] & ~(1 << i) | special << i
+    expect(probe, {"Q": (t, quotients), "R": (t, roots)})
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert [found["P"], found["S"]] == early, engine
 
 
 @CHECKED
@@ -494,17 +529,35 @@ def test_fcvt(data):
 
 
 @CHECKED
-@given(st.data())
-def test_srnd(data):
-    """The random bits are added below the last place, then the rest is cut."""
-    single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:16]
-    single += [1.0] * (16 - len(single))
-    noise = data.draw(numbers("ud", 16))
-    probe = probe_of(None, "pvc", F=("f", single), N=("f", np.array(noise, "u4").tobytes()), R=("hf", [7.0] * 16))
+@given(st.data(), st.sampled_from(["f", "uw", "ub"]))
+def test_srnd(data, noise_type):
+    """The random bits are added below the last place, then the rest is cut; NaN and infinity stay what they are."""
+    single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:13]
+    single += [math.nan, math.inf, -math.inf, *[1.0] * (13 - len(single))]
+    noise = np.array(data.draw(numbers("ud", 16)), "u4")
+    noise &= {"f": 0xFFFFFFFF, "uw": 0xFFFF, "ub": 0xFF}[noise_type]
+    stored = noise.astype({"f": "u4", "uw": "u2", "ub": "u1"}[noise_type])
+    probe = probe_of(None, "pvc", F=("f", single), N=(noise_type, stored.tobytes()), R=("hf", [7.0] * 16))
     probe.lines.append("srnd (M1_NM, 16) R(0,0)<1> F(0,0)<1;1,0> N(0,0)<1;1,0>")
-    bits = np.array(single, np.float32).view(np.uint32).astype(np.uint64) + (np.array(noise, np.uint64) & 0x1FFF)
+    bits = np.array(single, np.float32).view(np.uint32).astype(np.uint64) + (noise.astype(np.uint64) & 0x1FFF)
     wanted = (bits & 0xFFFFE000).astype(np.uint32).view(np.float32)
-    expect(probe, {"R": ("hf", [float(x) for x in wanted])})
+    expect(probe, {"R": ("hf", [float(x) if y == y else y for x, y in zip(wanted, single, strict=True)])})
+
+
+@CHECKED
+@given(st.data())
+def test_srnd_to_bytes(data):
+    """The same from hf to bf8, whose bits are the upper byte of those of hf."""
+    half = [x for x in data.draw(numbers("hf", 64)) if x == x and abs(x) < 5e4][:12]
+    half += [math.nan, -math.nan, math.inf, -math.inf, *[1.0] * (12 - len(half))]
+    noise = data.draw(numbers("ub", 16))
+    probe = probe_of(None, "pvc", H=("hf", half), N=("ub", noise), R=("ub", [7] * 16))
+    probe.lines.append("srnd (M1_NM, 16) R(0,0)<1> H(0,0)<1;1,0> N(0,0)<1;1,0>")
+    for engine in ENGINES:
+        found = probe.run(engine)["R"][:16].astype(int).tolist()
+        for x, n, code in zip(half, noise, found, strict=True):
+            bits = int(np.float16(x).view(np.uint16))
+            assert code & 0x7F > 0x7C if x != x else code == (bits + n & 0xFFFF) >> 8, (engine, x, n, code)
 
 
 @CHECKED
@@ -538,6 +591,8 @@ INTEGER_PRECISIONS = {
     "u4": (4, False),
     "s2": (2, True),
     "u2": (2, False),
+    "s1": (1, True),
+    "u1": (1, False),
 }
 
 
@@ -559,9 +614,9 @@ def unpack(words, bits, signed):
     st.sampled_from([1, 2, 8]),
 )
 def test_dpas_of_integers(data, weight, activation, rows):
-    """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and elements of a dword."""
+    """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and groups of four or eight elements."""
     (wb, ws), (ab, as_) = INTEGER_PRECISIONS[weight], INTEGER_PRECISIONS[activation]
-    ops = 32 // max(wb, ab)
+    ops = 4 if 8 in (wb, ab) else 8
     seed = np.random.default_rng(data.draw(seeds))
     lanes, depth = 8, 8
     acc = seed.integers(-(1 << 31), 1 << 31, rows * lanes).astype("i4")
@@ -572,7 +627,8 @@ def test_dpas_of_integers(data, weight, activation, rows):
     )
     mnemonic = data.draw(st.sampled_from(["dpas", "dpasw"])) if rows == 8 else "dpas"
     probe.lines.append(f"{mnemonic}.{weight}.{activation}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
-    # A row of weights has as many bits for each lane as its elements need, one of activations as many for each step of the depth.
+    # A dword of a lane's weights has as many steps of the depth as fit; activations stand one behind the other.
+    per_dword = 32 // wb
     weights = unpack(first.tolist(), wb, ws)
     activations = unpack(second.tolist(), ab, as_)
     wanted = []
@@ -581,7 +637,10 @@ def test_dpas_of_integers(data, weight, activation, rows):
             total = int(acc[r * lanes + n])
             for d in range(depth):
                 for k in range(ops):
-                    total += weights[(d * lanes + n) * ops + k] * activations[(r * depth + d) * ops + k]
+                    total += (
+                        weights[(d * ops // per_dword * lanes + n) * per_dword + d * ops % per_dword + k]
+                        * activations[(r * depth + d) * ops + k]
+                    )
             wanted.append(scalar.wrap(total, "d"))
     expect(probe, {"R": ("d", wanted)})
 
@@ -689,6 +748,8 @@ COVERED = {
     "line",
     "plane",
     "fcvt",
+    "invm",
+    "rsqtm",
     "srnd",
     "addr_add",
     "dpas",

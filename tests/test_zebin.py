@@ -104,7 +104,9 @@ def test_what_is_missing_is_completed_or_undefined():
     data = elf.write()
     with pytest.raises(LinkError, match="'factorial' is not defined") as caught:
         vsim.load(data)
-    assert {d.code for d in caught.value.diagnostics} == {"L013"}
+    assert {(d.code, d.hint) for d in caught.value.diagnostics} == {
+        ("L013", "define it in the source, or link an object that has it: vlink PROGRAM FILE.o")
+    }
     own = assemble_text(text.data.decode(), "own").object_bytes()
     assert [f.name for f in vlink.link([data, own]).module.functions] == ["factorial"]
 
@@ -150,7 +152,7 @@ def test_images_keep_what_a_zebin_has():
 def test_devices_of_the_compiler_are_platforms():
     assert {find(n).name for n in ("bmg-g21", "BMG-G31", "lnl-m", "bmg-g21-b0")} == {"bmg"}
     assert {find(n).name for n in ("mtl-h", "acm-g10", "arl-h-a0", "dg2-g11-b1")} == {"dg2"}
-    assert [find(n) and find(n).name for n in ("ptl-h", "pvc-xt-c0-vg", "adl-s", "kbl", "nvl-p", "x")] == ["ptl", "pvc", "tgllp", "skl", None, None]  # fmt: skip
+    assert [find(n) and find(n).name for n in ("ptl-h", "pvc-xt-c0-vg", "adl-s", "kbl", "nvl-p", "x")] == ["ptl", "pvc", "tgllp", "skl", "cri", None]  # fmt: skip
     known = [of_architecture(*v) for v in ((9, 0), (12, 0), (12, 10), (12, 55), (12, 60), (12, 74), (20, 4), (30, 1))]
     assert [p.name for p in known] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl"]
     assert of_architecture(35, 10) is None

@@ -4,10 +4,22 @@ from typing import Annotated
 
 import typer
 
-from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, message_page, write_template
-from visa.command import DIAGNOSTICS, ErrorFormat, Version, application, flag, option, platform_option, positive
+from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, write_template
+from visa.command import (
+    DIAGNOSTICS,
+    ErrorFormat,
+    Explain,
+    Json,
+    ListPlatforms,
+    Version,
+    application,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visa.diagnostics import UsageError
-from visa.files import report
+from visa.reporting import is_for_people, report
 
 OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
 NEW = "A new kernel"
@@ -20,19 +32,13 @@ def _warning_names() -> list[str]:
     return [prefix + name for prefix in ("", "no-", "error=") for name in names]
 
 
-def _codes() -> list[tuple[str, str]]:
-    from visa.catalog import catalog
-
-    return [(code, title) for code, (title, _) in catalog().items()]
-
-
-def _scan(files: list[str], platform: str | None, max_errors: int, error_format: ErrorFormat) -> int:
+def _scan(files: list[str], platform: str | None, max_errors: int) -> int:
     """Check the inline assembly in sources of other languages."""
     from vasm.scan import scan_files
 
     result = scan_files(files, platform, max_errors)
-    report(result.found, error_format, "vasm")
-    if error_format == "human":
+    report(result.found)
+    if is_for_people():
         left = f", {result.skipped} left out, which macros put together" if result.skipped else ""
         print(f"{result.checked} checked{left}, {len(result.found)} errors")
     return int(bool(result.found))
@@ -81,27 +87,24 @@ def app(
     max_errors: Annotated[
         int, option("--max-errors", "N", "Errors in a file to stop after.", DIAGNOSTICS, parser=positive)
     ] = 20,
-    explain: Annotated[
-        str | None, option("--explain", "CODE", "Print what a message means.", DIAGNOSTICS, autocompletion=_codes)
-    ] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Assemble vISA text, or text for the CTM target."""
-    if explain:
-        print(message_page(explain), end="")
-        return 0
     if new:
         write_template(new, platform, arguments, files or ())
         return 0
     if not files:
         raise UsageError("there is no input; see vasm --help")
     if scan:
-        return _scan(files, platform, max_errors, error_format)
+        return _scan(files, platform, max_errors)
     silent, fatal = choose_warnings(warnings or (), fatal_warnings)
     options = AssemblyOptions(
         output, out_dir, emit, platform, debug, make_rule, make_rule_file, listing, max_errors, silent, fatal, inline
     )
     found = assemble_files(files, options)
-    report(found, error_format, "vasm")
+    report(found)
     return int(any(d.severity == "error" for d in found))

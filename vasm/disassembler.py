@@ -4,44 +4,149 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, FormatError, Span
+from vasm.annotation import Annotations
+from visa.diagnostics import Diagnostic, FormatError, Span, UsageError, VisaError, did_you_mean
 from visa.elf import is_ctm
 from visa.files import check_outputs, make_directory, read_bytes, write_bytes
+from visa.lines import Lines, read_lines
+from visa.program import Module
+from visa.source_lines import printable
 
 MAXIMUM_STEM = 200
 """Characters of a kernel's name that the name of its file has; file systems have room for 255."""
 
 
-def disassemble_file(
-    path: str, keep_going: bool = False, platform: str | None = None
-) -> tuple[bytes, list[Diagnostic]]:
-    """Text of an object, an image or a bare module, and what is damaged in it if ``keep_going`` allows that.
+class Selection(NamedTuple):
+    """What of a file is shown, and how.
 
-    A zebin has its texts already.
-
-    Args:
+    Attributes:
+        kernels: names of kernels and functions; empty for all.
+        annotations: what stands beside the text.
+        keep_going: whether what can be read of a damaged file is shown.
         platform: which zebin of a container is meant; None for the only one.
+    """
+
+    kernels: Sequence[str] = ()
+    annotations: Annotations = Annotations()
+    keep_going: bool = False
+    platform: str | None = None
+
+
+class Disassembly(NamedTuple):
+    """The text of a file, what is damaged in it, and the names of all its kernels and functions."""
+
+    text: str
+    damage: list[Diagnostic]
+    names: list[str]
+
+
+def disassemble_files(paths: Sequence[str], selection: Selection) -> tuple[bytes, list[Diagnostic]]:
+    """The texts of files one behind the other, with the name of each in front if there are several.
+
+    A file that cannot be read leaves the others as they are.
+
+    Returns:
+        The text, and what is wrong.
+
+    Raises:
+        UsageError: an annotation does not go with a file.
+    """
+    texts, found = [], list[Diagnostic]()
+    known: dict[str, None] = {}
+    for path in paths:
+        try:
+            text, damage, names = disassemble_file(path, selection)
+        except UsageError:
+            raise
+        except VisaError as error:
+            found += error.diagnostics
+            continue
+        found += damage
+        known |= dict.fromkeys(names)
+        if text:
+            texts.append(f"// {printable(path)}\n{text}" if len(paths) > 1 else text)
+    if not found:
+        found = [_unknown(name, known, paths) for name in selection.kernels if name not in known]
+    return "\n".join(texts).encode("utf-8", "surrogateescape"), found
+
+
+def _unknown(name: str, known: Iterable[str], paths: Sequence[str]) -> Diagnostic:
+    """What is said of a kernel or function that no file has."""
+    hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+    message = f"there is no kernel or function '{name}'"
+    return Diagnostic("C016", message, Span(_shown(paths[0]), 0) if len(paths) == 1 else None, hint)
+
+
+def _shown(path: str) -> str:
+    return "<stdin>" if path == "-" else path
+
+
+def disassemble_file(path: str, selection: Selection) -> Disassembly:
+    """Text of an object, an image or a bare module. The texts that a zebin has are shown as the compiler wrote them.
 
     Raises:
         FormatError: the file is damaged.
+        AssemblyError: the texts of a zebin, of which offsets or bytes are wanted, have errors.
+        UsageError: something is wanted that text of the CTM target does not have.
     """
-    data, name = read_bytes(path), "<stdin>" if path == "-" else path
+    data, name = read_bytes(path), _shown(path)
     if is_ctm(data):
         from ctm import printer, program
 
-        return printer.print_module(program.read_module(data, name)).encode(), []
-    from visa.cisa import read_module
-    from visa.container import module_bytes
-    from visa.text.printer import print_module
+        if selection.kernels or any(selection.annotations):
+            raise UsageError(
+                f"'{name}' is for the CTM target: --kernel, --offsets, --bytes and --source do not go with it"
+            )
+        return Disassembly(printer.print_module(program.read_module(data, name)), [], [])
     from visa.zebin import find_zebin, read_zebin
 
-    zebin = find_zebin(data, name, platform)
-    if zebin is not None:
-        return read_zebin(*zebin).text().encode(), []
+    zebin = find_zebin(data, name, selection.platform)
     damage: list[Diagnostic] = []
-    module = read_module(module_bytes(data, name), name, keep_going=damage if keep_going else None)
-    return print_module(module, strict=not keep_going).encode("utf-8", "surrogateescape"), damage
+    lines: Lines = {}
+    if zebin is not None:
+        found = read_zebin(*zebin)
+        names = [t.name for t in found.texts]
+        if not any(selection.annotations):
+            return Disassembly(found.text(selection.kernels), [], names)
+        from vasm.assembler import assemble_text
+
+        module = assemble_text(found.text(selection.kernels), name).module
+    else:
+        module, lines = _module_and_lines(data, name, damage if selection.keep_going else None)
+        names = [f.name for f in module.all_functions]
+    folders = ("", os.path.dirname(path))
+    return Disassembly(_module_text(module, lines, folders, selection), damage, names)
+
+
+def _module_and_lines(data: bytes, name: str, damage: list[Diagnostic] | None) -> tuple[Module, Lines]:
+    """The module in an object, an image or a bare file, and the source lines that an object has of it."""
+    from visa.cisa import read_module
+    from visa.container import LINES, module_bytes, read_container
+
+    module = read_module(module_bytes(data, name), name, keep_going=damage)
+    contents = read_container(data, name).sections.get(LINES, b"") if data[:4] == b"\x7fELF" else b""
+    return module, read_lines(contents, name) if damage is None else {}
+
+
+def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection: Selection) -> str:
+    """The text of the kernels and functions that are wanted; empty if a module has none of them."""
+    if selection.kernels:
+        kernels, functions = (
+            [f for f in group if f.name in selection.kernels] for group in (module.kernels, module.functions)
+        )
+        if not kernels and not functions:
+            return ""
+        module = Module(module.version, kernels, functions)
+    if any(selection.annotations):
+        from vasm.annotation import annotated_text
+
+        return annotated_text(module, selection.annotations, lines, folders, not selection.keep_going)
+    from visa.text.printer import print_module
+
+    return print_module(module, strict=not selection.keep_going)
 
 
 def split_file(path: str, directory: str, platform: str | None = None) -> list[str]:

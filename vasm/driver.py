@@ -184,21 +184,6 @@ def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[
     return frozenset(silent), frozenset(fatal)
 
 
-def message_page(code: str) -> str:
-    """What a message means.
-
-    Raises:
-        UsageError: there is no message with this code.
-    """
-    from visa.catalog import catalog, explain
-
-    try:
-        return explain(code)
-    except KeyError:
-        hint = did_you_mean(code.upper(), catalog()) or "see docs/errors.md"
-        raise UsageError(f"there is no message '{code}'; {hint}") from None
-
-
 def _judge(items: list[Diagnostic], fatal: frozenset[str]) -> list[Diagnostic]:
     """The diagnostics with fatal warnings as errors."""
     return [replace(d, severity="error") if d.code in fatal else d for d in items]

@@ -4,42 +4,63 @@ from typing import Annotated
 
 import typer
 
-from vasm.disassembler import disassemble_file, split_file
-from visa.command import ErrorFormat, Version, application, platform_option
+from vasm.annotation import Annotations
+from vasm.disassembler import Selection, disassemble_files, split_file
+from visa.command import ErrorFormat, Explain, Json, ListPlatforms, Version, application, flag, option, platform_option
 from visa.diagnostics import UsageError
-from visa.files import check_outputs, report, write_bytes
+from visa.files import check_outputs, write_bytes
+from visa.reporting import report
+
+OUTPUT, SHOWN = "Output", "What is shown"
 
 
 @application(
     (
         ("vdis kernel.o", "text on standard output"),
         ("vdis image.bin -o image.visaasm", "text in a file"),
+        ("vdis kernel.o --offsets --bytes", "with offsets and bytes as comments; it still assembles"),
+        ("vdis image.bin --kernel saxpy --source", "one kernel, and the lines that it was compiled from"),
         ("vdis damaged.isa --keep-going", "what can still be read"),
         ("vdis kernels.bin --split texts", "each text of the compiler's program binary, and its ze_info"),
     )
 )
 def app(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An object, image, zebin or bare .isa; - for standard input.")
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Objects, images, zebins, bare .isa files; - for standard input."),
     ],
-    output: Annotated[str, typer.Option("-o", metavar="FILE", help="Output file, - for standard output.")] = "-",
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Print what can be read of a damaged file.")] = False,
+    output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "-",
     split: Annotated[
-        str | None, typer.Option("--split", metavar="DIR", help="Write each text of a zebin, and its ze_info.")
+        str | None, option("--split", "DIR", "Write each text of a zebin, and its ze_info.", OUTPUT)
     ] = None,
-    platform: Annotated[str | None, platform_option("Which zebin of a container.", "Options")] = None,
+    kernels: Annotated[
+        list[str] | None, option("--kernel", "NAME", "A kernel or function; all if missing.", SHOWN)
+    ] = None,
+    offsets: Annotated[
+        bool, flag("--offsets", "Where each instruction begins in the code of its function.", SHOWN)
+    ] = False,
+    show_bytes: Annotated[bool, flag("--bytes", "The bytes of each instruction.", SHOWN)] = False,
+    source: Annotated[
+        bool, flag("--source", "The source lines that FILE and LOC name, or those of vasm -g.", SHOWN)
+    ] = False,
+    keep_going: Annotated[bool, flag("--keep-going", "Print what can be read of a damaged file.", SHOWN)] = False,
+    platform: Annotated[str | None, platform_option("Which zebin of a container.", SHOWN)] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Disassemble to text that assembles to the same bytes."""
-    check_outputs([output], [file])
+    check_outputs([output], files)
+    selection = Selection(kernels or (), Annotations(offsets, show_bytes, source), keep_going, platform)
     if split is not None:
-        if output != "-" or keep_going:
-            raise UsageError("--split writes files of its own; it excludes -o and --keep-going")
-        split_file(file, split, platform)
+        if output != "-" or selection != Selection(platform=platform) or len(files) > 1:
+            raise UsageError("--split writes the texts of one zebin to files of their own; it takes --platform alone")
+        split_file(files[0], split, platform)
         return 0
-    text, damage = disassemble_file(file, keep_going, platform)
-    write_bytes(output, text)
-    if damage:
-        report(damage, error_format, "vdis")
-    return int(bool(damage))
+    text, found = disassemble_files(files, selection)
+    if output == "-" or keep_going or not found:
+        write_bytes(output, text)
+    report(found)
+    return int(bool(found))

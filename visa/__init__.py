@@ -74,7 +74,7 @@ def assemble(text: str, file: str | os.PathLike[str] = "<text>", platform: str |
     from visa.cisa import write_module as encode
     from visa.diagnostics import Collector
     from visa.text.parser import parse_module
-    from visa.usage import check_name, check_platform, check_text
+    from visa.usage import check_name, check_platform, check_text, warn
 
     collector = Collector()
     module = parse_module(
@@ -83,9 +83,7 @@ def assemble(text: str, file: str | os.PathLike[str] = "<text>", platform: str |
     if collector.error_count:
         raise AssemblyError(collector.items)
     if collector.items:
-        import warnings
-
-        warnings.warn(VisaWarning(collector.items), stacklevel=2)
+        warn(collector.items)
     return encode(module)
 
 

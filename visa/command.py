@@ -8,6 +8,7 @@ is allowed.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,20 +19,27 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
 import visa
-from visa.diagnostics import UsageError, VisaError, did_you_mean
-from visa.files import open_streams, report, say, show_warnings
-from visa.platforms import PLATFORMS
+from visa.diagnostics import STYLES, UsageError, VisaError, did_you_mean
+from visa.files import open_streams
+from visa.platforms import PLATFORMS, platform_table
+from visa.reporting import Reporter, begin_report, show_warnings
 from visa.usage import check_platform
 
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
 
 
-def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., int]], typer.Typer]:
-    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do."""
+def application(
+    examples: Sequence[tuple[str, str]], completion: bool = True
+) -> Callable[[Callable[..., int]], typer.Typer]:
+    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do.
+
+    Args:
+        completion: whether shells complete its words, which takes a command of one word.
+    """
 
     def decorate(function: Callable[..., int]) -> typer.Typer:
-        app = typer.Typer(rich_markup_mode="rich")
+        app = typer.Typer(rich_markup_mode="rich", add_completion=completion)
         lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
         settings = {"help_option_names": ["-h", "--help"]}
         app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)
@@ -43,50 +51,67 @@ def application(examples: Sequence[tuple[str, str]]) -> Callable[[Callable[..., 
 def run(app: typer.Typer, tool: str) -> NoReturn:
     """Run a command with the arguments of the process, and leave it."""
     open_streams()
-    show_warnings(tool)
+    show_warnings()
     _leave(exit_code(app, tool, sys.argv[1:]))
 
 
 def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
     code = 0
+    reporter = begin_report(tool, *_style(words))
     try:
-        code = _run(app, tool, words)
+        code = _run(app, tool, words, reporter)
         sys.stdout.flush()
     except BrokenPipeError:
         code = code or 1  # The reader has seen enough.
     except OSError as error:
         if not code:  # Else something was said already.
-            say(f"{tool}: {error.filename or 'standard output'}: {error.strerror or error}")
+            reporter.fail("F001", f"{error.filename or 'standard output'}: {error.strerror or error}")
         code = code or 1
+    reporter.close()
     return code
 
 
-def _run(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
+def _style(words: Sequence[str]) -> tuple[str, bool]:
+    """The style in which a command line wants diagnostics; what is wrong with the line itself is one already.
+
+    The other value is whether a document is wanted where there is nothing to say: --json is about reports first.
+    """
+    style = "human"
+    for word, following in itertools.pairwise([*words, ""]):
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name == "--error-format" and (found := value if equals else following) in STYLES:
+            return found, True
+        if word == "--json":
+            style = "json"
+    return style, False
+
+
+def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) -> int:
     """The same, without what goes wrong with standard output."""
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
         command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
     options = [p for p in command.params if isinstance(p, TyperOption)]
-    style = "human"
     try:
         with command.make_context(tool, _separate_values(words, options)) as context:
-            style = context.params["error_format"]
             code: int = command.invoke(context)
     except typer.Exit as done:
         code = done.exit_code
     except typer.TyperException as error:
         names = [name for option in options for name in option.opts]
-        say(f"{tool}: {_usage_message(error, tool, words, names)}")
+        reporter.fail("U001", _usage_message(error, tool, words, names))
         code = 2
     except UsageError as error:
-        say(f"{tool}: {error}")
+        reporter.fail("U001", str(error))
         code = 2
     except VisaError as error:
-        report(error.diagnostics, style, tool)
+        reporter.report(error.diagnostics)
         code = 1
     except KeyboardInterrupt:
-        say(f"{tool}: interrupted")
+        reporter.fail("U004", "interrupted")
         code = 130
     return code
 
@@ -137,7 +162,7 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
     parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
     message = error.message.rstrip(".")
     if parameter is not None:
-        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else parameter.metavar
+        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else str(parameter.metavar).rstrip(".")
         if not message:
             return f"{name} is missing; see {tool} --help"
         choices = getattr(parameter.type, "choices", None)
@@ -148,7 +173,8 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         # -platform is read as -p and more; say what was written.
         found = next((w for w in words if w.startswith(unknown)), unknown)
         name = found.split("=")[0]
-        hint = did_you_mean(name, [n for n in names if n.startswith(name)] or names)
+        same = [n for n in names if n.lstrip("-") == name.lstrip("-")]
+        hint = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
         return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
     if message.startswith("Got unexpected extra argument"):
         return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
@@ -201,10 +227,57 @@ def platform_option(help: str, panel: str, parser: Callable[[str], str] = platfo
     return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
 
 
+def _list_platforms(wanted: bool) -> None:
+    if wanted:
+        print(platform_table())
+        raise typer.Exit
+
+
+def _codes() -> list[tuple[str, str]]:
+    from visa.catalog import catalog
+
+    return [(code, title) for code, (title, _) in catalog().items()]
+
+
+def _explain(code: str | None) -> None:
+    if not code:
+        return
+    from visa.catalog import catalog, explain
+
+    try:
+        print(explain(code), end="")
+    except KeyError:
+        hint = did_you_mean(code.upper(), catalog()) or "see docs/errors.md"
+        raise UsageError(f"there is no message '{code}'; {hint}") from None
+    raise typer.Exit
+
+
 ErrorFormat = Annotated[
     Literal["human", "gnu", "json", "sarif"],
     option("--error-format", "STYLE", "Style of diagnostics: human, gnu, json or sarif.", DIAGNOSTICS),
 ]
+Json = Annotated[bool, flag("--json", "Diagnostics as JSON: one array, if there are any.", DIAGNOSTICS)]
+Explain = Annotated[
+    str | None,
+    option(
+        "--explain",
+        "CODE",
+        "Print what a message means, and exit.",
+        DIAGNOSTICS,
+        autocompletion=_codes,
+        callback=_explain,
+        is_eager=True,
+    ),
+]
 Version = Annotated[
     bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+]
+ListPlatforms = Annotated[
+    bool,
+    typer.Option(
+        "--list-platforms",
+        callback=_list_platforms,
+        is_eager=True,
+        help="Show the platforms, and the compiler's names of devices that mean them, and exit.",
+    ),
 ]

@@ -6,7 +6,20 @@ import struct
 from dataclasses import dataclass, field
 
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import EM_INTELGT, ET_EXEC, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, ElfSymbol, Section, read_elf
+from visa.elf import (
+    EM_INTELGT,
+    EM_NONE,
+    ET_EXEC,
+    ET_REL,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHT_NOTE,
+    SHT_PROGBITS,
+    Elf,
+    ElfSymbol,
+    Section,
+    read_elf,
+)
 
 NOTE_OWNER, NOTE_PLATFORM = b"visakit\0", 1
 
@@ -35,13 +48,21 @@ class Container:
         """The ELF file; the same contents give the same bytes."""
         elf = Elf(ET_EXEC if self.executable else ET_REL, EM_INTELGT, symbols=self.symbols)
         for name, data in self.sections.items():
-            elf.sections.append(Section(name, SHT_PROGBITS, data, 16 if name.startswith((VISA, DATA_PREFIX)) else 1))
+            align = 16 if name.startswith((VISA, DATA_PREFIX)) else 1
+            elf.sections.append(Section(name, SHT_PROGBITS, data, align, flags=_flags(name)))
         if self.platform:
             content = f"{self.platform} {self.grf_size}".encode() + b"\0"
             content += bytes(-len(content) % 4)
             note = struct.pack("<III", len(NOTE_OWNER), len(content), NOTE_PLATFORM) + NOTE_OWNER + content
             elf.sections.append(Section(NOTE, SHT_NOTE, note, 4))
         return elf.write()
+
+
+def _flags(section: str) -> int:
+    """What tools for ELF files, such as nm and size, take a section for: code, data, or neither."""
+    if section == VISA:
+        return SHF_ALLOC | SHF_EXECINSTR
+    return SHF_ALLOC if section.startswith(DATA_PREFIX) else 0
 
 
 def _bad(name: str, message: str, hint: str = "") -> FormatError:
@@ -55,7 +76,7 @@ def read_container(data: bytes, name: str) -> Container:
         FormatError: it is something else, or damaged.
     """
     elf = read_elf(data, name)
-    if elf.machine != EM_INTELGT or elf.section(VISA) is None:
+    if elf.machine not in (EM_INTELGT, EM_NONE) or elf.section(VISA) is None:
         hint = (
             "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
             if any(s.name == ZE_INFO for s in elf.sections)

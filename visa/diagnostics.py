@@ -71,6 +71,10 @@ class VisaError(Exception):
     def __str__(self) -> str:
         return "\n".join(str(d) for d in self.diagnostics)
 
+    def __repr__(self) -> str:
+        more = f" and {len(self.diagnostics) - 1} more" if len(self.diagnostics) > 1 else ""
+        return f"<{type(self).__name__}: {str(self).partition(chr(10))[0]:.160}{more}>"
+
     def __reduce__(self) -> tuple[object, ...]:
         # Errors come back from other processes.
         return type(self), (self.diagnostics,), self.__dict__
@@ -162,7 +166,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(candidates), n=2, cutoff=0.6)
+    known = list(candidates)
+    close = [c for c in known if c.lower() == name.lower()] or difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 
 
@@ -203,11 +208,12 @@ def render_human(d: Diagnostic, color: bool = False) -> str:
 
 
 def _place(span: Span | None) -> dict[str, object]:
-    return {} if span is None else {"file": span.file, "line": span.line, "column": span.column, "length": span.length}
+    file, line, column, length = (span.file, span.line, span.column, span.length) if span else (None, 0, 1, 1)
+    return {"file": file, "line": line, "column": column, "length": length}
 
 
 def render_json(items: Sequence[Diagnostic]) -> str:
-    """A JSON array with one object for each diagnostic."""
+    """A JSON array with one object for each diagnostic; docs/json.md says what is in it."""
     import json
 
     rows = [

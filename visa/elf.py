@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from visa.diagnostics import Diagnostic, FormatError, Span
 
 ET_REL, ET_EXEC = 1, 2
-EM_INTELGT, EM_ATI_R5XX = 205, 122
+EM_NONE, EM_INTELGT, EM_ATI_R5XX = 0, 205, 122
+"""Machines; none is what GNU strip and objcopy write, which do not know the other two."""
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL = 0, 1, 2, 3, 4, 7, 8, 9
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2

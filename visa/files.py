@@ -10,11 +10,10 @@ import io
 import os
 import stat
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO, NoReturn, TextIO
+from collections.abc import Callable, Iterable
+from typing import BinaryIO, NoReturn
 
-from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaWarning, render
+from visa.diagnostics import Diagnostic, FileError, Span, UsageError
 
 if sys.platform != "win32":
     import fcntl
@@ -27,9 +26,6 @@ __all__ = [
     "open_streams",
     "read_bytes",
     "read_text",
-    "report",
-    "say",
-    "show_warnings",
     "write_bytes",
     "write_file",
 ]
@@ -266,19 +262,6 @@ def make_directory(path: str) -> None:
         raise _failure(path, error) from None
 
 
-def report(items: Sequence[Diagnostic], style: str, tool: str) -> None:
-    """Write diagnostics to standard error, in colour only on a terminal."""
-    if items or style in ("json", "sarif"):
-        color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        say(render(items, style, color, tool))
-
-
-def say(text: str) -> None:
-    """A line on standard error, for who can see it: that nobody can is no reason for another error."""
-    with contextlib.suppress(OSError):
-        print(text, file=sys.stderr)
-
-
 class _Closed(io.RawIOBase):
     """What stands for a standard output that the caller has closed: writing fails as it does in C."""
 
@@ -311,22 +294,3 @@ def open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def show_warnings(tool: str) -> None:
-    """From now on warnings of the library are lines on standard error, as diagnostics are."""
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if isinstance(message, VisaWarning):
-            report(message.diagnostics, "human", tool)
-        else:
-            usual(message, category, filename, lineno, file, line)
-
-    usual, warnings.showwarning = warnings.showwarning, show

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass, field
 
 from visa import yaml_tree, ze_info
 from visa.cisa import read_module, write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
-from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.diagnostics import Diagnostic, FormatError, Label, Span
 from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visa.lines import Lines, read_lines, write_lines
-from visa.program import Function, Module
+from visa.program import Function, Instruction, Module
+from visa.source_lines import SourceFiles, printable, source_lines
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -49,6 +51,8 @@ class LinkedImage:
         grf_size: bytes of a register.
         lines: source file and lines of functions, by name.
         file: what messages call the image.
+        register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
+            taken and what lies between them. Files do not keep it.
     """
 
     module: Module
@@ -60,6 +64,7 @@ class LinkedImage:
     grf_size: int = 32
     lines: Lines = field(default_factory=dict)
     file: str = "<image>"
+    register_overrun: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)
@@ -116,17 +121,36 @@ class LinkedImage:
         """A source line of a function."""
         return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
 
+    def place(self, function: Function, instruction: Instruction | None) -> tuple[Span, tuple[Label, ...]]:
+        """Where an instruction of a function stands, and further places of it.
+
+        Where FILE and LOC tell, that is a line of the program that was compiled, with what stands there if the file
+        lies beside the image or in the working directory; else one of the text that was assembled.
+        """
+        own = self.span(function, instruction.line if instruction else 0)
+        number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
+        origin = None if number is None else source_lines(function)[number]
+        if origin is None:
+            return own, ()
+        text = SourceFiles((os.path.dirname(self.file), ""), within=True).text(origin)
+        labels = (Label(own, "the instruction is here"),) if own.line else ()
+        shown = text.lstrip()
+        return Span(printable(origin.file), origin.line, 1 + len(text) - len(shown), len(shown) or 1, text), labels
+
     def ze_info_tree(self) -> ZeInfo:
         """``.ze_info`` as a tree.
 
         Raises:
             FormatError: it is not YAML.
         """
-        return parse_ze_info(self.ze_info, self.file) if self.ze_info else {}
+        return parse_ze_info(self.ze_info, self.file, is_linked=True) if self.ze_info else {}
 
 
-def parse_ze_info(text: str, name: str) -> ZeInfo:
-    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too. Values are checked if it has lines.
+def parse_ze_info(text: str, name: str, is_linked: bool = False) -> ZeInfo:
+    """The YAML of a ``.ze_info`` section; JSON, which images hold, is YAML too.
+
+    Values are checked, but for JSON of images (``is_linked``): the linker did so when it wrote it, and a launch reads
+    those of its kernel.
 
     Raises:
         FormatError: it is not YAML, or not a mapping with ``kernels``, or says of them what makes no sense.
@@ -134,7 +158,7 @@ def parse_ze_info(text: str, name: str) -> ZeInfo:
     tree, lines = yaml_tree.parse(text, name)
     if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
         raise FormatError(Diagnostic("C021", "ze_info must be a mapping with a list 'kernels'", Span(name, 0)))
-    if lines.mappings:
+    if lines.mappings or not is_linked:
         ze_info.check(tree, lines, name)
     return tree
 

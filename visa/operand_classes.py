@@ -36,7 +36,10 @@ def wrong_class(desc: InstructionDesc, name: str, op: VectorOperand) -> tuple[st
     """What is wrong with the class of an operand, and what can stand there; empty if nothing is."""
     if type(op) in desc.classes[name]:
         return "", ""
-    return f"{desc.mnemonic} does not take {_NAMES[type(op)]} here", f"it takes {class_names(desc, name)}"
+    hint = f"it takes {class_names(desc, name)}"
+    if isinstance(op, Address) and name == "dst":
+        hint += "; addr_add computes addresses of registers"
+    return f"{desc.mnemonic} does not take {_NAMES[type(op)]} here", hint
 
 
 def class_names(desc: InstructionDesc, name: str) -> str:

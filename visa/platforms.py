@@ -35,17 +35,20 @@ _ALIASES = {a.upper(): p for p in _ALL for a in (p.name, *p.aliases)}
 
 
 _DEVICES = {
-    "skl": "kbl cfl apl bxt glk whl aml cml gen9",
-    "icllp": "lkf ehl jsl gen11",
-    "tgllp": "tgl rkl adl-s rpl-s adl-p rpl-p adl-n dg1 gen12lp xe-lp",
-    "xehp": "xe-hp",
-    "dg2": "acm-g10 acm-g11 acm-g12 dg2-g10 dg2-g11 dg2-g12 ats-m75 ats-m150 mtl mtl-u mtl-m mtl-s mtl-h mtl-p arl "
-    "arl-s arl-u arl-h xe-hpg xe-lpg xe-lpgplus",
-    "pvc": "pvc-sdv pvc-vg pvc-xl pvc-xt pvc-xt-vg xe-hpc xe-hpc-vg",
-    "bmg": "bmg-g21 bmg-g31 lnl-m xe2-hpg xe2-lpg",
-    "ptl": "ptl-h ptl-u wcl nvl-s nvl-hx nvl-ul nvl-h nvl-u xe3-lpg",
+    "skl": "gen9 kbl cfl apl bxt glk whl aml cml",
+    "icllp": "gen11 icl lkf ehl jsl",
+    "tgllp": "gen12lp xe-lp tgl rkl adl adl-s adl-p adl-n rpl rpl-s rpl-p dg1",
+    "xehp": "xe-hp xehp_sdv xe_hp_sdv",
+    "dg2": "xe-hpg xe-lpg xe-lpgplus dg2-g10 dg2-g11 dg2-g12 acm acm-g10 acm-g11 acm-g12 ats-m ats-m75 ats-m150 "
+    "mtl mtl-u mtl-m mtl-s mtl-h mtl-p arl arl-s arl-u arl-h",
+    "pvc": "xe-hpc xe-hpc-vg pvc-sdv pvc-vg pvc-xl pvc-xt pvc-xt-vg",
+    "bmg": "xe2 xe2-hpg xe2-lpg bmg-g21 bmg-g31 lnl lnl-m",
+    "ptl": "xe3 xe3-lpg ptl-h ptl-u wcl nvl-s nvl-hx nvl-ul nvl-h nvl-u",
+    "cri": "xe3p xe3p-lpg xe3p-xpc nvl-p",
 }
-"""The names that the compiler driver (``ocloc -device``) has for devices and releases of each platform."""
+"""The names that the compiler driver (``ocloc -device``) has for devices and releases of each platform, and the words
+that people say for several of them (``adl``).
+"""
 _ALIASES |= {device.upper(): PLATFORMS[name] for name, devices in _DEVICES.items() for device in devices.split()}
 _STEPPING = re.compile(r"-[A-D]\d[A-Z]?(?=-|$)")
 _ARCHITECTURES = (
@@ -64,6 +67,24 @@ def find(name: str) -> Platform | None:
     """The platform with this name or one of its other names, or of a device that the compiler knows; else None."""
     wanted = name.upper()
     return _ALIASES.get(wanted) or _ALIASES.get(_STEPPING.sub("", wanted))
+
+
+def platform_table(width: int = 100) -> str:
+    """All platforms and the names of devices that mean them, for people: lines of at most ``width`` characters."""
+    import textwrap
+
+    lines = []
+    for p in _ALL:
+        lines.append(f"{p.name:<6} {p.title}, registers of {p.grf_size} bytes")
+        names = _DEVICES.get(p.name, "")
+        blanks = " " * 7
+        lines += textwrap.wrap(names, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
+    return "\n".join([*lines, "", "A device may have its stepping behind its name, as dg2-g10-a0."])
+
+
+def all_names() -> list[str]:
+    """Every name of a platform or device, in lower case."""
+    return [name.lower() for name in _ALIASES]
 
 
 def of_architecture(architecture: int, release: int) -> Platform | None:

@@ -147,6 +147,9 @@ class Instruction:
     args: Fields
     line: int = 0
 
+    def __repr__(self) -> str:
+        return f"<Instruction {self.desc.mnemonic}{f', line {self.line}' if self.line else ''}>"
+
 
 class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""
@@ -228,8 +231,8 @@ class Function:
 
     @property
     def simd_size(self) -> int:
-        """Lanes of a thread, 16 where the function does not say."""
-        return self.integer_attribute("SimdSize", 16)
+        """Lanes of a thread, 16 where the function does not say, or says 0."""
+        return self.integer_attribute("SimdSize") or 16
 
     def variable_name(self, index: int) -> str:
         """The name of a general variable, predefined or declared."""

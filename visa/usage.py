@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from types import FrameType
 
-from visa.diagnostics import UsageError, did_you_mean
-from visa.platforms import PLATFORMS, find
+from visa.diagnostics import Diagnostic, UsageError, VisaWarning, did_you_mean
+from visa.platforms import PLATFORMS, all_names, find
+
+_OURS = frozenset({"visa", "vasm", "vlink", "vsim", "visakit"})
+"""The packages of the toolchain."""
+
+
+def _caller() -> FrameType | None:
+    """The frame of who called who asks."""
+    return sys._getframe(1)
+
+
+def warn(found: Diagnostic | Sequence[Diagnostic]) -> None:
+    """Issue a warning of Python's at the line, outside of the toolchain, that called it."""
+    level, frame = 1, _caller()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _OURS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(VisaWarning(found), stacklevel=level)
 
 
 def check_text(value: object, what: str) -> str:
@@ -52,8 +72,20 @@ def check_platform(name: str | None) -> str | None:
         return None
     found = find(check_text(name, "a platform"))
     if found is None:
-        hint = did_you_mean(name, PLATFORMS)
+        hint = did_you_mean(name.lower(), all_names())
         raise UsageError(
-            f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}"
+            f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}; "
+            "--list-platforms shows the names of devices, too"
         )
     return found.name
+
+
+def refuse(given: Mapping[str, object], target: str) -> None:
+    """Refuse options that images of a target do not have.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} does not go with images of the {target} target")

@@ -37,8 +37,6 @@ from visa.violation import Violation
 
 _MASKS = 16
 _EXECUTIONS = frozenset(e for size in EXEC_SIZES for mask in range(_MASKS) if (e := Execution(size, mask)).is_within)
-_STORAGE = 64
-"""Variables lie in pieces of so many bytes, which messages of whole registers may fill, as compilers have them do."""
 _SCALAR = ("memory", "lsc", "sampler", "misc", "sync", "flow")
 """Instructions whose vector operands are scalar operands, whatever the execution size: their regions are ignored
 (manual, chapter 5, "Scalar Operands")."""
@@ -71,8 +69,8 @@ class Extents:
                 self._places[var] = None
             else:
                 room = self.function.variable_size(root, self.grf_size)
-                if root >= FIRST_VARIABLE:
-                    room = -(-room // _STORAGE) * _STORAGE
+                if root >= FIRST_VARIABLE:  # Messages may fill its last register, as compilers have them do.
+                    room = -(-room // self.grf_size) * self.grf_size
                 self._places[var] = _Place(root, start, self.function.variable_size(var, self.grf_size), room)
         return self._places[var]
 
@@ -114,7 +112,7 @@ class Extents:
     ) -> Violation | None:
         """A variable that is too short for a place, from one byte to before another.
 
-        ``whole``: of an ordinary variable its own bytes count, not those of its storage.
+        ``whole``: of an ordinary variable its own bytes count, not those of its registers.
         """
         at = self.place(var) if var else None
         low, end = place

@@ -5,6 +5,7 @@ Whoever has the tree knows no YAML; ``visa.yaml_reader``, which makes it, is loa
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -24,13 +25,43 @@ class Lines:
         self.mappings: dict[int, tuple[int, dict[str, int]]] = {}
 
     def of(self, tree: Tree, key: str) -> int:
-        """The line of a key, or where its mapping begins if that has no such key; 0 if the text has no lines."""
+        """The line of a key, or where its mapping begins if that has no such key; 0 if neither is known."""
         start, keys = self.mappings.get(id(tree), (0, {}))
         return keys.get(key, start)
 
 
+class JsonLines(Lines):
+    """The lines of the keys of a JSON text, which is read a second time, as YAML, when somebody asks for one."""
+
+    def __init__(self, text: str, name: str, root: object) -> None:
+        super().__init__()
+        self.text, self.name, self.root = text, name, root
+        self.is_read = False
+
+    def of(self, tree: Tree, key: str) -> int:
+        """The line of a key, as of the other texts."""
+        if not self.is_read:
+            self.is_read = True
+            with contextlib.suppress(FormatError):  # JSON that is no YAML of compilers has no lines.
+                self._read()
+        return super().of(tree, key)
+
+    def _read(self) -> None:
+        from visa.yaml_reader import read
+
+        found = Lines()
+        pairs = [(self.root, read(self.text, self.name, found))]
+        while pairs:
+            value, twin = pairs.pop()
+            if isinstance(value, dict) and isinstance(twin, dict):
+                self.mappings[id(value)] = found.mappings[id(twin)]
+                pairs += [(value[key], twin[key]) for key in value.keys() & twin.keys()]
+            elif isinstance(value, list) and isinstance(twin, list):
+                pairs += zip(value, twin, strict=False)
+
+
 def parse(text: str, name: str) -> tuple[object, Lines]:
-    """A text of YAML or JSON as values, and the lines of the keys; JSON has none.
+    """A text of YAML or JSON as values, and the lines of the keys.
 
     Raises:
         FormatError: C020, it is neither, or beyond the limits.
@@ -39,7 +70,8 @@ def parse(text: str, name: str) -> tuple[object, Lines]:
         raise not_yaml(f"it has {len(text)} characters, more than {MAXIMUM_SIZE}", name)
     if text.startswith("{"):
         try:
-            return json.loads(text), Lines()
+            root = json.loads(text)
+            return root, JsonLines(text, name, root)
         except (ValueError, RecursionError):
             pass  # A YAML mapping may begin in that way, too.
     from visa.yaml_reader import read

@@ -117,6 +117,9 @@ class KernelInfo(NamedTuple):
     surfaces: tuple[tuple[int, int], ...]
     samplers: dict[int, InlineSampler]
 
+    def __repr__(self) -> str:
+        return f"<KernelInfo: SIMD{self.simd_size}, {len(self.payload)} payload values, {len(self.surfaces)} surfaces>"
+
 
 def kernel_info(tree: Tree, name: str, simd_size: int) -> KernelInfo | None:
     """What ze_info says of a kernel; None if it does not speak of it.

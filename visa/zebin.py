@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from visa.archive import archive_members, is_archive
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import EM_INTELGT, ET_EXEC, Elf, read_elf
+from visa.elf import EM_INTELGT, ET_EXEC, Elf, Section, read_elf
 from visa.image import ZeInfo, parse_ze_info
 from visa.platforms import find, of_architecture, of_product
 from visa.ze_info import ZeInfoError, kernel_info
@@ -54,9 +54,9 @@ class Zebin:
     ze_info: str
     platform: str
 
-    def text(self) -> str:
-        """All texts as one, which assembles."""
-        return "\n".join(t.text.rstrip("\n") + "\n" for t in self.texts)
+    def text(self, names: Sequence[str] = ()) -> str:
+        """All texts as one, which assembles, or those of kernels and functions with these names."""
+        return "\n".join(t.text.rstrip("\n") + "\n" for t in self.texts if not names or t.name in names)
 
 
 def is_zebin(data: bytes) -> bool:
@@ -139,9 +139,14 @@ def _read_text(contents: bytes, name: str) -> ZebinText:
     return ZebinText(head[2], head[1] == "kernel", text)
 
 
+def _kernels(tree: ZeInfo) -> list[str]:
+    """Names of the kernels that ze_info describes."""
+    return [str(k.get("name")) for k in tree.get("kernels") or [] if isinstance(k, dict)]
+
+
 def _named(texts: list[ZebinText], tree: ZeInfo, name: str) -> list[ZebinText]:
     """The texts under the names that ze_info has: older compilers call every kernel ``kernel``, and keep the order."""
-    described = [str(k.get("name")) for k in tree.get("kernels") or [] if isinstance(k, dict)]
+    described = _kernels(tree)
     written = [t.name for t in texts if t.is_kernel]
     if len(set(written)) == len(written) and set(written) <= set(described):
         return texts
@@ -174,6 +179,43 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
     if '"' in kernel or not kernel.isprintable():
         raise _bad(name, "C012", f"{kernel!r:.80} is no name of a kernel")
     return ZebinText(kernel, True, text.text[: head.start(2)] + kernel + text.text[head.end(2) :])
+
+
+def with_text(data: bytes, name: str, text: bytes, kernel: str) -> bytes:
+    """A zebin with a vISA text in place of its native code and of the texts that it has.
+
+    Args:
+        kernel: the name of the kernel in the text, if it is the only one there and ze_info has no such name: compilers
+            call it ``kernel`` in some of their dumps.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    elf = read_elf(data, name)
+    info = elf.section(_ZE_INFO)
+    described = _kernels(parse_ze_info(info.data.decode("utf-8", "replace"), name)) if info else []
+    heads = [h for h in _HEAD.finditer(text.decode("utf-8", "replace")) if h[1] == "kernel"]
+    if len(heads) == 1 and heads[0][2] not in described:
+        text = text.replace(heads[0][0].encode(), f'.kernel "{kernel}"'.encode(), 1)
+    dropped = (".rel", ".text", ".symtab", ".strtab", ".shstrtab", _TEXT)
+    elf.sections = [s for s in elf.sections if not s.name.startswith(dropped)]
+    names = {s.name for s in elf.sections}
+    elf.symbols = [s for s in elf.symbols if s.section in names]
+    known = {s.name for s in elf.symbols}
+    elf.relocations = [r for r in elf.relocations if r.section in names and r.symbol in known]
+    elf.sections.append(Section(_TEXT, SHT_VISAASM, text))
+    for section in elf.sections:
+        section.align = max(section.align, 1)
+    return elf.write()
+
+
+def platform_of(data: bytes, name: str) -> str:
+    """The platform of a zebin, with texts or without; empty for other bytes, and where it does not tell.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    return _platform(read_elf(data, name)) if is_zebin(data) else ""
 
 
 def _platform(elf: Elf) -> str:

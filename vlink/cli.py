@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from visa.collector import paused_collection
-from visa.command import ErrorFormat, Version, application, flag, option, platform_option
+from visa.command import (
+    ErrorFormat,
+    Explain,
+    Json,
+    ListPlatforms,
+    Version,
+    application,
+    flag,
+    option,
+    platform_option,
+)
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -54,7 +64,10 @@ def app(
     whole_archive: Annotated[bool, flag("--whole-archive", "Take all members of archives.", SELECTION)] = False,
     allow_undefined: Annotated[bool, flag("--allow-undefined", "Leave undefined names to the run.", SELECTION)] = False,
     why_live: Annotated[str | None, option("--why-live", "SYMBOL", "Show why a symbol is kept.", SELECTION)] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Link objects into an image."""

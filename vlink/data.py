@@ -14,19 +14,23 @@ from vlink.program_info import DATA_SECTIONS, R_ADDRESS, R_HIGH, R_LOW, DataSymb
 
 @dataclass
 class DataLayout:
-    """The data of an image: its sections in the order of their addresses, and the symbols in them."""
+    """The data of an image: its sections in the order of their addresses, and the symbols in them.
+
+    ``first_slot`` is where the first one lies in the part of the address space that is for data.
+    """
 
     sections: dict[str, DataSection] = field(default_factory=dict)
     symbols: dict[str, DataSymbol] = field(default_factory=dict)
+    first_slot: int = 0
 
     def address(self, symbol: DataSymbol) -> int:
         """The simulated address of a symbol."""
         return self.sections[symbol.section].address + symbol.offset
 
 
-def lay_out_data(infos: Sequence[ProgramInfo], user_data: Mapping[str, bytes]) -> DataLayout:
+def lay_out_data(infos: Sequence[ProgramInfo], user_data: Mapping[str, bytes], first_slot: int = 0) -> DataLayout:
     """Give every data section of the zebins, and the contents of every ``--data``, a slot of the address space."""
-    layout = DataLayout()
+    layout = DataLayout(first_slot=first_slot)
     for index, info in enumerate(infos):
         for section, contents in info.sections.items():
             _place(layout, _name_in_image(section, index), contents, DATA_SECTIONS[section])
@@ -42,7 +46,7 @@ def lay_out_data(infos: Sequence[ProgramInfo], user_data: Mapping[str, bytes]) -
 
 
 def _place(layout: DataLayout, name: str, contents: bytes, writable: bool) -> None:
-    address = DATA_BASE + len(layout.sections) * SLOT + SLOT_OFFSET
+    address = DATA_BASE + (layout.first_slot + len(layout.sections)) * SLOT + SLOT_OFFSET
     layout.sections[name] = DataSection(name, address, contents, writable)
 
 

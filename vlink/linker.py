@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from visa.archive import archive_members, is_archive
 from visa.collector import paused_collection
@@ -36,6 +36,7 @@ from vlink.merge import (
     relocate_functions,
     rename_duplicates,
 )
+from vlink.payload_check import check_payloads
 from vlink.program_info import DataSymbol, ProgramInfo, read_program_info
 from vlink.symbols import DeclaredSizes, Definition, References, SymbolTable, index_definitions, resolve_references
 
@@ -43,7 +44,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 """An input: the path of a file, or its contents."""
 
 
-@dataclass
+@dataclass(repr=False)
 class LinkOptions:
     """What the command line says; every field has a default that suits a plain link.
 
@@ -57,6 +58,7 @@ class LinkOptions:
         launch: a launch file to put into the image, as JSON.
         data: symbols of constant data by name.
         pick: of several bodies of a kernel or function link one, by the SIMD size in ze_info.
+        first_data_slot: slots of the address space that the data of other images takes, which stands before.
 
     Raises:
         UsageError: an option is something else.
@@ -71,6 +73,14 @@ class LinkOptions:
     launch: str = ""
     data: dict[str, bytes] = field(default_factory=dict)
     pick: bool = False
+    first_data_slot: int = 0
+
+    def __repr__(self) -> str:
+        """What is not as by default; launch files and data in few words."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        short = {"launch": f"<{len(self.launch)} characters>", "data": f"<symbols {', '.join(self.data)}>"}
+        words = (f"{name}={short.get(name) or repr(value)}" for name, value in given.items() if value)
+        return f"LinkOptions({', '.join(words):.160})"
 
     def __post_init__(self) -> None:
         self.platform = check_platform(self.platform)
@@ -157,7 +167,7 @@ class Linker:
             without_replaced(objects)
         alternatives = pick(objects, infos) if options.pick else []
         table = index_definitions(objects, errors)
-        data = lay_out_data(infos, options.data)
+        data = lay_out_data(infos, options.data, options.first_data_slot)
         platform, grf_size = choose_platform(objects, options.platform, errors)
 
         # What names mean.
@@ -173,6 +183,8 @@ class Linker:
         module = merge_modules(objects, kept)
         rename_duplicates(kept, references)
         ze_info = merge_program_info(infos, {k.name for k in module.kernels}, errors)
+        if infos and platform:  # without which nobody knows where payloads begin
+            check_payloads(kept, infos, platform, grf_size, errors)
         symbols = image_symbols(kept, data, relocate_functions(kept, references, data))
         sections = apply_relocations(data, infos, symbols, options.allow_undefined, errors)
         _stop_on(errors)

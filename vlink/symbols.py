@@ -137,8 +137,11 @@ def _undefined(reference: Reference, table: SymbolTable, data: DataLayout) -> Di
     """A name that is no function must be data, and its address be taken, not called."""
     functions = [d.function.name for d in table.definitions if not d.function.is_kernel]
     hint = did_you_mean(reference.name, [*functions, *data.symbols])
-    if not hint and reference.call.takes_address:
+    if not hint and reference.source.object.is_compiled:
+        hint = "define it in the source, or link an object that has it: vlink PROGRAM FILE.o"
+    elif not hint and reference.call.takes_address:
         hint = "data symbols come from a zebin (--ze-info) or from --data NAME=FILE"
+    hint = hint or "link the object or library that defines it with .global_function and .kernel_attr Extern"
     message = f"'{reference.name}' is not defined; it is used by {reference}"
     return Diagnostic("L013", message, reference.source.span, hint)
 

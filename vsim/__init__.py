@@ -12,18 +12,20 @@ from visa.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from visa.image import LinkedImage
+    from vsim.kernel import Kernel
     from vsim.launch import ImageArgument as Image
     from vsim.launch import SamplerArgument as Sampler
     from vsim.launch import expect
     from vsim.program import Program
     from vsim.result import Counters, LaunchResult
 
-__all__ = ["Counters", "Image", "LaunchResult", "Program", "Sampler", "expect", "load"]
+__all__ = ["Counters", "Image", "Kernel", "LaunchResult", "Program", "Sampler", "expect", "load"]
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "Counters": "vsim.result",
         "Image": "vsim.launch:ImageArgument",
+        "Kernel": "vsim.kernel",
         "LaunchResult": "vsim.result",
         "Program": "vsim.program",
         "Sampler": "vsim.launch:SamplerArgument",

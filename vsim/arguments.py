@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, Span, VisaWarning, did_you_mean
+from visa.diagnostics import Diagnostic, Span, did_you_mean
+from visa.usage import warn
 from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
@@ -48,6 +50,8 @@ class Arguments(NamedTuple):
         slm_size: bytes of local memory that arguments ask for.
         printf: where the kernel puts what it prints; None if it does not.
         nulls: what faults call the arguments that are null pointers.
+        buffers: the memory of arguments by their numbers.
+        inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
     """
 
     values: list[tuple[int, bytes]]
@@ -57,6 +61,11 @@ class Arguments(NamedTuple):
     slm_size: int = 0
     printf: Buffer | None = None
     nulls: tuple[str, ...] = ()
+    buffers: Mapping[int, Buffer] = MappingProxyType({})
+    inputs: Mapping[int, str] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"
 
 
 class ArgumentReader:
@@ -108,8 +117,7 @@ class ArgumentReader:
                     f"they share {shared} bytes of memory"
                 )
                 hint = "pass a copy of one of them, unless the kernel is meant to see its own writes"
-                warning = VisaWarning(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
-                warnings.warn(warning, stacklevel=2)
+                warn(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
 
     def _buffer_of(self, argument: Argument, index: int) -> Buffer:
         if isinstance(argument, BufferArgument):

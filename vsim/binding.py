@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visa.diagnostics import did_you_mean
+from visa.payload import round_up
 from visa.program import Input
 from visa.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
-from vsim.payload import encoded, round_up
+from vsim.payload import encoded
 from vsim.signature import KernelSignature
 
 PRINTF_BYTES = 4 << 20
@@ -60,14 +61,21 @@ class _FieldBinder:
             _FIELDS.get(field.kind, _FieldBinder.other)(self, at, field)
         surfaces = {number: reader.surface(index) for number, index in signature.surfaces}
         return Arguments(
-            self.values, surfaces, reader.images, self.samplers, slm_size, self.printf, tuple(reader.nulls)
+            self.values,
+            surfaces,
+            reader.images,
+            self.samplers,
+            slm_size,
+            self.printf,
+            tuple(reader.nulls),
+            reader.buffers,
         )
 
     def _check_count(self) -> None:
         signature, given = self.signature, len(self.reader.launch.args)
         expected = signature.argument_count
         if given != expected:
-            named = ", ".join(signature.argument_names.get(i, f"#{i}") for i in range(expected))
+            named = ", ".join(signature.names_in_order)
             raise signature.error(
                 f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
                 f"its arguments are {named}" if named else "",
@@ -164,6 +172,7 @@ class _InputBinder:
     def __init__(self, reader: ArgumentReader) -> None:
         self.reader, self.signature = reader, reader.signature
         self.unused = list(self.signature.inputs)
+        self.names: dict[int, str] = {}
         self.surface_inputs = list(self.signature.surface_inputs)
         self.values: list[tuple[int, bytes]] = []
         self.surfaces: dict[int, Buffer | SurfaceImage] = {}
@@ -185,10 +194,20 @@ class _InputBinder:
             elif isinstance(argument, ImageArgument):
                 self._add_surface(reader.image(index))
             else:
-                self._bind_input(index, argument, self._input_name(index, argument, name))
+                self.names[index] = name = self._input_name(index, argument, name)
+                self._bind_input(index, argument, name)
         if self.unused:
             raise self.signature.error(f".input '{self.unused[0]}' has no argument", self._inputs_hint())
-        return Arguments(self.values, self.surfaces, reader.images, self.samplers, self.slm_size)
+        return Arguments(
+            self.values,
+            self.surfaces,
+            reader.images,
+            self.samplers,
+            self.slm_size,
+            nulls=tuple(reader.nulls),
+            buffers=reader.buffers,
+            inputs=self.names,
+        )
 
     def _inputs_hint(self) -> str:
         known = f"inputs are {', '.join(self.signature.inputs)}" if self.signature.inputs else "it has no inputs"

@@ -1,16 +1,29 @@
 """The command ``vsim``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO
 
 import typer
 
-from visa.command import ErrorFormat, Version, application, device_name, flag, option, platform_option, positive
+from visa.command import (
+    ErrorFormat,
+    Explain,
+    ListPlatforms,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visa.diagnostics import UsageError
 from visa.elf import is_ctm
-from visa.files import read_bytes, report
+from visa.reporting import report
+from visa.usage import refuse
+from vsim.trace_file import TraceOptions, with_trace
 
-SPIRV = b"\x03\x02\x23\x07"
-LAUNCH, EXECUTION, REPORT, CTM = "What is launched", "Execution", "Results", "CTM target"
+LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
+CAPTURES = "Captures"
 
 
 def _seconds(value: str | float) -> float:
@@ -18,6 +31,16 @@ def _seconds(value: str | float) -> float:
         return float(value)
     except ValueError:
         raise typer.BadParameter(f"'{value}' is not a number of seconds") from None
+
+
+def _tolerance(value: str | float) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number < float("inf"):
+        raise typer.BadParameter(f"'{value}' is not a number from 0 on")
+    return number
 
 
 def _bytes(value: str | int) -> int:
@@ -29,19 +52,27 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
+def _check_overrun(wanted: bool, workers: str | None) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach."""
+    if wanted and workers:
+        raise UsageError("--allow-register-overrun does not go with --workers")
+
+
 @application(
     (
         ("vsim image.bin", "the launches in the image"),
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
         ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
+        ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
         ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
     )
 )
 def app(
     image: Annotated[
-        str, typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input.")
-    ],
+        str | None,
+        typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input."),
+    ] = None,
     launch: Annotated[str | None, option("--launch", "FILE", "Launch file (JSON).", LAUNCH)] = None,
     kernel: Annotated[str, option("--kernel", "NAME", "Kernel to run.", LAUNCH, show_default=False)] = "",
     global_size: Annotated[
@@ -112,57 +143,125 @@ def app(
     save: Annotated[
         list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
     ] = None,
+    show: Annotated[
+        list[str] | None,
+        option("--show", "NAME[SLICE]", "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].", REPORT),
+    ] = None,
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
     ] = False,
+    register_overrun: Annotated[
+        bool,
+        flag("--allow-register-overrun", "Let addresses of registers reach beyond their variable.", EXECUTION),
+    ] = False,
+    make_launch: Annotated[
+        str | None,
+        option(
+            "--make-launch",
+            "FILE",
+            "Write a launch file with the launch that is given, or all kernels'; no run.",
+            REPORT,
+        ),
+    ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
-    as_json: Annotated[bool, flag("--json", "Report as JSON.", REPORT)] = False,
-    group: Annotated[int, option("--group", "N", "Processors in a group.", CTM, parser=positive)] = 16,
-    trace: Annotated[bool, flag("--trace", "Show every step of every group.", CTM)] = False,
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
+    replay: Annotated[
+        str | None,
+        option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
+    ] = None,
+    visa: Annotated[
+        str | None, option("--visa", "FILE", "Program of the capture: an image, zebin, source or vISA text.", CAPTURES)
+    ] = None,
+    relative: Annotated[
+        float | None,
+        option("--rtol", "NUMBER", "Relative tolerance; 1e-5 for float if missing.", CAPTURES, parser=_tolerance),
+    ] = None,
+    absolute: Annotated[
+        float | None, option("--atol", "NUMBER", "Absolute tolerance; 0 if missing.", CAPTURES, parser=_tolerance)
+    ] = None,
+    capture: Annotated[
+        str | None, option("--capture", "DIR", "Write each launch as a capture: a folder in this one.", CAPTURES)
+    ] = None,
+    trace: Annotated[
+        str | None, option("--trace", "FILE", "A line for each instruction that threads execute, - to show it.", TRACE)
+    ] = None,
+    trace_groups: Annotated[
+        str | None, option("--trace-groups", "LIST", "Work-groups: 0,4,8-15 or all; 0 if missing.", TRACE)
+    ] = None,
+    trace_threads: Annotated[
+        str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
+    ] = None,
+    trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    group: Annotated[
+        int | None, option("--group", "N", "Processors in a group; 16 if missing.", CTM, parser=positive)
+    ] = None,
     ctm: Annotated[
         list[str] | None, option("--ctm", "NAME=VALUE", "Choose one of the open points of docs/ctm.md.", CTM)
     ] = None,
+    explain: Explain = None,
     error_format: ErrorFormat = "human",
+    list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
-    data = read_bytes(image)
-    if image.endswith((".cl", ".clcpp")) or data.startswith(SPIRV):
-        from vsim.ocloc import compile_source
+    from vsim.loading import check_together, load_program
 
-        data, doubts = compile_source(image, data, platform, build_options, max_seconds)
-        if doubts:
-            report(doubts, error_format, "vsim")
-        platform = None
-    if is_ctm(data):
-        from vsim.ctm_images import run_ctm_image
+    said = {
+        "IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
+        "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
+        "--make-launch": make_launch, "--list": list_kernels,
+    }  # fmt: skip
+    check_together(said, {"--visa": visa, "--rtol": relative, "--atol": absolute})
+    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
+    numbers = tracing.numbers(image, launch)
+    captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
+    if loaded.warnings:
+        report(loaded.warnings)
+    if is_ctm(loaded.data):
+        from vsim.ctm_images import CtmSettings, run_ctm_image
 
-        if list_kernels:
-            raise UsageError("--list does not go with images of the CTM target")
-        return int(
-            not run_ctm_image(image, launch, out_dir, group, ctm or (), trace, as_json, allow_paths, max_seconds)
-        )
-    from vsim.command_arguments import described_launch, named_files
-    from vsim.driver import open_session
+        others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
+        others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
+        others |= {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
+        refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
+        settings = CtmSettings(group or 16, ctm or (), numbers[0])
+
+        def run_grid(out: TextIO | None) -> bool:
+            return run_ctm_image(loaded.name, launch, out_dir, settings, out, as_json, allow_paths, max_seconds)
+
+        return int(with_trace(trace, run_grid))
+    refuse({"--ctm": ctm, "--group": group}, "vISA")
+    tracing.check(engine, workers)
+    from vsim.command_arguments import named_files
+    from vsim.driver import CommandLine, capture_writer, open_session, run_launches, write_launch
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
+    from vsim.session import Results
+    from vsim.shown import parse_parts
+    from vsim.trace import Trace
 
+    _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    session = open_session(
-        data, image, out_dir, workers, allow_paths, options, max_memory, named_files(save or ()), platform
-    )
+    writer = capture_writer(capture, loaded, build_options) if capture else None
+    results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
+    session = open_session(loaded, results, workers, allow_paths, options, max_memory)
+    session.program.image.register_overrun = register_overrun
+    line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
         from vsim.listing import listing_text
 
         print(listing_text(session.program, as_json))
         return 0
-    if global_size or arguments:
-        session.read.update(value.partition("=")[2] for value in arguments or ())
-        described = described_launch(session.program, kernel, global_size, local_size, arguments or ())
-        session.run_one(described, "the command line")
-    else:
-        session.run_file(image, launch, kernel)
-    session.check_saved()
-    session.report(as_json)
-    return int(session.failed)
+    if make_launch:
+        write_launch(session, make_launch, line)
+        return 0
+
+    def run(out: TextIO | None) -> bool:
+        if out is not None:
+            session.options["trace"] = Trace(out, *numbers)
+        run_launches(session, loaded.name, line)
+        session.report()
+        return session.failed
+
+    return int(with_trace(trace, run))

@@ -56,6 +56,7 @@ class Part:
     engine: str
     seconds: float
     compile_seconds: float
+    engine_reason: str
 
 
 class PartFuture(Protocol):
@@ -97,7 +98,7 @@ def run_part(
         for old, new in zip(before, memories, strict=True):
             places = np.flatnonzero(old != new)
             changes.append((places, new[places].copy()))
-        return Part(changes, result.printf, result.engine, result.seconds, result.compile_seconds)
+        return Part(changes, result.printf, result.engine, result.seconds, result.compile_seconds, result.engine_reason)
     finally:
         for a in copies:
             if isinstance(a, BufferArgument):
@@ -288,7 +289,7 @@ class Cluster:
         merge(self.program, launch, parts)
         seconds = time.perf_counter() - started
         printed, compiled = "".join(p.printf for p in parts), max(p.compile_seconds for p in parts)
-        return LaunchResult(dispatch, parts[0].engine, seconds, printed, compiled)
+        return LaunchResult(dispatch, parts[0].engine, seconds, printed, compiled, parts[0].engine_reason)
 
     def run_all(self, launches: Sequence[Launch]) -> list[LaunchResult]:
         """Run launches that share nothing, each as a whole on some worker; errors as of :meth:`run`."""
@@ -298,7 +299,7 @@ class Cluster:
         for launch, part in zip(launches, parts, strict=True):
             merge(self.program, launch, [part])
         return [
-            LaunchResult(d, p.engine, p.seconds, p.printf, p.compile_seconds)
+            LaunchResult(d, p.engine, p.seconds, p.printf, p.compile_seconds, p.engine_reason)
             for d, p in zip(dispatches, parts, strict=True)
         ]
 

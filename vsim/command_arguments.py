@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError
+from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
 from vsim.array_files import ArrayFileError, read_array
-from vsim.generated_arrays import generated_array
+from vsim.conversion import ArgumentConverter
+from vsim.generated_arrays import generated_array, is_generated
 from vsim.launch import (
     Argument,
     BufferArgument,
+    Checked,
     Launch,
     LocalArgument,
     ScalarArgument,
     scalar_bytes,
 )
 from vsim.program import Program
+from vsim.signature import KernelSignature
+
+
+class Given(NamedTuple):
+    """A launch as the command line gives it.
+
+    Attributes:
+        signature: what its kernel wants.
+        args: by index; those that are missing are made.
+        files: names of the files that arguments came from, by index.
+        outs: names of the files that arguments are to be saved in, by index.
+    """
+
+    signature: KernelSignature
+    args: Mapping[int, Argument]
+    files: Mapping[int, str]
+    outs: Mapping[int, str]
+    global_size: tuple[int, ...] | None
+    local_size: tuple[int, ...] | None
 
 
 def described_launch(
@@ -30,25 +52,73 @@ def described_launch(
     Raises:
         UsageError: one of them has another form, or a number is missing.
     """
-    arguments: dict[str, Argument] = {}
-    for item in values:
-        name, equals, value = item.partition("=")
-        if not equals:
-            raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
-        arguments[name] = argument_value(value)
-    local = _sizes(local_size, "--local-size") if local_size else None
-    found = Launch(kernel, _sizes(global_size or "1", "--global-size"), local)
-    names = {name: index for index, name in program.signature(kernel).argument_names.items()}
+    arguments = {name: argument_value(value) for name, value in _named_values(values).items()}
+    local = sizes(local_size, "--local-size") if local_size else None
+    found = Launch(kernel, sizes(global_size or "1", "--global-size"), local)
+    signature = program.signature(kernel)
+    names = {name: index for index, name in signature.argument_names.items()}
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in arguments.items()}
     if all(isinstance(k, int) for k in by_index):
         missing = next((i for i in range(len(arguments)) if i not in by_index), None)
         if missing is not None:
             raise UsageError(f"--arg gives arguments from 0 on without a gap; argument {missing} is missing")
-        found.args = [by_index[i] for i in range(len(arguments))]
+        found.args = [_as_wanted(signature, i, by_index[i]) for i in range(len(arguments))]
     else:
         found.args = list(arguments.values())
         found.names = {n: v for n, v in arguments.items() if not n.isdigit()}
     return found
+
+
+def given_launch(
+    signature: KernelSignature,
+    global_size: str | None,
+    local_size: str | None,
+    values: Sequence[str],
+    save: Mapping[str, str],
+) -> Given:
+    """What the command line gives of a launch, by the numbers of the kernel's arguments.
+
+    Raises:
+        UsageError: a value has another form, or is for an argument that the kernel does not have.
+    """
+    numbers = {name: index for index, name in signature.argument_names.items()}
+    if signature.info is None:
+        numbers = {name: index for index, name in enumerate(signature.inputs)}
+
+    def number(name: str) -> int:
+        if name not in numbers and not name.isdigit():
+            hint = did_you_mean(name, numbers) or f"arguments are {', '.join(numbers)}"
+            raise UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
+        return numbers.get(name, -1) if name in numbers else int(name)
+
+    texts = {number(name): value for name, value in _named_values(values).items()}
+    args = {index: _as_wanted(signature, index, argument_value(text)) for index, text in texts.items()}
+    return Given(
+        signature,
+        args,
+        {i: texts[i] for i, a in args.items() if isinstance(a, Checked) and not is_generated(texts[i])},
+        {number(name): file for name, file in save.items()},
+        sizes(global_size, "--global-size") if global_size else None,
+        sizes(local_size, "--local-size") if local_size else None,
+    )
+
+
+def _named_values(values: Sequence[str]) -> dict[str, str]:
+    """The values of ``--arg`` by name or number."""
+    found = {}
+    for item in values:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
+        found[name] = value
+    return found
+
+
+def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Argument:
+    """An argument as the kernel wants it: an array may be an image."""
+    if isinstance(argument, BufferArgument) and index in signature.image_arguments:
+        return ArgumentConverter(signature).argument(index, argument.array)
+    return argument
 
 
 def named_files(values: Sequence[str]) -> dict[str, str]:
@@ -66,7 +136,12 @@ def named_files(values: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _sizes(text: str, option: str) -> tuple[int, ...]:
+def sizes(text: str, option: str) -> tuple[int, ...]:
+    """One to three sizes.
+
+    Raises:
+        UsageError: they have another form.
+    """
     parts = text.split(",")
     if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):
         raise UsageError(f"{option} takes X[,Y[,Z]], found '{text}'")

@@ -13,6 +13,7 @@ from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.ze_info import PayloadField
 from vsim.arguments import NULL
 from vsim.arrays import Array, DType
+from vsim.element_types import pointed_type
 from vsim.images import ImageFormat
 from vsim.launch import (
     SCALAR_TYPES,
@@ -58,6 +59,9 @@ class ArgumentConverter:
         self.signature = signature
         self.rules: dict[int, _Rule] = {}
         self.elements: dict[int, set[DType]] = {}
+
+    def __repr__(self) -> str:
+        return f"<ArgumentConverter of '{self.signature.name}'>"
 
     def fail(self, index: int, message: str, hint: str = "") -> LaunchError:
         return LaunchError(
@@ -116,10 +120,9 @@ class ArgumentConverter:
         Raises:
             LaunchError: S003, its elements are of another kind or size.
         """
-        found = re.fullmatch(r"([a-z]+)\d*\*;\d+", self.signature.argument_types.get(index, ""))
+        wanted = pointed_type(self.signature.argument_types.get(index, ""))
         given = array.dtype
-        if found is not None and found[1] in SCALAR_TYPES and given.kind != "V":
-            wanted = np.dtype(SCALAR_TYPES[found[1]])
+        if wanted is not None and given.kind != "V":
             is_float = given.kind in "fc"
             size = given.itemsize // 2 if given.kind == "c" else given.itemsize  # A pair of floats.
             if is_float != (wanted.kind == "f") or size != wanted.itemsize:

@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple, TextIO
+
+from vsim.numbers import Numbers
+
+
+class CtmSettings(NamedTuple):
+    """How an image of the CTM target runs.
+
+    Attributes:
+        group: processors that run in step.
+        choices: ``NAME=VALUE``, which choose among the open points of docs/ctm.md.
+        traced: the groups that a trace is about.
+    """
+
+    group: int
+    choices: Sequence[str]
+    traced: Numbers
 
 
 def run_ctm_image(
     image: str,
     launch: str | None,
     out_dir: str | None,
-    group: int = 16,
-    settings: Sequence[str] = (),
-    trace: bool = False,
+    settings: CtmSettings,
+    trace: TextIO | None = None,
     as_json: bool = False,
     allow_paths: bool = False,
     max_seconds: float | None = None,
 ) -> bool:
     """Run the launches of a launch file, or of the one in the image, and report them.
 
-    ``group`` processors run in step; ``settings`` (``NAME=VALUE``) choose among the open points of docs/ctm.md.
+    Args:
+        trace: where the steps of groups go; None for nowhere.
 
     Returns:
-        Whether all results were as expected.
+        Whether a result was not as expected.
 
     Raises:
         UsageError: a setting is unknown.
@@ -30,11 +47,11 @@ def run_ctm_image(
     """
     from ctm.simulator import GridSession, load, options_from
 
-    program = load(image, options_from(settings, group))
-    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths, max_seconds)
+    program = load(image, options_from(settings.choices, settings.group))
+    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths, max_seconds, settings.traced)
     if launch:
         session.run_file(launch)
     else:
         session.run_linked()
     session.report(as_json)
-    return not session.failed
+    return session.failed

@@ -5,7 +5,9 @@ What it says of payload and memory, and why, is in docs/architecture.md, "The wa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,12 @@ from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
 from vsim.registers import FloatModes
-from vsim.schedule import Schedule
+from vsim.schedule import ROUND_ROBIN, Schedule
 from vsim.signature import KernelSignature
+from vsim.trace import Trace
+
+if TYPE_CHECKING:
+    from vsim.positions import ThreadPosition
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 Executed = dict[int, npt.NDArray[np.bool_]]
@@ -37,6 +43,7 @@ class Dispatch:
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
         coverage: where the engine notes which instructions executed; None where nobody asked.
+        trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
     """
 
     signature: KernelSignature
@@ -47,6 +54,7 @@ class Dispatch:
     schedule: Schedule | None = None
     part: tuple[int, int] | None = None
     coverage: Executed | None = None
+    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
@@ -79,6 +87,18 @@ class Dispatch:
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return self.signature.has_barrier
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
+        at the group's barrier in the kernel itself.
+        """
+        return self.signature.waits_elsewhere or self.is_round_robin
+
+    @property
+    def is_round_robin(self) -> bool:
+        """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
+        return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
 
     @property
     def needs_order(self) -> bool:
@@ -195,6 +215,19 @@ class Dispatch:
             data[at : at + 8] = encoded(private_address, 8)
         return bytes(data)
 
+    def name_of(self, buffer: Buffer) -> str:
+        """What faults and traces call memory: the arguments that it is of in this launch, else its own name.
+
+        An array keeps its memory from launch to launch, where it may be other arguments.
+        """
+        end = buffer.address + buffer.size
+        names = [
+            self.arguments.inputs.get(index) or self.signature.buffer_name(index)
+            for index, own in self.arguments.buffers.items()
+            if buffer.address and buffer.address <= own.address and own.address + own.size <= end
+        ]
+        return " or ".join(dict.fromkeys(names)) or buffer.name
+
     def nowhere(self, address: int) -> str:
         """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""
         offset = address - (1 << 64) if address >> 63 else address
@@ -202,11 +235,12 @@ class Dispatch:
             return f"'{' or '.join(self.arguments.nulls)}', which has 0 bytes, at offset {offset}"
         return f"address {address:#x}, where there is no buffer,"
 
-    def timeout(self, seconds: float) -> SimulationError:
-        """The error of a launch that took longer than it may."""
-        return SimulationError(
-            Diagnostic("S040", f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds", None, LIMIT_HINT)
-        )
+    def timeout(self, seconds: float, positions: Iterable[ThreadPosition] = ()) -> SimulationError:
+        """The error of a launch that took longer than it may, with where its threads were."""
+        from vsim.positions import notes  # which most launches do without
+
+        message = f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"
+        return SimulationError(Diagnostic("S040", message, None, LIMIT_HINT, notes(self, positions)))
 
 
 def with_values(template: bytes, arguments: Arguments) -> bytes:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from visa.diagnostics import UsageError
 from visa.usage import check_platform
+from vsim.loading import Loaded
 from vsim.program import Program, RunOptions
-from vsim.session import Session
+from vsim.session import Results, Session
 from vsim.zebins import is_compiled, read_program
+
+if TYPE_CHECKING:
+    from vsim.capture_writer import CaptureWriter
+    from vsim.captures import Capture
 
 
 def machine_memory() -> int:
@@ -21,35 +28,109 @@ def machine_memory() -> int:
 
 
 def open_session(
-    data: bytes,
-    image: str,
-    out_dir: str | None,
+    loaded: Loaded,
+    results: Results,
     workers: str | None,
     allow_paths: bool,
     options: RunOptions,
     max_memory: int | None,
-    save: Mapping[str, str],
-    platform: str | None = None,
 ) -> Session:
     """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
 
     Args:
-        save: where arguments are saved, by name or number.
         max_memory: bytes that a launch may take; None for the memory of the machine.
-        platform: which zebin of a container is meant; None for the only one.
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
         LaunchError: there is no such cluster.
     """
-    program = Program(read_program(data, image, check_platform(platform)))
+    data = loaded.data
+    program = Program(read_program(data, loaded.name, check_platform(loaded.platform)))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
-        return Session(program, out_dir, output=sys.stdout, allow_paths=allow_paths, save=save, **options)
+        return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
     from vsim.cluster import Cluster
 
     whole = program.image.to_bytes() if is_compiled(data) else data
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
     cluster = Cluster(program, whole, workers, **parts)
-    return Session(program, out_dir, cluster, output=sys.stdout, allow_paths=allow_paths, save=save, **options)
+    return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
+
+
+def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
+    """What captures launches of a program.
+
+    Raises:
+        FormatError: the program is damaged.
+        FileError: the folder cannot be made.
+    """
+    from visa.zebin import find_zebin
+    from vsim.capture_writer import CaptureWriter
+
+    files = dict(loaded.files)
+    if not files:
+        found = find_zebin(loaded.data, loaded.name, check_platform(loaded.platform))
+        files["DeviceBinary0.bin"] = found[0] if found else loaded.data
+    return CaptureWriter(folder, files, options)
+
+
+class CommandLine(NamedTuple):
+    """What a command line says of a launch, each as it was written.
+
+    Attributes:
+        file: a launch file.
+        captured: a capture, which is replayed; the tolerances are for its results.
+    """
+
+    file: str | None
+    kernel: str
+    global_size: str | None
+    local_size: str | None
+    arguments: Sequence[str]
+    captured: Capture | None = None
+    relative: float | None = None
+    absolute: float | None = None
+
+
+def run_launches(session: Session, image: str, line: CommandLine) -> None:
+    """Run what a command line says: a capture, one launch, those of a launch file, or those in the image.
+
+    Raises:
+        UsageError: a value has another form.
+        LaunchError: a launch does not fit its kernel.
+        SimulationError: a kernel did something without a defined result.
+    """
+    if line.captured is not None:
+        from vsim.replay import Tolerance, run_replay
+
+        run_replay(session, line.captured, Tolerance(line.relative, line.absolute))
+    elif line.global_size or line.arguments:
+        from vsim.command_arguments import described_launch
+
+        session.read.update(value.partition("=")[2] for value in line.arguments)
+        launch = described_launch(session.program, line.kernel, line.global_size, line.local_size, line.arguments)
+        session.run_one(launch, "the command line")
+    else:
+        session.run_file(image, line.file, line.kernel)
+    session.check_found()
+
+
+def write_launch(session: Session, path: str, line: CommandLine) -> None:
+    """Write the launch file of what the command line gives; of all kernels where it names none.
+
+    Raises:
+        UsageError: an argument is none of the kernel's, an output would replace an input, or there is a file already.
+        LaunchError: there is no such kernel.
+        FileError: F001, something cannot be written.
+    """
+    from vsim.command_arguments import given_launch
+    from vsim.launch_writer import make_launch
+
+    if line.file:
+        raise UsageError("--make-launch writes a launch file, and --launch gives one: choose one of them")
+    program, save = session.program, session.results.save
+    kernels = [line.kernel] if line.kernel or line.arguments else program.kernels
+    signatures = [program.signature(name) for name in kernels]
+    sizes = line.global_size, line.local_size
+    make_launch(path, [given_launch(s, *sizes, line.arguments, save) for s in signatures], (program.image.file,))

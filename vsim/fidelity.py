@@ -27,7 +27,7 @@ def class_of(desc: InstructionDesc) -> str:
     return REFUSED_CLASS if desc.semantics in REFUSED else WITHIN if desc.semantics in ALLOWED_DEVIATION else EXACT
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """Mnemonics that executed, by class, and whether results within the manual's freedom may decide where things go."""
 
@@ -35,6 +35,13 @@ class Report:
     within: list[str]
     address: bool
     branch: bool
+
+    def __repr__(self) -> str:
+        reached = [what for what in ("address", "branch") if getattr(self, what)]
+        doubt = f", inexact results reached {' and '.join(reached)}" if reached else ""
+        return (
+            f"<Report: {len(self.exact)} mnemonics exact, {len(self.within)} within the freedom of the manual{doubt}>"
+        )
 
     def tree(self) -> dict[str, list[str] | dict[str, bool]]:
         """For a report as JSON."""

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from visa.diagnostics import UsageError
+from visa.diagnostics import UsageError, did_you_mean
 from vsim.arrays import Array
 from vsim.launch import SCALAR_TYPES
 
@@ -17,6 +17,11 @@ MAXIMUM_NUMBERS = 1 << 28
 """How many numbers are computed for a buffer; zeros cost nothing, and may be more."""
 
 
+def is_generated(text: str) -> bool:
+    """Whether a text has the form of an array that is made."""
+    return _FORM.fullmatch(text) is not None
+
+
 def generated_array(text: str) -> Array | None:
     """The array that ``zeros:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS`` describes; None for other texts.
 
@@ -25,15 +30,19 @@ def generated_array(text: str) -> Array | None:
     same numbers, and none is seed 0.
 
     Raises:
-        UsageError: it is too large.
+        UsageError: it is too large, or of no type of numbers.
     """
     match = _FORM.fullmatch(text)
     if match is None:
         return None
     form, count, type_name, seed = match.groups()
     dtype = SCALAR_TYPES.get(type_name) or (type_name if type_name in _NUMPY_TYPES else "")
-    if not dtype or (seed is not None and form != "random"):
-        return None
+    if not dtype:
+        known = f"types are {', '.join(list(SCALAR_TYPES)[:11])}, or f4 as in numpy"
+        hint = did_you_mean(type_name, SCALAR_TYPES) or known
+        raise UsageError(f"'{type_name}' in '{text}' is not a type of numbers; {hint}")
+    if seed is not None and form != "random":
+        raise UsageError(f"'{text}' has a seed, which only random numbers have")
     if form != "zeros" and int(count) > MAXIMUM_NUMBERS:
         raise UsageError(f"'{text}' is too large: at most {MAXIMUM_NUMBERS} numbers are made")
     try:

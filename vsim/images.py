@@ -86,7 +86,7 @@ class ImageKind:
     layered: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SurfaceImage:
     """An image argument; ``sizes`` are width, height, and depth or layers, as many as it has axes."""
 
@@ -96,13 +96,16 @@ class SurfaceImage:
     sizes: list[int]
     handle: int
 
+    def __repr__(self) -> str:
+        return f"<SurfaceImage '{self.name}' of {' x '.join(map(str, self.sizes))} texels>"
+
     @property
     def bytes(self) -> Bytes:
         """The memory of the image."""
         return self.array.reshape(-1).view(np.uint8)
 
 
-_AXES = {
+AXES = {
     "image_1d": 1,
     "image_1d_buffer": 1,
     "image_buffer": 1,
@@ -128,7 +131,7 @@ def surface_image(name: str, argument: ImageArgument, declared: str, handle: int
         return f"has the unknown format '{argument.format}'"
     if not array.size or not array.flags.c_contiguous:
         return f"is an image of shape {array.shape} that is {'not contiguous' if array.size else 'empty'}"
-    axes = _AXES.get(declared, 2) if declared else 3 if array.ndim == 4 else 2
+    axes = AXES.get(declared, 2) if declared else 3 if array.ndim == 4 else 2
     shape = list(array.shape)
     stored = shape.pop() if len(shape) > axes else 1
     while len(shape) > axes and shape[0] == 1:

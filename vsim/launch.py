@@ -257,6 +257,9 @@ class LaunchEntries:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self)} launch{'es' if len(self) != 1 else ''}>"
+
     def fail(self, message: str, where: str, hint: str = "") -> LaunchError:
         """An error about a part of the file."""
         return _fail(message, where, hint, self.code)

@@ -59,7 +59,7 @@ def _row(program: Program, kernel: Function) -> KernelRow:
     row["simd"], row["local_memory"] = signature.simd, signature.slm_size
     row["private_memory"], row["scratch"] = signature.private_size, signature.scratch_size
     row["required_size"] = list(signature.required_size) if signature.required_size else None
-    row["arguments"] = _arguments(signature)
+    row["arguments"] = argument_rows(signature)
     return row
 
 
@@ -76,7 +76,7 @@ def called_functions(image: LinkedImage, kernel: Function) -> list[str]:
     return list(found)
 
 
-def _arguments(signature: KernelSignature) -> list[ArgumentRow]:
+def argument_rows(signature: KernelSignature) -> list[ArgumentRow]:
     """The arguments that ze_info describes; without it, the kernel's ``.input`` variables are."""
     if signature.info is None:
         return [

@@ -44,6 +44,11 @@ class Buffer:
         self._owner = owner
         self._bytes = data if owner is None else None
 
+    def __repr__(self) -> str:
+        return (
+            f"<Buffer '{self.name}': {self.size} bytes at {self.address:#x}{', read-only' if self.read_only else ''}>"
+        )
+
     @property
     def data(self) -> Bytes:
         """The bytes; none if they were those of an array that is gone."""
@@ -117,6 +122,7 @@ class AddressSpace:
     releases alone.
 
     Arrays stay mapped as long as they live, in the hands of the caller, or of the address space if it keeps them.
+    Several programs may share an address space; their launches wait for each other (``running``).
     """
 
     def __init__(self) -> None:
@@ -134,8 +140,12 @@ class AddressSpace:
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
         self.lock = threading.RLock()
+        self.running = threading.RLock()
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
+
+    def __repr__(self) -> str:
+        return f"<AddressSpace of {len({*self.slots.values()})} buffers>"
 
     def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
         """Give bytes an address, by default in a slot that is free."""
@@ -158,6 +168,16 @@ class AddressSpace:
             return self.resting.popleft()
         self.next_slot += count
         return self.next_slot - count
+
+    def reserve(self, size: int) -> int:
+        """An address for so many bytes that :meth:`allocate` has not given out, and will not."""
+        with self.lock:
+            return self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
+
+    def free(self, buffer: Buffer) -> None:
+        """Take the address of a buffer back that :meth:`allocate` gave."""
+        with self.lock:
+            self._free(buffer)
 
     def _free(self, buffer: Buffer) -> None:
         """Take the address of a buffer back."""

@@ -15,11 +15,18 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
+from vsim.loading import SPIRV, Loaded
 
-SPIRV = b"\x03\x02\x23\x07"
-_DEVICES = {"dg2": "acm-g10", "xehp": "xe-hp"}
-"""Names of ours that not every version of the driver knows."""
+_DEVICES = {
+    "dg2": "acm-g10", "xehp": "xe-hp", "icl": "icllp", "tgl": "tgllp", "adl": "adl-s", "rpl": "rpl-s", "arl": "arl-h",
+    "acm": "acm-g10", "ats-m": "ats-m150", "lnl": "lnl-m",
+}  # fmt: skip
+"""Names that not every version of the driver knows, or none, and those of devices that they mean."""
 _LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
+_BARE = re.compile(r"^(?:fatal )?(error|warning): (.+)$")
+_FAILED = "backend compiler failed build."
+_CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
+"""What lines of the driver begin with that say nothing of the source."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include|\\\r?\n|\?\?", re.MULTILINE)
 
 
@@ -52,6 +59,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
         raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
     device = _DEVICES.get(device.lower(), device.lower())
+    options = _with_source_name(options, path, data)
     name = ""
     if "-I" not in options and "include" not in options and not _INCLUDE.search(data):
         status = os.stat(os.path.realpath(driver))
@@ -63,6 +71,21 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     if name and not found.warnings:
         cache.save(name, found.zebin)
     return found
+
+
+def _with_source_name(options: str, path: str, data: bytes) -> str:
+    """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
+    words, place = options.split(), os.path.abspath(path)
+    if "-g" not in words or "-s" in words or '"' in place or data.startswith(SPIRV):
+        return options
+    return f'{options} -s "{place}"'
+
+
+def compiled_program(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Loaded:
+    """The program of a source; arguments and errors are those of :func:`compile_source`."""
+    zebin, doubts = compile_source(path, data, device, options, max_seconds)
+    source = {"kernel.spv": data} if data.startswith(SPIRV) else {"kernel.cl": data + b"\0"}
+    return Loaded(zebin, path, None, doubts, source | {"DeviceBinary0.bin": zebin})
 
 
 def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
@@ -101,29 +124,43 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             errors = [d for d in items if d.severity == "error"]
             if errors:
                 raise FormatError(errors)
-            lines = [line for line in output.splitlines() if line.strip()]
-            why = lines[0].strip() if lines else f"it ended with {done.returncode}"
-            raise _failed("C015", f"the compiler says: {why}", path)
+            raise _failed("C015", _reason(output, done.returncode), path)
         return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
 
 
 def said(output: str, path: str) -> Iterator[Diagnostic]:
-    """The errors and warnings in what the compiler wrote, with the notes behind each; the source itself is file 1."""
-    last: Diagnostic | None = None
+    """The errors and warnings in what the compiler wrote, with the notes behind each; the source itself is file 1.
+
+    What its later parts say has no place, but at times the kernel's name, in a line of its own. That they failed is
+    left out where they say why.
+    """
+    found: list[Diagnostic] = []
     lines = output.splitlines()
-    for line, shown in zip(lines, [*lines, ""][1:], strict=True):
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        file, row, column, kind, message = match.groups()
-        excerpt = "" if _LINE.match(shown) else shown
-        place = Span(path if file in ("1", "source.cl") else file, int(row), int(column), text=excerpt)
-        if kind != "note":
-            if last is not None:
-                yield last
-            error = kind != "warning"
-            last = Diagnostic("C015" if error else "U003", message, place, severity="error" if error else "warning")
-        elif last is not None:
-            last = replace(last, labels=(*last.labels, Label(place, message)))
-    if last is not None:
-        yield last
+    for line, following in zip(lines, [*lines, ""][1:], strict=True):
+        if match := _LINE.match(line):
+            file, row, column, kind, message = match.groups()
+            excerpt = "" if _LINE.match(following) else following
+            place = Span(path if file in ("1", "source.cl") else file, int(row), int(column), text=excerpt)
+            if kind != "note":
+                found.append(_diagnostic(kind, message, place))
+            elif found:
+                found[-1] = replace(found[-1], labels=(*found[-1].labels, Label(place, message)))
+        elif match := _BARE.match(line):
+            more = following.strip() if following.startswith(("in kernel", "near line")) else ""
+            message = f"{match[2].rstrip(':')}{', ' if more else ''}{more}"
+            hint = f"vasm --scan {path} shows where it stands" if "inline assembly" in message else ""
+            found.append(_diagnostic(match[1], message, Span(path, 0), hint))
+    reasons = [d for d in found if d.message != _FAILED]
+    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else found)
+
+
+def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnostic:
+    is_error = kind != "warning"
+    return Diagnostic("C015" if is_error else "U003", message, place, hint, severity="error" if is_error else "warning")
+
+
+def _reason(output: str, code: int) -> str:
+    """Why there is no program, in what the driver wrote besides errors."""
+    lines = [line.strip() for line in output.splitlines()]
+    said_so = [line for line in lines if line and not line.startswith(_CHATTER)]
+    return f"the compiler says: {said_so[0]}" if said_so else f"the compiler gives no reason, and ended with {code}"

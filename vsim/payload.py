@@ -1,11 +1,4 @@
-"""The payload: what a hardware thread finds in its registers when it starts, and where everything in it goes.
-
-::
-
-    r0 | local ids of the thread's lanes | inline data | other arguments and sizes
-       |                                 ^ offset 0 of ze_info
-       ^ one register
-"""
+"""The payload: what a hardware thread finds in its registers when it starts (:mod:`visa.payload` says where)."""
 
 from __future__ import annotations
 
@@ -13,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from visa.image import LinkedImage
+from visa.payload import PlacedField, payload_places, round_up
 from visa.program import Function
 from visa.ze_info import KernelInfo, PayloadField
 
@@ -29,14 +23,9 @@ _NOT_ARGUMENTS = (
 """Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0.)"""
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
-_ONE_REGISTER_SKIPPED = ("skl", "icllp", "tgllp")
-"""Platforms that leave room for a register of local ids where the kernel wants none."""
 _ALIGNMENT = 64
 _SLACK = 64
 """Bytes behind the last value, so that what is written as three dwords always has room."""
-
-PlacedField = tuple[int, PayloadField]
-"""A value with its place in bytes from the first register."""
 
 
 class PayloadLayout(NamedTuple):
@@ -64,6 +53,9 @@ class PayloadLayout(NamedTuple):
     pointers: frozenset[int]
     local_id_rows: int
 
+    def __repr__(self) -> str:
+        return f"<PayloadLayout of {len(self.template)} bytes, {len(self.arguments)} of whose values arguments decide>"
+
 
 def layout_of_inputs(kernel: Function) -> PayloadLayout:
     """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
@@ -75,12 +67,7 @@ def layout_of_inputs(kernel: Function) -> PayloadLayout:
 def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
     """The payload of a kernel with ze_info."""
     grf = image.grf_size
-    per_thread = round_up(info.per_thread_size, grf)
-    base = grf + per_thread
-    if not per_thread and image.platform in _ONE_REGISTER_SKIPPED:
-        base += grf
-    beyond = base + round_up(info.inline_size, grf) - info.inline_size
-    fields = [((base if f.offset < info.inline_size else beyond) + f.offset, f) for f in info.payload]
+    per_thread, base, fields = payload_places(info, grf, image.platform)
     ends = [at + f.size for at, f in fields] + [i.offset + i.size for i in kernel.inputs]
     size = round_up(max([base, *ends]), _ALIGNMENT) + _SLACK
     return PayloadLayout(
@@ -149,8 +136,3 @@ def image_handle(argument: int) -> int:
 def encoded(value: int, size: int) -> bytes:
     """A value as so many bytes; of a value that is wider, the low ones."""
     return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-
-
-def round_up(size: int, step: int) -> int:
-    """The next multiple of a step."""
-    return -(-size // step) * step

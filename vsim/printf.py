@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from dataclasses import dataclass
 
 from vsim.memory import AddressSpace, Buffer
@@ -121,3 +122,9 @@ class PrintfRecords:
             return 0, len(self.data)
         (value,) = layout.unpack_from(self.data, position)
         return _string(self.memory, value) if code == _STRING else value, position + layout.size
+
+
+def show(text: str) -> None:
+    """What a kernel printed, on standard output, as OpenCL's printf has it."""
+    if text and sys.stdout is not None:
+        sys.stdout.write(text)

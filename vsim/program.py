@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, VisaWarning
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
-from visa.usage import check_text
+from visa.usage import check_text, warn
 from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
+from vsim.kernel import Kernel
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
-from vsim.llvm_engine import InvalidCode, Overtaken, Unsupported
+from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
+from vsim.progress import Groups
 from vsim.result import LaunchResult
 from vsim.schedule import Schedule, parse_schedule
 from vsim.signature import KernelSignature, kernel_signature
@@ -37,6 +38,7 @@ from vsim.zebins import read_program
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.llvm_engine.engine import Engine
     from vsim.printf import PrintfRecords
+    from vsim.trace import Trace
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
@@ -53,6 +55,7 @@ class RunOptions(TypedDict, total=False):
     max_seconds: float | None
     profile: bool
     schedule: Schedule | None
+    trace: Trace | None
 
 
 class LastLaunch(NamedTuple):
@@ -112,7 +115,7 @@ def _constant(value: object) -> bool:
     return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
 
 
-def _can_repeat(dispatch: Dispatch) -> bool:
+def can_repeat(dispatch: Dispatch) -> bool:
     """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
     return (
@@ -125,31 +128,38 @@ def _can_repeat(dispatch: Dispatch) -> bool:
 class Program:
     """An image ready to run. Arrays keep their addresses as long as they live.
 
-    Launches of one program wait for each other; those of several programs may run side by side.
+    Launches of one program wait for each other, and those of programs that share an address space; others may run side
+    by side.
 
     Args:
         image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
+        memory: the address space, in which the image's data has its place; None for one of its own.
 
     Raises:
         FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visa.validate`).
     """
 
-    def __init__(self, image: LinkedImage) -> None:
+    def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
         validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
-        self.memory = AddressSpace()
+        self.memory = AddressSpace() if memory is None else memory
         self.signatures: dict[str, KernelSignature] = {}
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
         self.native: Engine | None = None
+        self.batch: Groups | None = None
+        """How far the reference engine is."""
         self.last_launches: dict[str, LastLaunch] = {}
-        self.running = threading.RLock()
+        self.callable_kernels: dict[str, Kernel] = {}
+        self.running = self.memory.running
         _PROGRAMS.add(self)
-        for section in image.data:
+        self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
             )
+            for section in image.data
+        ]
 
     def __repr__(self) -> str:
         return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"
@@ -158,6 +168,28 @@ class Program:
     def kernels(self) -> list[str]:
         """Names of the kernels."""
         return [k.name for k in self.image.module.kernels]
+
+    def __getitem__(self, kernel: str) -> Kernel:
+        """A kernel by its name, to be called.
+
+        Raises:
+            LaunchError: there is no such kernel.
+        """
+        found = self.callable_kernels.get(kernel)
+        if found is None:
+            found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
+        return found
+
+    def __getattr__(self, name: str) -> Kernel:
+        """A kernel by its name, where that is a name of Python's and no other attribute has it."""
+        if "callable_kernels" in self.__dict__ and name in self.kernels:
+            return self[name]
+        kernels = self.kernels if "image" in self.__dict__ else ()
+        hint = did_you_mean(name, kernels) or f"kernels are {', '.join(kernels) or '(none)'}"
+        raise AttributeError(f"the program has no kernel or attribute '{name}': {hint}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.kernels]
 
     def signature(self, kernel: str) -> KernelSignature:
         """What a kernel wants of a launch; the name may be empty if there is one kernel.
@@ -178,6 +210,7 @@ class Program:
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
         profile: bool = False,
+        trace: Trace | None = None,
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
@@ -190,7 +223,7 @@ class Program:
         arguments = bind(signature, launch, self.memory)
         payload = with_values(template, arguments)
         coverage = not_executed(self.image) if profile else None
-        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage)
+        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace)
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
         """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
@@ -213,6 +246,7 @@ class Program:
         profile: bool = False,
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
+        trace: Trace | None = None,
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -224,13 +258,27 @@ class Program:
             profile: whether the result is to know which instructions executed.
             schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
+            trace: where what threads do is written; the reference engine runs such launches.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            return self._execute(self.bind(launch, schedule, groups, profile), engine, threads, max_seconds)
+            return self._execute(self.bind(launch, schedule, groups, profile, trace), engine, threads, max_seconds)
+
+    def execute(
+        self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
+    ) -> LaunchResult:
+        """Run what :meth:`bind` gave, with options as of :meth:`run`.
+
+        It may run again if it can be repeated (:func:`can_repeat`) and nothing was allocated or taken back meanwhile.
+
+        Raises:
+            SimulationError: the kernel did something without a defined result.
+        """
+        with self.running:
+            return self._execute(dispatch, engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
@@ -243,7 +291,7 @@ class Program:
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
-            ran = self._run_on(engine, dispatch, threads, max_seconds, held)
+            ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
@@ -252,7 +300,7 @@ class Program:
         printed = "" if printf is None else self._printed(printf)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds - compiled
-        return LaunchResult(dispatch, ran, seconds, printed, compiled)
+        return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.printf import PrintfRecords
@@ -261,37 +309,53 @@ class Program:
 
     def _run_on(
         self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
-    ) -> str:
-        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran.
+    ) -> tuple[str, str]:
+        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran, and why
+        it is the reference engine where another was asked for.
 
         Args:
             held: the memory of mapped arrays, which must stay.
         """
-        if engine == "auto" or engine == "llvm":
+        why = ""
+        if dispatch.trace is not None:
+            why = "the launch is traced"
+        elif engine == "auto" or engine == "llvm":
             native = self.native or self._load_native()
-            if native is not None:
+            if native is None:
+                why = "llvmlite cannot be loaded"
+            else:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
-                    return "llvm"
+                    return "llvm", ""
+                except RefusedInstruction as refused:
+                    from vsim.numpy_engine.engine import refusal
+
+                    raise refusal(dispatch, refused.function, refused.number) from None
                 except Overtaken:
-                    return "numpy"
-                except InvalidCode as problem:
-                    message = (
-                        f"no valid native code for '{dispatch.kernel.name}'; running on the numpy engine: {problem}"
-                    )
-                    hint = "this is a mistake of visakit; please report it with the program"
-                    warning = Diagnostic("U002", message, hint=hint, severity="warning")
-                    warnings.warn(VisaWarning(warning), stacklevel=5)
-                except Unsupported:
-                    pass
+                    return "numpy", "it ended before native code was made"
+                except Unsupported as problem:
+                    why = _say_why_not(engine, dispatch, problem)
         elif engine not in ENGINES:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
             )
         from vsim.numpy_engine.engine import run as run_numpy
 
-        run_numpy(dispatch, max_seconds)
-        return "numpy"
+        if dispatch.trace is not None:
+            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
+        try:
+            run_numpy(dispatch, max_seconds, begun=self._begun)
+        finally:
+            self.batch = None
+        return "numpy", why
+
+    def _begun(self, begun: int, count: int) -> None:
+        self.batch = Groups(begun, count)
+
+    def groups(self) -> Groups | None:
+        """How far the launch is that runs now, as far as the engine tells; None if it does not, or none runs."""
+        native = self.native
+        return self.batch if self.batch is not None or native is None else native.groups()
 
     def _load_native(self) -> Engine | None:
         """Load the fast engine; None if the reference engine must do without."""
@@ -303,7 +367,7 @@ class Program:
         except (ImportError, OSError) as error:
             _LLVM_MISSING = True
             message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warnings.warn(VisaWarning(Diagnostic("U002", message, severity="warning")), stacklevel=6)
+            warn(Diagnostic("U002", message, severity="warning"))
             return None
         self.native = Engine(self.image)
         return self.native
@@ -313,7 +377,7 @@ class Program:
         kernel: str,
         global_size: Size,
         local_size: Size | None = None,
-        args: Sequence[object] = (),
+        args: Sequence[object] | Mapping[str, object] = (),
         *,
         global_offset: Size = (0, 0, 0),
         engine: str = "auto",
@@ -321,6 +385,7 @@ class Program:
         max_seconds: float | None = None,
         schedule: str = "",
         profile: bool = False,
+        show_printf: bool = True,
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
@@ -336,9 +401,10 @@ class Program:
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
                 threads.
             profile: whether the result is to know which instructions executed.
-            args: in the order of the kernel's arguments. A numpy array is a buffer, or an image where the kernel wants
-                one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape () with a
-                structured dtype are passed by value; an int where the kernel wants local memory is its size.
+            show_printf: whether what the kernel prints goes to standard output, too.
+            args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
+                kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
+                with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
 
         Raises:
             LaunchError: it does not fit the kernel; nothing ran.
@@ -352,15 +418,21 @@ class Program:
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
-            args = _listed(args)
+            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
         last = self.last_launches.get(kernel)
         if last is not None and not profile and last.is_like(whole, args):
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(str(schedule)) if schedule else None
-        result = self.run(launch, engine, threads, max_seconds, profile, order)
-        if not profile and _can_repeat(result.dispatch) and all(map(_constant, args)):
+        try:
+            result = self.run(launch, engine, threads, max_seconds, profile, order)
+        except SimulationError as error:
+            _show(error.printf, show_printf)
+            raise
+        if result.printed:
+            _show(result.printf, show_printf)
+        if not profile and can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
             )
@@ -411,6 +483,21 @@ class Program:
         self.memory.unmap(array)
 
 
+def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
+    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours."""
+    name = dispatch.kernel.name
+    if isinstance(problem, InvalidCode):
+        message = f"no valid native code for '{name}'; running on the numpy engine: {problem}"
+        hint = "this is a mistake of visakit; please report it with the program"
+        warning = Diagnostic("U002", message, hint=hint, severity="warning")
+    elif engine == "llvm":
+        warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
+    else:
+        return str(problem)
+    warn(warning)
+    return str(problem)
+
+
 def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
     """Run a launch while its native code is made; see :func:`vsim.tiers.overtake`."""
     from vsim.tiers import overtake
@@ -425,14 +512,22 @@ def _besides_buffers(dispatch: Dispatch) -> int:
     return pictures + dispatch.slm_size + dispatch.scratch_size * dispatch.threads_of(dispatch.group(0))
 
 
+def _show(text: str, wanted: bool) -> None:
+    """What a kernel printed, on standard output if that is wanted."""
+    if text and wanted:
+        from vsim.printf import show
+
+        show(text)
+
+
 _PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
 
 
 def _unlock_programs() -> None:
     """In a forked process, which has none of the threads that may have held their locks."""
     for program in list(_PROGRAMS):
-        program.running = threading.RLock()
         program.memory.lock = threading.RLock()
+        program.memory.running = program.running = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

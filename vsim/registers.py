@@ -10,6 +10,7 @@ from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
+from visa.payload import round_up
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
@@ -19,6 +20,8 @@ UNADDRESSED = (NULL, CR0)
 """Predefined variables without an address: what is written to %cr0 must be seen at once."""
 FILE_BEGIN = 64
 """Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
+FILE_GAP = 64
+"""Bytes behind each variable in the file that are nobody's, so that who reaches beyond one does not reach the next."""
 ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
@@ -37,10 +40,18 @@ class Layout:
     grf_size: int
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    rooms: dict[int, int] = field(default_factory=dict)
+    """Bytes of the registers that root variables take; in storage they lie in pieces of 64 bytes."""
     file_offsets: dict[int, int] = field(default_factory=dict)
+    file_ranges: list[tuple[int, int]] = field(default_factory=list)
+    """The bytes of the file that are variables', from one to before another."""
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
+
+    def allow_overrun(self) -> None:
+        """Let addresses lie anywhere in the file."""
+        self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
 
     def root(self, var: int) -> tuple[int, int]:
         """The variable that holds the bytes of a variable, and the offset in it."""
@@ -49,8 +60,8 @@ class Layout:
         return self.roots[var]
 
     def room(self, root: int) -> int:
-        """Bytes of a root variable that operands may touch: those of its storage, of a predefined one just its own."""
-        return self.sizes[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
+        """Bytes of a root variable that operands may touch: of its registers, of a predefined one just its own."""
+        return self.rooms[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
 
     def holds(self, root: int, low: int, end: int) -> bool:
         """Whether bytes from ``low`` to before ``end`` of a root variable are its own."""
@@ -107,22 +118,27 @@ def layout_of(function: Function, grf_size: int) -> Layout:
     Raises:
         SimulationError: an alias names itself.
     """
-    found = Layout(function, grf_size)
+    found, ends = Layout(function, grf_size), dict[int, int]()
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = var, offset = _alias_root(function, number)
         if var >= FIRST_VARIABLE:
-            size = max(found.sizes.get(var, 0), offset + variable.size)
-            found.sizes[var] = -(-size // 64) * 64
+            size = offset + variable.size
+            found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
+            ends[var] = max(ends.get(var, 0), size)
+            found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)
         if register is not None:
             root, _ = found.root(register.var)
             if root not in UNADDRESSED and root not in found.file_offsets:
+                own = ends.get(root, 0)
                 if root < FIRST_VARIABLE:
-                    found.sizes[root] = -(-predefined_size(root, MAXIMUM_GRF_SIZE) // 64) * 64
+                    own = predefined_size(root, grf_size)
+                    found.sizes[root] = round_up(predefined_size(root, MAXIMUM_GRF_SIZE), 64)
                 found.file_offsets[root] = found.file_size
-                found.file_size += found.sizes[root]
+                found.file_ranges.append((found.file_size, found.file_size + own))
+                found.file_size += found.sizes[root] + FILE_GAP
     return found
 
 

@@ -27,9 +27,11 @@ class LaunchRow(TypedDict):
     launch: str
     kernel: str
     engine: NotRequired[str]
+    engine_reason: NotRequired[str]
     seconds: NotRequired[float]
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]
+    shown: NotRequired[dict[str, object]]
 
 
 def check_array(number: int, array: Array, wanted: Checked) -> list[Check]:

@@ -44,6 +44,7 @@ class LaunchResult:
             code took longer to make than the reference engine to run it.
         seconds: how long the engine took, from the checked launch to the end.
         printed: the text that it printed, or the records of it; :attr:`printf` is the text.
+        engine_reason: why the reference engine ran it where ``llvm`` or ``auto`` was asked for; else empty.
         compile_seconds: the part of ``seconds`` in which native code was made or found on disk: 0 if it was there.
     """
 
@@ -52,6 +53,7 @@ class LaunchResult:
     seconds: float
     printed: str | PrintfRecords = ""
     compile_seconds: float = 0.0
+    engine_reason: str = ""
 
     def __repr__(self) -> str:
         return f"<LaunchResult of '{self.kernel}': {self.seconds * 1e3:.3f} ms on {self.engine}>"

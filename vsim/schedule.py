@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError
 
+ROUND_ROBIN = "round-robin"
+TURN_THREADS, PRIVATE_TURN_THREADS = 2048, 512
+"""Hardware threads that are under way at once where they run in turn; fewer where each has memory of its own."""
 KINDS = ("round-robin", "random:SEED", "reverse")
 
 
@@ -17,7 +20,8 @@ class Schedule:
     """An order of groups and threads other than the ascending one.
 
     ``reverse`` and ``random`` run one thread after the other, from barrier to barrier, in that order; ``round-robin``
-    runs one instruction of every thread in turn (in batches of up to 2,048 threads), which the reference engine does.
+    runs every thread in turn up to its next access to memory or barrier, as between them nobody else sees what it does:
+    the threads of as many groups as have 2,048 of them.
     """
 
     kind: str

@@ -4,28 +4,50 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TextIO, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
 from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span, did_you_mean
 from visa.files import read_text
+from vsim.arrays import Array
+from vsim.element_types import as_elements
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
 from vsim.program import Program, RunOptions
+from vsim.progress import watch_on_terminal
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
+from vsim.shown import ShownPart, shown_text, shown_tree
 
 if TYPE_CHECKING:
+    from vsim.capture_writer import CaptureWriter
     from vsim.cluster import Cluster
+
+
+class Results(NamedTuple):
+    """What becomes of results.
+
+    Attributes:
+        out_dir: where outputs go; None for the current directory.
+        save: file names by argument, which is a name or a number; several launches leave what the last one wrote.
+        show: parts of arguments that are shown after each launch that has them.
+        as_json: whether the report is JSON.
+        capture: what captures each launch; None for nothing.
+    """
+
+    out_dir: str | None = None
+    save: Mapping[str, str] = MappingProxyType({})
+    show: Sequence[ShownPart] = ()
+    as_json: bool = False
+    capture: CaptureWriter | None = None
 
 
 class Session:
     """Runs launches of a program and remembers what came out.
 
     Args:
-        out_dir: where outputs go; None for the current directory.
         cluster: where launches run; None for this process.
         allow_paths: whether the launch in an image may use files anywhere.
-        save: file names by argument, which is a name or a number; several launches leave what the last one wrote.
         output: where what kernels print and the report go.
         options: those of :meth:`Program.run`.
     """
@@ -33,19 +55,20 @@ class Session:
     def __init__(
         self,
         program: Program,
-        out_dir: str | None,
+        results: Results,
         cluster: Cluster | None = None,
         *,
         output: TextIO,
         allow_paths: bool = False,
-        save: Mapping[str, str] | None = None,
         **options: Unpack[RunOptions],
     ) -> None:
-        self.program, self.out_dir, self.cluster, self.options = program, out_dir, cluster, options
+        self.program, self.results, self.cluster, self.options = program, results, cluster, options
+        self.out_dir = results.out_dir
         self.output, self.allow_paths = output, allow_paths
+        self.watch = watch_on_terminal(program)
         self.rows: list[LaunchRow] = []
-        self.save = dict(save or {})
-        self.unsaved = set(self.save)
+        self.not_found = dict.fromkeys(results.save, "--save") | {part.name: "--show" for part in results.show}
+        """Arguments that were asked for and that no launch had yet, with the option that named them."""
         self.launched_names: dict[int, str] = {}
         self.read: set[str] = {program.image.file}
         """Files that no output replaces."""
@@ -110,13 +133,29 @@ class Session:
 
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
         """Run, write outputs, compare."""
+        capture = self.results.capture and self.results.capture.before(self.program, launch)
         started = time.perf_counter()
         try:
-            result = self.cluster.run(launch) if self.cluster else self.program.run(launch, **self.options)
+            result = self._run(launch)
         except SimulationError as error:
             self.output.write(error.printf)
             raise
-        self._finish(launch, result, where, index, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        if capture:
+            capture.write_result()
+        self._finish(launch, result, where, index, seconds)
+
+    def _run(self, launch: Launch) -> LaunchResult:
+        """Run a launch, with a bar on a terminal if it takes long."""
+        if self.cluster:
+            return self.cluster.run(launch)
+        if self.watch is None:
+            return self.program.run(launch, **self.options)
+        self.watch.begin(launch.kernel or self.program.kernels[0])
+        try:
+            return self.program.run(launch, **self.options)
+        finally:
+            self.watch.end()
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = {
@@ -128,6 +167,8 @@ class Session:
         row: LaunchRow = {
             "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
         }  # fmt: skip
+        if result.engine_reason:
+            row["engine_reason"] = result.engine_reason
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
         self.output.write(result.printf)
@@ -139,9 +180,13 @@ class Session:
                 if not argument.out:
                     self._check_overwriting(path)
                 save_array(path, argument.array)
-            for path in self._saved(result, number):
+            names = self._names(result, number)
+            for path in (self.results.save[name] for name in names if name in self.results.save):
                 self._check_overwriting(path)
                 save_array(path, argument.array)
+            declared = result.dispatch.signature.argument_types.get(number, "")
+            for part in (part for part in self.results.show if part.name in names):
+                self._show(row, part, as_elements(argument.array, declared))
             row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
 
@@ -154,13 +199,25 @@ class Session:
         )
         return argument.expect is not None or may_write
 
-    def _saved(self, result: LaunchResult, number: int) -> list[str]:
-        """Where ``--save`` puts an argument."""
+    def _names(self, result: LaunchResult, number: int) -> list[str]:
+        """What ``--save`` and ``--show`` may call an argument, of what they ask for."""
         own = result.dispatch.signature.argument_names.get(number, "")
-        launched = self.launched_names.get(number, "")
-        found = [name for name in {str(number), own, launched} if name in self.save]
-        self.unsaved.difference_update(found)
-        return [self.save[name] for name in found]
+        found = {str(number), own, self.launched_names.get(number, "")}
+        for name in found:
+            self.not_found.pop(name, None)
+        return sorted(found)
+
+    def _show(self, row: LaunchRow, part: ShownPart, array: Array) -> None:
+        """Write a part of an argument, or enter it into a report that is JSON."""
+        try:
+            value = part.of(array)
+        except IndexError as error:
+            message = f"'{part.text}' is not in the array of shape {array.shape}: {error}"
+            raise LaunchError(Diagnostic("S010", message, Span(self.program.image.file, 0))) from None
+        if self.results.as_json:
+            row.setdefault("shown", {})[part.text] = shown_tree(value)
+        else:
+            self.output.write(shown_text(part, value) + "\n")
 
     def _check_overwriting(self, path: str) -> None:
         """Refuse an output that is the image, the launch file or an array that a launch has read."""
@@ -168,18 +225,19 @@ class Session:
             message = f"'{path}' would overwrite an input of the run"
             raise FileError(Diagnostic("F001", message, Span(path, 0), "name another file, or another --out-dir"))
 
-    def check_saved(self) -> None:
-        """Say which arguments of ``--save`` no launch has.
+    def check_found(self) -> None:
+        """Say which arguments of ``--save`` and ``--show`` no launch has.
 
         Raises:
             LaunchError: S010, there is one.
         """
-        if self.unsaved:
+        if self.not_found:
             kernels = self.program.signatures.values()
             names = dict.fromkeys(n for k in kernels for n in (*k.argument_names.values(), *k.inputs))
-            name = min(self.unsaved)
+            name = min(self.not_found)
             hint = did_you_mean(name, names) or (f"arguments are {', '.join(names)}" if names else "")
-            message = f"no launch has a buffer or image '{name}' that --save could write"
+            message = f"no launch has a buffer or image '{name}' that {self.not_found[name]} could "
+            message += "write" if self.not_found[name] == "--save" else "show"
             raise LaunchError(Diagnostic("S010", message, Span(self.program.image.file, 0), hint))
 
     @property
@@ -187,8 +245,8 @@ class Session:
         """Whether a result was not as expected."""
         return has_failed(self.rows)
 
-    def report(self, as_json: bool) -> None:
+    def report(self) -> None:
         """Write the report."""
         image = self.program.image
         head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
-        self.output.write((report_json(head, self.rows) if as_json else report_text(self.rows)) + "\n")
+        self.output.write((report_json(head, self.rows) if self.results.as_json else report_text(self.rows)) + "\n")

@@ -58,7 +58,7 @@ class KernelSignature:
             words = ", ".join(self.inputs)
         else:
             types = {n: t.partition(";")[0] for n, t in self.argument_types.items()}
-            given = [f"{types.get(n, '')} {self.argument_names.get(n, f'#{n}')}" for n in range(self.argument_count)]
+            given = [f"{types.get(n, '')} {name}" for n, name in enumerate(self.names_in_order)]
             words = ", ".join(argument.strip() for argument in given)
         return f"<KernelSignature {self.name}({words}), SIMD{self.simd}>"
 
@@ -75,6 +75,13 @@ class KernelSignature:
         """Arguments that ze_info describes."""
         surfaces = (index for _, index in self.surfaces)
         return max((*(f.argument for f in self._payload), *self.argument_names, *surfaces), default=-1) + 1
+
+    @cached_property
+    def names_in_order(self) -> list[str]:
+        """Names of the arguments, or of the ``.input`` variables without ze_info; ``#N`` for one without a name."""
+        if self.info is None:
+            return list(self.inputs)
+        return [self.argument_names.get(n, f"#{n}") for n in range(self.argument_count)]
 
     @cached_property
     def fields(self) -> dict[int, tuple[PayloadField, ...]]:
@@ -112,6 +119,21 @@ class KernelSignature:
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
+
+    @cached_property
+    def waits_elsewhere(self) -> bool:
+        """Whether threads wait for each other at named or split barriers, or in functions that the kernel calls."""
+        kernel, *functions = self.image.functions_of(self.kernel)
+        flows = {i.desc.flow for i in kernel.instructions}
+        if Flow.NAMED_BARRIER in flows or Flow.SIGNAL in flows:
+            return True
+        if not any(f.calls_function for f in flows):
+            return False
+        if not any(i.desc.flow.is_barrier for f in functions for i in f.instructions):
+            return False
+        from vsim.analysis.waiting import waiting_functions  # which few kernels need
+
+        return any(f is not kernel for f in waiting_functions(self.image, kernel))
 
     @cached_property
     def needs_order(self) -> bool:

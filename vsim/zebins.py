@@ -18,11 +18,14 @@ def is_compiled(data: bytes) -> bool:
     return any(is_zebin(c) for _, c in archive_members(data, "<archive>")) if is_archive(data) else is_zebin(data)
 
 
-def read_program(data: bytes, name: str = "<image>", platform: str | None = None) -> LinkedImage:
+def read_program(
+    data: bytes, name: str = "<image>", platform: str | None = None, first_data_slot: int = 0
+) -> LinkedImage:
     """An image, or what a zebin with vISA texts is linked to.
 
     Args:
         platform: which zebin of a container is meant; None for the only one.
+        first_data_slot: where the data of a zebin goes, behind that of programs that share its address space.
 
     Raises:
         FormatError: it is neither, or damaged.
@@ -32,7 +35,7 @@ def read_program(data: bytes, name: str = "<image>", platform: str | None = None
         return read_image(data, name)
     from vlink.linker import Linker, LinkOptions
 
-    linker = Linker(LinkOptions(platform=platform))
+    linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
     image.file = name

@@ -19,6 +19,8 @@ module                   what it has
 ``programs``             programs without races by construction, which the engines must agree about
 ``operations``           their instructions on registers
 ``messages``             their messages to memory
+``images``               their messages to images and samplers
+``matrices``             their systolic products, and blocks of matrices
 ``kills``                commands that are killed while they write
 ``runner``               child processes, limits, summaries
 ``__main__``             the command line

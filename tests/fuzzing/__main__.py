@@ -8,12 +8,11 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)  # in place of this folder, whose modules have everyday names
 
-from fuzzing import caches, kernels, kills, programs, reading, runner, zebins  # noqa: E402
+from fuzzing import caches, captures, kernels, kills, programs, reading, runner, zebins  # noqa: E402
 from fuzzing.target import Target  # noqa: E402
 
 TARGETS: dict[str, Target] = {
-    t.name: t
-    for t in (*reading.TARGETS, *zebins.TARGETS, *caches.TARGETS, *kernels.TARGETS, *programs.TARGETS, *kills.TARGETS)
+    t.name: t for module in (reading, zebins, captures, caches, kernels, programs, kills) for t in module.TARGETS
 }
 
 

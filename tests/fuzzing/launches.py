@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import warnings
 import zlib
 from dataclasses import asdict, dataclass, field
 
@@ -18,7 +19,7 @@ from conftest import same
 from fuzzing.guarded import Guarded
 from fuzzing.target import Finding
 from vasm.assembler import assemble_text
-from visa import SimulationError, VisaError
+from visa import SimulationError, VisaError, VisaWarning
 from visa.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
@@ -31,6 +32,8 @@ SECONDS = 4.0
 MAXIMUM_BYTES = 64 << 20
 """What a launch may take of memory."""
 SLOW, LARGE = "S040", "S041"
+BFLOAT = "bf"
+"""The type of a part that numpy does not have."""
 
 
 @dataclass
@@ -45,7 +48,8 @@ class Execution:
             compressed, as base64), ``image`` (so, with ``dtype``, ``shape``, ``format``), ``scalar`` (its bytes),
             ``local`` (size) or ``sampler``.
         compare: of buffers by the numbers of their arguments: the size of a record, and the parts of it, each a type of
-            numpy with its offset and how many there are. Other bytes are not looked at.
+            numpy, or bf, with its offset and how many there are. Other bytes are not looked at.
+        host_threads: how many threads of the host run groups, on the engine that has them.
         at_end: whether buffers end at a page without access, or begin behind one.
     """
 
@@ -60,6 +64,7 @@ class Execution:
     compare: dict[str, tuple[int, list[tuple[str, int, int]]]] = field(default_factory=dict)
     at_end: bool = True
     schedule: str = ""
+    host_threads: int = 1
 
     def to_bytes(self) -> bytes:
         """The file."""
@@ -163,12 +168,19 @@ def run_on(engine: str, image: LinkedImage, e: Execution) -> Outcome:
             from vsim.schedule import parse_schedule
 
             order = parse_schedule(e.schedule)
-        program.run(launch, engine, 1, SECONDS, schedule=order)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*runs on the numpy engine", VisaWarning)
+            program.run(launch, engine, e.host_threads, SECONDS, schedule=order)
     except VisaError as error:
         code, message = error.diagnostics[0].code, str(error)
     for guard, number in zip(guards, arrays, strict=True):
         guard.check(f"argument {number} on {engine}")
     return Outcome(code, message, arrays)
+
+
+def _numbers(stored: npt.NDArray[np.generic], dtype: str) -> npt.NDArray[np.generic]:
+    """The numbers of a part: of bf the floats whose upper halves they are."""
+    return (stored.astype("u4") << 16).view("f4") if dtype == BFLOAT else stored
 
 
 def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
@@ -184,9 +196,10 @@ def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
             np.frombuffer(o.arrays[int(number)].tobytes(), np.uint8).reshape(-1, step) for o in (fast, reference)
         )
         for dtype, offset, count in parts:
-            part = slice(offset, offset + count * np.dtype(dtype).itemsize)
+            stored = "<u2" if dtype == BFLOAT else dtype
+            part = slice(offset, offset + count * np.dtype(stored).itemsize)
             for record in range(len(one)):
-                x, y = one[record, part].view(dtype), other[record, part].view(dtype)
+                x, y = (_numbers(side[record, part].view(stored), dtype) for side in (one, other))
                 if not same(x, y):
                     at = next(n for n in range(count) if not same(x[n : n + 1], y[n : n + 1]))
                     raise Finding(

@@ -11,22 +11,27 @@ from random import Random
 from scalar import FLOATS, INTEGERS, SIZES
 
 from visa.isa import FORMS
-from visa.isa.record import InstructionDesc
+from visa.isa.record import SAT, InstructionDesc, Saturation
+from vsim.refused import REFUSED
 from vsim.semantics import SEMANTICS
 
-TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf")
+TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf", "bf")
 COPIES, ELEMENTS = 2, 32
 """Variables of each type, and elements of each."""
 VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
 PREDICATES = ("P1", "P2", "P3", "P4")
-SPECIAL = {"addr_add", "dnscl", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw", "srnd"}
+SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw", "invm", "rsqtm"}
 """What has a rule of its own below, or needs registers in an order of its own."""
 COMPUTING = [
     f
     for f in FORMS
-    if f.category in ("arithmetic", "logic", "move") and f.semantics in SEMANTICS and f.mnemonic not in SPECIAL
+    if f.category in ("arithmetic", "logic", "move")
+    and f.semantics in SEMANTICS
+    and f.semantics not in REFUSED
+    and f.mnemonic not in SPECIAL
 ]
-SIGNS, BITWISE = ("(-)", "(abs)", "(-abs)"), ("and", "or", "xor", "not")
+SIGNS = ("(-)", "(abs)", "(-abs)")
+MODIFIERS: dict[str, tuple[str, ...]] = {"signs": SIGNS, "complement": ("(~)",), "": ()}
 GROUPS_OF_FOUR = ("dp2", "dp3", "dp4", "dph")
 REGISTERS_ONLY = ("line", "plane", "dp2", "dp3", "dp4", "dph")
 """What takes no numbers, which the engines say when it executes."""
@@ -34,10 +39,11 @@ RELATIONS = ("eq", "ne", "gt", "ge", "lt", "le")
 
 
 class Operations:
-    """Gives lines; ``simd`` are the lanes of a thread, ``register`` the bytes of a register."""
+    """Gives lines for a platform; ``simd`` are the lanes of a thread, ``register`` the bytes of a register."""
 
-    def __init__(self, random: Random, simd: int, register: int) -> None:
+    def __init__(self, random: Random, platform: str, simd: int, register: int) -> None:
         self.random, self.simd, self.register = random, simd, register
+        self.forms = [f for f in COMPUTING if platform in f.platforms]
 
     # -- places ------------------------------------------------------------------------------------------------
 
@@ -52,12 +58,13 @@ class Operations:
         no_mask = "_NM" if self.random.random() < (0.7 if size == 1 else 0.2) else ""
         return f"(M{1 + first // 4}{no_mask}, {size})"
 
-    def _place(self, t: str, reach: int, most: int = ELEMENTS) -> str:
+    def _place(self, t: str, reach: int, align: int) -> str:
         """Row and column from which so many elements of a variable lie inside of it; rarely they do not."""
-        rest = most - reach
+        rest = ELEMENTS - reach
         at = self.random.randrange(rest + 1) if rest > 0 and self.random.random() < 0.4 else 0
+        at -= at % -(-align // SIZES[t])
         if self.random.random() < 0.0003:
-            at += most
+            at += ELEMENTS
         row, column = divmod(at * SIZES[t], self.register)
         return f"({row},{column // SIZES[t]})"
 
@@ -78,15 +85,15 @@ class Operations:
         """A variable of a type."""
         return f"{t.upper()}_{self.random.randrange(COPIES)}"
 
-    def direct(self, t: str, size: int) -> str:
-        """A source region of a variable."""
+    def direct(self, t: str, size: int, align: int = 1) -> str:
+        """A source region of a variable, from a multiple of so many bytes on."""
         region, reach = self.region(size)
-        return f"{self.variable(t)}{self._place(t, reach)}{region}"
+        return f"{self.variable(t)}{self._place(t, reach, align)}{region}"
 
-    def destination(self, t: str, size: int) -> str:
-        """A destination of a type."""
+    def destination(self, t: str, size: int, align: int = 1) -> str:
+        """A destination of a type, from a multiple of so many bytes on."""
         step = self.random.choice([s for s in (1, 1, 1, 2, 4) if (size - 1) * s < ELEMENTS]) if size > 1 else 1
-        return f"{self.variable(t)}{self._place(t, (size - 1) * step + 1)}<{step}>"
+        return f"{self.variable(t)}{self._place(t, (size - 1) * step + 1, align)}<{step}>"
 
     def immediate(self, t: str) -> str:
         """A number."""
@@ -96,12 +103,12 @@ class Operations:
         )
         return f"{value:#x}:{t}"
 
-    def source(self, t: str, size: int, modifiers: tuple[str, ...], immediates: bool = True) -> str:
+    def source(self, t: str, size: int, modifiers: tuple[str, ...], immediates: bool = True, align: int = 1) -> str:
         """A source operand of a type: region, or number."""
-        if immediates and self.random.random() < 0.15 and t not in ("ub", "b"):
+        if immediates and self.random.random() < 0.15 and t not in ("ub", "b", "bf"):
             return self.immediate(t)
         modifier = self.random.choice(modifiers) if modifiers and self.random.random() < 0.3 else ""
-        return modifier + self.direct(t, size)
+        return modifier + self.direct(t, size, align)
 
     def guard(self) -> str:
         """A predicate in front, or none."""
@@ -114,7 +121,7 @@ class Operations:
 
     def _family(self, form: InstructionDesc) -> set[str]:
         """Types that the sources of an instruction have together."""
-        legal = {t for t in form.types if t in VARIABLES.values()}
+        legal = {t for t in form.types | form.beyond.get("src0", frozenset()) if t in VARIABLES.values()}
         floats, integers = sorted(legal & set(FLOATS)), legal & set(INTEGERS)
         if floats and (not integers or self.random.random() < 0.5):
             return {self.random.choice(floats)}
@@ -126,38 +133,58 @@ class Operations:
 
     def computing(self) -> list[str]:
         """One arithmetic, logic or move instruction of the table."""
-        form = self.random.choice(COMPUTING)
-        family = sorted(self._family(form))
+        form = self.random.choice(self.forms)
+        if form.pairs:
+            return self.converting(form)
+        sizes = [n for n in form.sizes if n <= self.simd and (n >= 4 or form.mnemonic not in GROUPS_OF_FOUR)]
         size = self.size()
-        if form.mnemonic in GROUPS_OF_FOUR and size < 4:
-            size = self.simd
-        modifiers = ("(~)",) if form.mnemonic in BITWISE else SIGNS
+        size = size if size in sizes or not sizes else self.random.choice(sizes)
+        family = self._family(form)
+        converts = form.mnemonic == "mov"
         operands = []
         for f in form.fields:
+            allowed = {t for t in form.types_of(f.name) | form.beyond.get(f.name, frozenset()) if t in TYPES}
             if f.kind == "d":
-                types = (
-                    family
-                    if self.random.random() < 0.8
-                    else sorted({t for t in form.types if t in SIZES and t != "bf"})
+                types = family & allowed if self.random.random() < 0.8 else allowed
+                operands.append(
+                    self.destination(self.random.choice(sorted(types or allowed)), size, form.aligned.get(f.name, 1))
                 )
-                operands.append(self.destination(self.random.choice(types), size))
             elif f.kind == "s":
-                mixed = form.mnemonic in ("mov", "fcvt")
-                chosen = self.random.choice(TYPES if mixed else family)
-                operands.append(self.source(chosen, size, modifiers, form.mnemonic not in REGISTERS_ONLY))
+                chosen = self.random.choice(sorted(allowed if converts else family & allowed or allowed))
+                modifiers = MODIFIERS[form.modifiers] if form.mnemonic != "mov" else SIGNS
+                immediates = form.mnemonic not in REGISTERS_ONLY
+                operands.append(self.source(chosen, size, modifiers, immediates, form.aligned.get(f.name, 1)))
         suffix = f".x{self.random.randrange(256):x}" if form.mnemonic == "bfn" else ""
-        saturate = ".sat" if form.category == "arithmetic" and self.random.random() < 0.15 else ""
-        guard = self.guard() if form.has_predicate and form.mnemonic != "sel" else ""
-        if form.mnemonic == "sel":
+        saturates = SAT in form.suffixes and form.saturation is not Saturation.NONE
+        saturate = ".sat" if saturates and self.random.random() < 0.15 else ""
+        guard = self.guard() if form.has_predicate else ""
+        if form.mnemonic == "sel" or form.writes_predicate:
             guard = f"({self.random.choice(PREDICATES)}) "
-        return [f"{guard}{form.mnemonic}{suffix}{saturate} {self.mask(size)} {' '.join(operands)}"]
+        mask = (
+            self.mask(size).replace(",", "_NM,").replace("_NM_NM", "_NM")
+            if "no-mask" in form.rules
+            else self.mask(size)
+        )
+        return [f"{guard}{form.mnemonic}{suffix}{saturate} {mask} {' '.join(operands)}"]
+
+    def converting(self, form: InstructionDesc) -> list[str]:
+        """A conversion of the types that the table has in pairs; not to integers, which would hold bits of floats."""
+        made = self.random.choice(sorted(t for t in form.pairs if t in FLOATS))
+        size = self.size()
+        operands = [self.destination(made, size)]
+        operands.append(self.direct(self.random.choice(sorted(form.pairs[made] & set(TYPES))), size))
+        if "src1" in form.by_name:
+            operands.append(self.direct(self.random.choice(("ub", "uw")), size))
+        return [f"{form.mnemonic} (M1_NM, {size}) {' '.join(operands)}"]
 
     def selecting(self) -> list[str]:
         """``min``, ``max``, comparison into a predicate or a variable, predicates' logic."""
         t = self.random.choice(TYPES)
         size = self.size()
         x, y = self.source(t, size, SIGNS), self.source(t, size, SIGNS)
-        kind = self.random.randrange(6)
+        kind = self.random.randrange(7)
+        if kind == 6:
+            return self.refining(size)
         if kind < 2:
             return [f"{('min', 'max')[kind]} {self.mask(size)} {self.destination(t, size)} {x} {y}"]
         relation = self.random.choice(RELATIONS)
@@ -172,9 +199,22 @@ class Operations:
         others = " ".join(self.random.choice(PREDICATES) for _ in range(2))
         return [f"{op} (M1{self.random.choice(('', '_NM'))}, {self.simd}) {predicate} {others}"]
 
+    def refining(self, size: int) -> list[str]:
+        """A quotient or root, whose special numbers a predicate has."""
+        t, name = self.random.choice(("f", "df")), self.random.choice(("invm", "rsqtm"))
+        given = " ".join(self.source(t, size, SIGNS) for _ in range(1 + (name == "invm")))
+        return [
+            f"{self.guard()}{name} {self.mask(size)} {self.destination(t, size)} {self.random.choice(PREDICATES)} {given}"
+        ]
+
     def moving(self) -> list[str]:
-        """Predicates into registers and back."""
+        """Predicates into registers and back, and a variable that is made anew."""
         predicate, size = self.random.choice(PREDICATES), self.simd
+        if self.random.random() < 0.2:
+            t = self.random.choice(TYPES)
+            name = self.variable(t)
+            made = f"mov (M1_NM, {size}) {name}(0,0)<1> {self.source(t, size, ())}"
+            return [f"lifetime.end {name}", f"lifetime.start {name}", made]
         if self.random.random() < 0.5:
             return [f"mov (M1_NM, 1) {self.destination('ud', 1)} {predicate}"]
         return [f"setp (M1_NM, {size}) {predicate} {self.direct('ud', 1)}"]

@@ -15,16 +15,31 @@ import numpy as np
 from scalar import DTYPES, SIZES
 
 from fuzzing.guarded import guard_workers
-from fuzzing.launches import Execution, execute
-from fuzzing.messages import BLOCK_BYTES, DATA, DATA_BYTES, LANE_BYTES, LSC, SHARED_BYTES, SUM_BYTES, Messages
+from fuzzing.images import Images
+from fuzzing.launches import BFLOAT, Execution, Json, execute, packed
+from fuzzing.matrices import Matrices
+from fuzzing.messages import (
+    BLOCK_BYTES,
+    DATA,
+    DATA_BYTES,
+    EXTREME_BYTES,
+    EXTREMES,
+    LANE_BYTES,
+    REAL,
+    REAL_PARTS,
+    SCRATCH_BYTES,
+    SHARED_BYTES,
+    SUM_BYTES,
+    Messages,
+)
 from fuzzing.operations import ELEMENTS, PREDICATES, VARIABLES, Operations
 from fuzzing.target import Target
 from vasm.assembler import assemble_text
 from visa import AssemblyError
 
-RECORD = 4096
+RECORD = 8192
 """Bytes of the variables of a thread, before and after."""
-PLATFORMS = ("tgllp", "xehp", "dg2", "pvc", "skl", "bmg")
+PLATFORMS = ("tgllp", "xehp", "dg2", "pvc", "skl", "bmg", "cri")
 ATTEMPTS = 12
 """How often lines that the assembler refuses are left out."""
 
@@ -40,8 +55,8 @@ class Line:
 def _offsets() -> dict[str, tuple[int, int, str]]:
     """Where the variables lie in a record: offset, size in bytes, type."""
     found, at = {}, 0
-    for name, t in [*VARIABLES.items(), *((name, "ud") for name in DATA)]:
-        size = DATA_BYTES if name in DATA else ELEMENTS * SIZES[t]
+    for name, t in [*VARIABLES.items(), *((name, "ud") for name in DATA), *((name, "f") for name in REAL)]:
+        size = DATA_BYTES if name in (*DATA, *REAL) else ELEMENTS * SIZES[t]
         found[name] = at, size, t
         at += size
     assert at + 64 <= RECORD
@@ -50,6 +65,8 @@ def _offsets() -> dict[str, tuple[int, int, str]]:
 
 OFFSETS = _offsets()
 PREDICATES_AT = RECORD - 64
+INPUTS = ("IN", "OUT", "LANES", "BLOCKS", "SHARED", "SUM", "REALS", "EXTREMES")
+"""Buffers, which are the surfaces from T6 on, too."""
 
 
 class Program:
@@ -58,12 +75,17 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(f"program {seed}")
         self.platform = self.random.choice(PLATFORMS)
-        wide = self.platform in ("pvc", "bmg")
+        wide = self.platform in ("pvc", "bmg", "cri")
         self.simd = self.random.choice((16, 16, 32) if wide else (8, 16, 16, 32))
         self.register = 64 if wide else 32
-        self.threads, self.groups = self.random.choice((1, 1, 2, 3, 4)), self.random.choice((1, 1, 2))
-        self.operations = Operations(self.random, self.simd, self.register)
+        self.threads, self.groups = self.random.choice((1, 1, 2, 3, 4)), self.random.choice((1, 1, 2, 3))
+        self.operations = Operations(self.random, self.platform, self.simd, self.register)
         self.messages = Messages(self.random, self.platform, self.simd)
+        self.matrices = Matrices(self.random, self.platform, self.simd, self.register)
+        self.images = Images(self.random, self.simd)
+        self.with_images = self.random.random() < 0.4
+        self.argument_rows, self.result_rows = self.random.choice(((2, 2), (2, 2), (5, 3), (32, 12), (17, 2)))
+        """Registers that functions take and give back."""
         self.numbers = itertools.count()
         self.subroutines: list[Line] = []
         self.functions: list[Line] = []
@@ -84,7 +106,15 @@ class Program:
 
     def straight(self) -> list[Line]:
         """An instruction, with those that prepare it."""
-        given = self.operations.line() if self.random.random() < 0.75 else self.messages.line()
+        kind = self.random.random()
+        if kind < 0.7:
+            given = self.operations.line()
+        elif kind < 0.75:
+            given = self.matrices.product() if kind < 0.73 or not self.messages.has_pointers else self.matrices.block()
+        elif kind < 0.85 and self.with_images:
+            given = self.images.line()
+        else:
+            given = self.messages.line()
         return [Line(text, True) for text in given]
 
     def condition(self) -> tuple[list[Line], str]:
@@ -178,15 +208,38 @@ class Program:
         )
         if kind == "subroutine":
             return [*lines, Line(f"{guard}call {mask} {name}", True)]
+        size, sizes = min(self.simd, 16), f"{self.argument_rows} {self.result_rows}"
         given = [
-            Line(f"mov (M1, {min(self.simd, 16)}) ARG(0,0)<1> {self.operations.direct('ud', min(self.simd, 16))}", True)
+            f"mov (M1, {size}) ARG({row},0)<1> {self.operations.direct('ud', size)}"
+            for row in self.arguments_looked_at()
         ]
-        if kind == "indirect":
-            given += [Line(f"faddr {name} TARGET(0,0)<1>"), Line(f"{guard}ifcall {mask} TARGET(0,0)<0;1,0> 2 2", True)]
+        if kind == "function":
+            given.append(f"{guard}fcall {mask} {name} {sizes}")
         else:
-            given += [Line(f"{guard}fcall {mask} {name} 2 2", True)]
-        taken = f"{guard}mov (M1, {min(self.simd, 16)}) UD_1(0,0)<1> RESULT(0,0)<1;1,0>"
-        return [*lines, *given, Line(taken, True)]
+            target, taken = self.target(kind, name)
+            given += [*taken, f"{guard}ifcall {mask} {target} {sizes}"]
+        given.append(f"{guard}mov (M1, {size}) UD_1(0,0)<1> RESULT({self.last_row(self.result_rows)},0)<1;1,0>")
+        return [*lines, *(Line(text, True) for text in given)]
+
+    def target(self, kind: str, name: str) -> tuple[str, list[str]]:
+        """The operand of an indirect call, and lines in front of it: an address, or one of two in a table."""
+        if kind == "indirect":
+            return "TARGET(0,0)<0;1,0>", [f"faddr {name} TARGET(0,0)<1>"]
+        others = [n for k, n in self.callable if k == "function"]
+        lines = [f"faddr {n} TABLE(0,{k})<1>" for k, n in enumerate((name, self.random.choice(others)))]
+        lines += [f"and (M1_NM, 1) OFFSETS(0,0)<1> {self.operations.direct('uw', 1)} 4:uw",
+                  "addr_add (M1_NM, 1) A0(0)<1> &TABLE OFFSETS(0,0)<0;1,0>"]  # fmt: skip
+        if self.random.random() < 0.5:
+            return "r[A0(0),0]<0;1,0>:ud", lines
+        return "TARGET(0,0)<0;1,0>", [*lines, "mov (M1_NM, 1) TARGET(0,0)<1> r[A0(0),0]<0;1,0>:ud"]
+
+    def last_row(self, rows: int) -> int:
+        """The row from which the last value for each lane fits into so many registers."""
+        return rows - max(1, min(self.simd, 16) * 4 // self.register)
+
+    def arguments_looked_at(self) -> list[int]:
+        """Rows of %arg that callers fill and functions read: the first and the last."""
+        return sorted({0, self.last_row(self.argument_rows)})
 
     # -- the whole ---------------------------------------------------------------------------------------------
 
@@ -201,7 +254,7 @@ class Program:
         own, self.callable = self.callable, []
         for n in reversed(range(self.random.choice((0, 0, 1, 2)))):
             self.function(f"f{n}")
-            self.callable += [("function", f"f{n}"), ("indirect", f"f{n}")]
+            self.callable += [("function", f"f{n}"), ("indirect", f"f{n}"), ("table", f"f{n}")]
         made, self.callable = self.callable, own
         self.callable += made
 
@@ -213,9 +266,12 @@ class Program:
         self.messages.has_pointers = True
         texts = "\n".join(line.text for line in lines)
         head = [f'.global_function "{name}"', *self.declarations(texts), f".kernel_attr SimdSize={self.simd}", ".kernel_attr Extern",
-                ".kernel_attr ArgSize=2", ".kernel_attr RetValSize=2", *self.places(False),
-                f"mov (M1, {size}) UD_0(0,0)<1> ARG(0,0)<1;1,0>", f"mov (M1, {size}) LIMIT(0,0)<1> ARG(0,0)<1;1,0>"]  # fmt: skip
-        tail = [f"mov (M1, {size}) RESULT(0,0)<1> UD_0(0,0)<1;1,0>", f"fret (M1, {self.simd})"]
+                f".kernel_attr ArgSize={self.argument_rows}", f".kernel_attr RetValSize={self.result_rows}", *self.places(False),
+                f"mov (M1, {size}) UD_0(0,0)<1> ARG(0,0)<1;1,0>", f"and (M1, {size}) LIMIT(0,0)<1> ARG({self.arguments_looked_at()[-1]},0)<1;1,0> 3:ud"]  # fmt: skip
+        tail = [
+            f"mov (M1, {size}) RESULT({self.last_row(self.result_rows)},0)<1> UD_0(0,0)<1;1,0>",
+            f"fret (M1, {self.simd})",
+        ]
         self.functions += [*map(Line, head), *lines, *map(Line, tail)]
 
     def declarations(self, texts: str) -> list[str]:
@@ -226,6 +282,18 @@ class Program:
             for name in dict.fromkeys(used)
         ]
         found += [f".decl {name} v_type=G type=ud num_elts={DATA_BYTES // 4} align=GRF" for name in DATA]
+        found += [
+            f".decl {name} v_type=G type=f num_elts={DATA_BYTES // 4} align=GRF" for name in REAL if name in texts
+        ]
+        found += [
+            f".decl {name} v_type=G type={t} num_elts=256 align=GRF"
+            for name, t in (("HROWS", "hf"), ("BROWS", "bf"))
+            if name in texts
+        ]
+        found += [
+            ".decl SHAPE v_type=G type=ud num_elts=16 align=GRF",
+            ".decl SHAPE_AT v_type=G type=uq num_elts=1 alias=<SHAPE, 0>",
+        ]
         vectors = (
             "COUNTER_0",
             "COUNTER_1",
@@ -240,21 +308,22 @@ class Program:
             "ANY",
             "TURNED",
             "LANE",
+            "XS",
+            "YS",
         )
         found += [f".decl {name} v_type=G type=ud num_elts=32 align=GRF" for name in vectors]
+        found += [f".decl {name} v_type=G type=uq num_elts=1" for name in ("PLACE", "BLOCK", *INPUTS)]
         found += [
-            f".decl {name} v_type=G type=uq num_elts=1"
-            for name in ("PLACE", "BLOCK", "TARGET", "IN", "OUT", "LANES", "BLOCKS", "SHARED", "SUM")
-        ]
-        found += [
-            f".decl {name} v_type=G type=ud num_elts=1" for name in ("OWORD", "BLOCK_OFF", "INDEX", "TID", "BITS")
+            f".decl {name} v_type=G type=ud num_elts=1"
+            for name in ("OWORD", "BLOCK_OFF", "INDEX", "TID", "BITS", "TARGET")
         ]
         found += [*(f".decl {name} v_type=G type=uq num_elts=32 align=GRF" for name in ("AT", "OFF_Q")), ".decl OFFSETS v_type=G type=uw num_elts=8 align=GRF",
+                  ".decl TABLE v_type=G type=ud num_elts=2",
                   ".decl A0 v_type=A num_elts=4", ".decl A8 v_type=A num_elts=8", ".decl P6 v_type=P num_elts=1",
                   *(f".decl {name} v_type=P num_elts={self.simd}" for name in (*PREDICATES, "P5")),
-                  *(f".decl T{n} v_type=T num_elts=1" for n in range(6, 12)),
-                  ".decl ARG v_type=G type=ud num_elts=16 align=GRF alias=<%arg, 0>",
-                  ".decl RESULT v_type=G type=ud num_elts=16 align=GRF alias=<%retval, 0>"]  # fmt: skip
+                  *(f".decl T{n} v_type=T num_elts=1" for n in range(6, 17)), ".decl S0 v_type=S num_elts=1",
+                  f".decl ARG v_type=G type=ud num_elts={self.argument_rows * self.register // 4} align=GRF alias=<%arg, 0>",
+                  f".decl RESULT v_type=G type=ud num_elts={self.result_rows * self.register // 4} align=GRF alias=<%retval, 0>"]  # fmt: skip
         return found
 
     def places(self, pointers: bool) -> list[str]:
@@ -306,13 +375,12 @@ class Program:
         main = []
         for _ in range(self.random.choice((1, 1, 2))):
             main += self.body(2, self.random.randrange(2, 10), True)
-            if self.simd <= 16 and self.random.random() < 0.3:
-                main += [Line(text) for text in self.messages.exchange(next(self.numbers))]
+            if self.random.random() < 0.3:
+                main += [Line(text) for text in self.messages.exchange(self.threads)]
         texts = "\n".join(line.text for line in [*main, *self.subroutines])
         control = self.random.choice(("0x4c0", "0x4c0", "0x4d0", "0x4e0", "0x4f0", "0x80", ""))
-        inputs = ("IN", "OUT", "LANES", "BLOCKS", "SHARED", "SUM")
-        head = [".version 4.1", '.kernel "k"', *self.declarations(texts), *(f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(inputs)),
-                f".kernel_attr SimdSize={self.simd}", f".kernel_attr SLMSize={-(-self.simd * self.threads * LANE_BYTES // 1024)}",
+        head = [".version 4.1", '.kernel "k"', *self.declarations(texts), *(f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(INPUTS)),
+                f".kernel_attr SimdSize={self.simd}", f".kernel_attr SpillMemOffset={SCRATCH_BYTES}", f".kernel_attr SLMSize={-(-self.simd * self.threads * LANE_BYTES // 1024)}",
                 *([f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {control}:ud"] if control else []), *self.places(True),
                 *self.records(texts, True), *(f"and {mask} LIMIT{place}<1> UD_1{place}<1;1,0> 3:ud" for mask, place, _ in self.chunks()),
                 *(f"setp (M1_NM, {self.simd}) P{n} {self.random.getrandbits(32):#x}:ud" for n in range(1, 5))]  # fmt: skip
@@ -360,25 +428,39 @@ def contents(seed: int, records: int) -> bytes:
     return out.tobytes()
 
 
+def reals(seed: int, lanes: int) -> bytes:
+    """Ordinary and special floats for each lane, of every width."""
+    source = np.random.default_rng(seed)
+    out = np.zeros((lanes, LANE_BYTES), np.uint8)
+    for dtype, at, count in REAL_PARTS:
+        values = source.choice([0.0, -0.0, 1.0, -2.5, np.inf, np.nan, 1e-6, 3.0], (lanes, count)).astype(dtype)
+        out[:, at : at + values.dtype.itemsize * count] = values.view(np.uint8)
+    return out.tobytes()
+
+
 def make(seed: int) -> bytes:
     """The input of a seed."""
-    from fuzzing.launches import packed
-
     p = Program(seed)
     text = accepted(p.lines(), p.platform)
     records = p.threads * p.groups
     lanes = records * p.simd
     mentioned = [(at, size, t) for name, (at, size, t) in OFFSETS.items() if re.search(rf"\b{name}\b", text)]
-    parts = [(np.dtype(DTYPES[t]).str, at, size // SIZES[t]) for at, size, t in mentioned]
+    parts = [(BFLOAT if t == BFLOAT else np.dtype(DTYPES[t]).str, at, size // SIZES[t]) for at, size, t in mentioned]
     parts += [("<u4", PREDICATES_AT + 16 * n, 1) for n in range(4)]
     raw = np.frombuffer(contents(seed, records), np.uint8)
-    arguments: list[dict[str, object]] = [{"bytes": packed(raw)}, {"bytes": packed(np.zeros_like(raw))}, {"random": [lanes * LANE_BYTES, seed]},
-                                          {"random": [records * BLOCK_BYTES, seed + 1]}, {"random": [SHARED_BYTES, seed + 2]}, {"random": [SUM_BYTES, seed + 3]}]  # fmt: skip
+    arguments: list[Json] = [{"bytes": packed(raw)}, {"bytes": packed(np.zeros_like(raw))}, {"random": [lanes * LANE_BYTES, seed]},
+                             {"random": [records * BLOCK_BYTES, seed + 1]}, {"random": [SHARED_BYTES, seed + 2]}, {"random": [SUM_BYTES, seed + 3]},
+                             {"bytes": packed(np.frombuffer(reals(seed, lanes), np.uint8))},
+                             {"bytes": packed(np.arange(len(EXTREMES) * EXTREME_BYTES // 4, dtype="f4").view(np.uint8))}]  # fmt: skip
     compare = {"1": (RECORD, parts), "2": (LANE_BYTES, [("<u1", 0, LANE_BYTES)]), "3": (BLOCK_BYTES, [("<u1", 0, BLOCK_BYTES)]),
-               "4": (SHARED_BYTES, [("<u1", 0, SHARED_BYTES)]), "5": (SUM_BYTES, [("<u1", 0, SUM_BYTES)])}  # fmt: skip
-    schedule = p.random.choice(("", "", "reverse", "random:1"))
+               "4": (SHARED_BYTES, [("<u1", 0, SHARED_BYTES)]), "5": (SUM_BYTES, [("<u1", 0, SUM_BYTES)]), "6": (LANE_BYTES, [*REAL_PARTS]),
+               "7": (EXTREME_BYTES, [("<f4", 0, EXTREME_BYTES // 4)])}  # fmt: skip
+    if p.with_images:
+        arguments += p.images.arguments(seed, records)
+        compare[str(len(INPUTS) + 1)] = p.images.compare()
+    schedule, hosts = p.random.choice(("", "", "reverse", "random:1")), p.random.choice((1, 1, 2))
     return Execution(
-        text, p.platform, "k", [lanes], [p.threads * p.simd], "", "", arguments, compare, schedule=schedule
+        text, p.platform, "k", [lanes], [p.threads * p.simd], "", "", arguments, compare, True, schedule, hosts
     ).to_bytes()
 
 
@@ -392,4 +474,4 @@ TARGETS = [
         guard_workers,
     )
 ]
-__all__ = ["LSC", "TARGETS", "make"]
+__all__ = ["TARGETS", "make"]

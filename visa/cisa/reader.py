@@ -11,7 +11,17 @@ from visa.cisa.codec import DecodeError, Decoder, Operands, new_operands
 from visa.cisa.declarations import illegal_attributes, illegal_declarations
 from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
 from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.program import Attribute, Declared, Function, Input, LabelName, Module, Variable, predefined_strings
+from visa.program import (
+    Attribute,
+    Declared,
+    Function,
+    Input,
+    Instruction,
+    LabelName,
+    Module,
+    Variable,
+    predefined_strings,
+)
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 _NONE_DECLARED = bytes(9)
@@ -19,6 +29,35 @@ _NONE_DECLARED = bytes(9)
 
 
 _layout = functools.cache(struct.Struct)
+
+LARGE_CODE = 1 << 17
+"""Bytes of a function's code from which on it pays to look for instructions that were read before."""
+HEAD_BYTES, MOST_ALIKE = 16, 8
+"""By how many bytes these are found, and how many of those with equal ones are kept."""
+
+
+class _Repeats:
+    """Instructions of a function by their bytes: unrolled loops repeat them, and equal bytes have equal fields."""
+
+    def __init__(self, data: bytes, limit: int) -> None:
+        self.data, self.limit = data, limit
+        self.met: dict[bytes, list[tuple[bytes, Instruction]]] = {}
+        self.end = 0
+        """Where the instruction ends that was found last."""
+
+    def find(self, at: int) -> Instruction | None:
+        """An instruction with the bytes at a position."""
+        for code, instruction in self.met.get(self.data[at : at + HEAD_BYTES], ()):
+            if self.data.startswith(code, at) and (end := at + len(code)) <= self.limit:
+                self.end = end
+                return instruction
+        return None
+
+    def add(self, start: int, end: int, instruction: Instruction) -> None:
+        """Keep an instruction."""
+        alike = self.met.setdefault(self.data[start : start + HEAD_BYTES], [])
+        alike.insert(0, (self.data[start:end], instruction))
+        del alike[MOST_ALIKE:]
 
 
 class _Reader:
@@ -280,14 +319,21 @@ class _FunctionReader:
     def code(self, position: int, end: int, function: Function) -> None:
         decoder = Decoder(function, self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
+        repeats = _Repeats(self.r.data, end) if end - position >= LARGE_CODE else None
         try:
             while decoder.position < end:
                 at = decoder.position
+                if repeats is not None and (same := repeats.find(at)) is not None:
+                    decoder.position = repeats.end
+                    function.instructions.append(Instruction(same.desc, same.args))
+                    continue
                 instruction = decoder.next()
                 # Operands must name things that exist, so that whoever works on the tree need not look.
                 if problem := invalid_reference(function, instruction, known):
                     raise DecodeError(at, problem)
                 function.instructions.append(instruction)
+                if repeats is not None:
+                    repeats.add(at, decoder.position, instruction)
         except DecodeError as error:
             hint = ""
             if (function.instructions and not any(self.r.data[end - 8 : end])) or len(function.instructions) < 4:

@@ -23,15 +23,20 @@ def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str =
     return form(opcode, name, "ec pr d:dst s:src0 s:src1 s:src2", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
 
 
-def _systolic(opcode: int, name: str, results: str, summary: str) -> InstructionDesc:
+def _macro(opcode: int, name: str, sources: str, summary: str) -> InstructionDesc:
+    return form(opcode, name, f"ec pr d:dst d:early_out {sources}", summary, category=_CATEGORY, types="f df", classes="early_out:p")
+
+
+def _systolic(opcode: int, name: str, results: str, summary: str, platforms: frozenset[str]) -> InstructionDesc:
     from visa.isa.enums import PRECISIONS
     from visa.isa.record import Choice
 
     return form(
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
-        types="d ud f hf bf", platforms=since("xehp"), spelling="bare-region", sizes=(8, 16), modifiers="",
-        operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub",
+        types="d ud f hf bf", platforms=platforms, spelling="bare-region", sizes=(8, 16), modifiers="", rules="systolic",
+        operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub", classes="src2:g",
+        limits={"count": (1, 8)},
     )  # fmt: skip
 
 
@@ -79,7 +84,7 @@ FORMS = (
     _unary(0x19, "sqrt", "Square root.", "f hf", beyond="dst:df src0:df"),
     _unary(0x1A, "rsqrt", "Reciprocal square root.", "f hf"),
     _unary(0x1B, "inv", "Reciprocal."),
-    _systolic(0x1C, "dpasw", "d,ud,f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads."),
+    _systolic(0x1C, "dpasw", "d,ud,f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads.", since("xehp") - since("pvc")),
     form(0x1E, "srnd", "ec d:dst s:src0 s:src1", "Stochastic rounding to a narrower float; src1 holds the random bits.",
          category=_CATEGORY, suffixes=(SAT,), types="ub b hf bf f", operands="dst:ub,b,hf src0:hf,bf,f src1:ub,uw", beyond="src1:hf,f",
          pairs="hf:f ub:hf,bf b:hf,bf", platforms=since("pvc"), modifiers="", saturation=Saturation.NONE, rules="no-mask", classes="dst:g src0:g src1:gc"),
@@ -96,7 +101,7 @@ FORMS = (
     _binary(0x7F, "divm", "Correctly rounded quotient (the IEEE macro).", "f df"),
     _ternary(0x82, "dp4a", "Dot product of four packed bytes with accumulation: dst = src0 + sum of src1.b[i] * src2.b[i].", "d ud",
              platforms=since("tgllp"), modifiers=""),
-    _systolic(0x83, "dpas", "d,ud,f,bf,hf", "Systolic dot product with accumulation."),
+    _systolic(0x83, "dpas", "d,ud,f,bf,hf", "Systolic dot product with accumulation.", since("xehp")),
     _ternary(0x84, "add3", "dst = src0 + src1 + src2.", "ud d uw w", platforms=since("xehp")),
     _ternary(0x91, "madw", "Multiply and add with the full 64-bit result, low and high halves in consecutive registers.", "ud d",
              sizes=(1, 2, 4, 8, 16), saturation=Saturation.NONE),
@@ -105,6 +110,6 @@ FORMS = (
     _unary(0x96, "tanh", "Hyperbolic tangent.", "f hf", platforms=since("cri")),
     _unary(0x97, "sigm", "Logistic function: 1 / (1 + e ** -src0).", "f hf", platforms=since("cri")),
     _block_systolic(),
-    _unary(0x9B, "invm", "Correctly rounded reciprocal (the IEEE macro).", "f df", saturation=Saturation.NONE),
-    _unary(0x9C, "rsqtm", "Correctly rounded reciprocal square root (the IEEE macro).", "f df", saturation=Saturation.NONE),
+    _macro(0x9B, "invm", "s:src0 s:src1", "Quotient; early_out says where it is a special number, so that no step of a program refines it."),
+    _macro(0x9C, "rsqtm", "s:src0", "Reciprocal square root; early_out says where it is a special number, so that no step of a program refines it."),
 )  # fmt: skip

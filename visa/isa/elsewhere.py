@@ -17,9 +17,34 @@ ELSEWHERE = {
     "popcnt": "cbit counts the bits that are set",
     "ffs": "fbl finds the lowest bit that is set",
     "clz": "lzd counts the zeros before the highest bit that is set",
+    "fadd": "add takes every type: declare the operands with type=f",
+    "fsub": "write add with (-) before the second source; operands are declared with type=f",
+    "fmul": "mul takes every type: declare the operands with type=f",
+    "fdiv": "write div; operands are declared with type=f",
+    "iadd": "add takes every type",
+    "imul": "mul takes every type",
     "rcp": "inv gives 1 / x",
     "ld": "lsc_load, svm_gather and gather read memory",
     "st": "lsc_store, svm_scatter and scatter write memory",
     "store": "lsc_store, svm_scatter and scatter write memory",
 }  # fmt: skip
 """What to write instead."""
+
+TYPES_ELSEWHERE = {
+    "char": "b", "uchar": "ub", "short": "w", "ushort": "uw", "int": "d", "uint": "ud", "unsigned": "ud", "long": "q", "ulong": "uq",
+    "half": "hf", "float": "f", "double": "df", "bfloat": "bf",
+    **{f"{sign}{8 * size}": name for size, name in ((1, "b"), (2, "w"), (4, "d"), (8, "q")) for sign in ("s", "i", "int")},
+    **{f"{sign}{8 * size}": f"u{name}" for size, name in ((1, "b"), (2, "w"), (4, "d"), (8, "q")) for sign in ("u", "uint")},
+    **{f"{word}{8 * size}": name for size, name in ((2, "hf"), (4, "f"), (8, "df")) for word in ("f", "float")},
+}  # fmt: skip
+"""The types of C, OpenCL C, numpy, LLVM and PTX, as they are written here."""
+
+FUNCTIONS_ELSEWHERE = {
+    "get_group_id": "the number of the work-group is in %group_id_x, %group_id_y and %group_id_z",
+    "get_global_id": "a work-item has the number %thread_x times the lanes of a thread, plus its lane (docs/tutorial.md)",
+    "get_local_id": "it is computed from the thread within the group, in %r0, and the lane (docs/tutorial.md)",
+    "get_local_size": "a kernel gets it as an argument: declare an .input",
+    "get_global_size": "a kernel gets it as an argument: declare an .input",
+    "get_num_groups": "a kernel gets it as an argument: declare an .input",
+}
+"""What to do where OpenCL C has a function."""

@@ -32,16 +32,21 @@ _ATOMICS = (
 )  # fmt: skip
 
 
+def _rules(layout: str) -> str:
+    """Restrictions of messages whose data have an order; blocks of matrices have one of their own."""
+    return "transposed-of-one" if "B:order" in layout and "B:blocks" not in layout else ""
+
+
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
              spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "") -> InstructionDesc:
     return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation)  # fmt: skip
+                rules=_rules(layout), memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation)  # fmt: skip
 
 
 def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
            spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "") -> InstructionDesc:
     return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
+                semantics=f"typed_{name}", rules=_rules(layout), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"

@@ -11,6 +11,7 @@ _OP = Choice("op", ATOMICS)
 _MOD = Flag("", "mod")
 _GATHER_SIZES = Choice("elt_size", {"1": 0, "2": 1, "4": 2})
 _BLOCKS = Choice("num_blocks", COUNTS)
+_BYTES = Choice("num_blocks", {"1": 0, "2": 1, "4": 2})
 _QWORDS = since("xehp") | {"skl"}
 """The manual says since xehp; the compiler writes them for skl, too."""
 _SVM_BLOCK = (Choice("block_type", {"1": 0, "4": 1, "8": 2}), _BLOCKS)
@@ -80,10 +81,10 @@ FORMS = (
              "Write up to four dwords at each lane's byte offset.", suffixes=(_MASK,), payload=Payload.CHANNELS,
              operands="global_offset:ud offsets:ud src:ud,d,f", sizes=(8, 16)),
     _message(Memory.SURFACE, Access.LOAD, 0x78, "gather_scaled", "ec pr B:=0 B:num_blocks H:=0 T:surface s:global_offset r:offsets w:dst",
-             "Read 1, 2 or 4 bytes at each lane's byte offset.", suffixes=(_BLOCKS,), payload=Payload.DWORD,
+             "Read 1, 2 or 4 bytes at each lane's byte offset.", suffixes=(_BYTES,), payload=Payload.DWORD,
              operands="global_offset:ud offsets:ud dst:ud,d,f"),
     _message(Memory.SURFACE, Access.STORE, 0x79, "scatter_scaled", "ec pr B:=0 B:num_blocks H:=0 T:surface s:global_offset r:offsets r:src",
-             "Write 1, 2 or 4 bytes at each lane's byte offset.", suffixes=(_BLOCKS,), payload=Payload.DWORD,
+             "Write 1, 2 or 4 bytes at each lane's byte offset.", suffixes=(_BYTES,), payload=Payload.DWORD,
              operands="global_offset:ud offsets:ud src:ud,d,f"),
     _message(Memory.SURFACE, Access.ATOMIC, 0x7D, "dword_atomic", "B:op.5+width.3 ec pr T:surface r:offsets r:src0 r:src1 w:dst", "Atomic operation at each lane's byte offset.",
              suffixes=(_OP, _WIDTH), payload=Payload.ATOMIC,

@@ -357,6 +357,16 @@ class InstructionDesc:
         return any(f.kind in ("N2", "N4") for f in self.fields)
 
     @cached_property
+    def names_file(self) -> bool:
+        """Whether it names the source file of what follows."""
+        return any(f.kind == "N4" for f in self.fields)
+
+    @cached_property
+    def marks_line(self) -> bool:
+        """Whether it says which source line follows."""
+        return self.is_directive and "line" in self.by_name
+
+    @cached_property
     def is_directive(self) -> bool:
         """Whether nothing executes: labels, and marks of source files and lines."""
         return self.mnemonic.startswith(".")

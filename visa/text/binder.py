@@ -6,6 +6,7 @@ import re
 
 from visa import types
 from visa.diagnostics import did_you_mean
+from visa.isa.elsewhere import FUNCTIONS_ELSEWHERE
 from visa.operands import (
     ABS,
     ADDRESS_WIDTHS,
@@ -44,6 +45,35 @@ _NOT_HERE = "is not an operand that can stand here"
 _EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
 
 
+_DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
+
+
+def declaration_of(name: str, kinds: str) -> str:
+    """How to declare a name that has no declaration, as something of one of the kinds."""
+    if name in FUNCTIONS_ELSEWHERE:
+        return FUNCTIONS_ELSEWHERE[name]
+    kind = next((k for k in "VAPST" if k in kinds), "V")
+    settings = _DECLARATIONS.get(kind, f"v_type={kind} num_elts=1")
+    return f"declare it: .decl {name} {settings}"
+
+
+def _hint_for_kind(name: str, found: str, kinds: str) -> str:
+    """What to write for a name that stands for something of another kind."""
+    if found == "V" and "P" in kinds:
+        register = "" if kinds == "P" else f"a register is written {name}(0,0)<1> or {name}(0,0)<1;1,0>, "
+        return f"{register}a predicate is declared with v_type=P"
+    return ""
+
+
+def _hint_for_operand(node: syntax.Node, text: str) -> str:
+    """What to write for an operand that is none; empty where the instruction's form says more."""
+    if isinstance(node, (int, syntax.NumberNode)):
+        return f"numbers have their type behind them: {text}:d, {text}:uw"
+    if re.fullmatch(r"%?\w+\[.*\]", text) and not text.startswith("r["):
+        return "registers are indexed through an address variable: addr_add, then r[A0(0),0]<0;1,0>:ud"
+    return ""
+
+
 class Binder:
     """Binds the operands of one function. ``grf_size`` is in bytes, 0 where the platform is not known; it turns byte
     offsets of ``&V[n]`` into rows.
@@ -62,9 +92,10 @@ class Binder:
         if found is None:
             if name in self.names.misdeclared:
                 raise FollowUp("V010", f"'{name}' is not declared")
-            raise Problem("V010", f"'{name}' is not declared", self.names.similar(name) or f"expected {wanted}")
+            raise Problem("V010", f"'{name}' is not declared", self.names.similar(name) or declaration_of(name, kinds))
         if found.kind not in kinds:
-            raise Problem("V011", f"'{name}' is {KIND_NAMES[found.kind]}, expected {wanted}")
+            hint = _hint_for_kind(name, found.kind, kinds)
+            raise Problem("V011", f"'{name}' is {KIND_NAMES[found.kind]}, expected {wanted}", hint)
         return found
 
     def size_of(self, name: str) -> int | None:
@@ -166,7 +197,7 @@ class Binder:
                 f"'{text}' is a message operand, this instruction takes a region",
                 f"write {node.name}(0,0)<{'1' if destination else '1;1,0'}>",
             )
-        raise Problem("V012", f"'{text}' {_NOT_HERE}")
+        raise Problem("V012", f"'{text}' {_NOT_HERE}", _hint_for_operand(node, text))
 
     def _name(self, name: str, destination: bool) -> VectorOperand:
         """A bare name as an operand: a predicate, surface or sampler."""

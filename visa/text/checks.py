@@ -43,6 +43,9 @@ class Checks:
         for index, (line, at) in sorted(parser.label_uses.items()):
             if index not in parser.label_lines:
                 hint = did_you_mean(names[index], [names[i] for i in parser.label_lines])
+                if not hint:
+                    is_call = any(i.line == line and i.desc.flow is Flow.CALL for i in parser.function.instructions)
+                    hint = "fcall calls functions, call labels of its body" if is_call else f"write {names[index]}:"
                 message = f"label '{names[index]}' is not defined in '{parser.function.name}'"
                 self.source.report(Problem("V026", message, hint), line, at)
 
@@ -62,9 +65,13 @@ class Checks:
             self.source.warn("W004", f"'{function.name}' has no instructions", function.line)
             return
         last = function.instructions[-1]
-        if not (last.desc.flow.ends_lanes or last.desc.flow in _JUMPS):
+        broken = any(
+            d.severity == "error" and d.span and d.span.line >= function.line for d in self.source.collector.items
+        )
+        if not broken and not (last.desc.flow.ends_lanes or last.desc.flow in _JUMPS):  # what cannot be read may end it
             end = "ret" if function.is_kernel else "fret"
-            self.source.warn("W003", f"'{function.name}' does not end with {end}", last.line)
+            hint = "end it with ret (M1, 1)" if function.is_kernel else "end it with fret (M1, N), N lanes"
+            self.source.warn("W003", f"'{function.name}' does not end with {end}", last.line, hint=hint)
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""

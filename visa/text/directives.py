@@ -16,6 +16,7 @@ from visa.cisa.declarations import (
     VARIABLE_NUMBERS,
 )
 from visa.diagnostics import Label, did_you_mean
+from visa.isa.elsewhere import TYPES_ELSEWHERE
 from visa.program import (
     FIRST_PREDICATE,
     FIRST_SURFACE,
@@ -84,7 +85,8 @@ def _integer(parser: FunctionParser, statement: DirectiveStatement, name: str, l
     """The value of a setting that must be there."""
     at = settings_of(statement).get(name)
     if at is None:
-        raise Problem("V009", f"{statement.word} needs {name}=")
+        form = "write .input NAME offset=64 size=8" if statement.word == ".input" else f"write {name}=8"
+        raise Problem("V009", f"{statement.word} needs {name}=", form)
     return _integer_value(parser, at, low, high, name)
 
 
@@ -178,6 +180,14 @@ def _append(parser: FunctionParser, kind: str, declared: Declared) -> int:
     return first + len(items) - 1
 
 
+def _type_hint(name: str) -> str:
+    """What to write for a name that is no type of elements, such as C's."""
+    known = [n for n, t in types.BY_NAME.items() if t.is_element]
+    if name in TYPES_ELSEWHERE:
+        return f"write type={TYPES_ELSEWHERE[name]}"
+    return did_you_mean(name, known) or f"types are {', '.join(known)}"
+
+
 def _general(
     parser: FunctionParser, settings: Settings, string: int, name: str, elements: int, attributes: list[Attribute]
 ) -> Variable:
@@ -187,7 +197,7 @@ def _general(
     type_name = _word(settings["type"])
     data_type = types.BY_NAME.get(type_name.lower())
     if data_type is None or not data_type.is_element:
-        hint = did_you_mean(type_name.lower(), [name for name, t in types.BY_NAME.items() if t.is_element])
+        hint = _type_hint(type_name.lower())
         raise Problem("V022", f"'{type_name}' is not a type of a variable", hint, settings["type"])
     align = _alignment(parser, settings["align"]) if "align" in settings else 0
     alias = _alias(parser, settings["alias"], name, elements * data_type.size) if "alias" in settings else None

@@ -31,6 +31,7 @@ from visa.program import (
     FIRST_VARIABLE,
     Attribute,
     Declared,
+    Fields,
     Function,
     Instruction,
     Module,
@@ -43,6 +44,8 @@ from visa.text.suffixes import suffix_text
 from visa.text.unwritable import unwritable, unwritable_module
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+LARGE = 5000
+"""Instructions of a function from which on it pays to remember their texts."""
 _LABEL = Flow.LABEL  # looking up a member of an enumeration takes longer than all else that a plain line asks
 
 
@@ -88,6 +91,9 @@ class FunctionPrinter:
         self.function = function
         self.names = _DeclaredNames(function)
         self._shown: dict[tuple[int, bool], tuple[VectorOperand, str]] = {}
+        self._texts: dict[int, tuple[Fields, str]] = {}
+        """Instructions by the identity of their fields, which equal ones share, of functions that may repeat some."""
+        self._is_large = len(function.instructions) >= LARGE
 
     # -- operands ------------------------------------------------------------------------------------------
 
@@ -162,13 +168,18 @@ class FunctionPrinter:
     def instruction(self, i: Instruction) -> str:
         """One instruction without leading blanks."""
         desc, args = i.desc, i.args
+        if self._is_large and (known := self._texts.get(id(args))) is not None:
+            return known[1]
         if desc.flow is _LABEL:
             name = self.function.labels[args["label"]].name
             return f"{desc.mnemonic} {quote(name)}" if _begins_subroutine(i) else f"{name}:"
         pred = args.get("pred")
         words = [s.write(self, args) for s in operands_of(desc)]
         text = desc.mnemonic + suffix_text(desc, args)
-        return (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
+        text = (self.predication(pred) if pred else "") + " ".join([text, *(w for w in words if w)])
+        if self._is_large:
+            self._texts[id(args)] = args, text  # the fields are kept, so that their id stays their own
+        return text
 
     def declaration(self, what: int, index: int) -> str:
         function = self.function
@@ -201,13 +212,16 @@ class FunctionPrinter:
             return f".kernel_attr {a.name}={a.integer}"
         return f".kernel_attr {a.name}={quote(a.value.decode('utf-8', 'surrogateescape'))}"
 
-    def lines(self, strict: bool = True) -> list[str]:
+    def lines(self, strict: bool = True, places: list[int] | None = None) -> list[str]:
         """The statements of the function.
+
+        Args:
+            places: receives for each instruction the number of its line.
 
         Raises:
             FormatError: with ``strict``, these do not assemble to the same function.
         """
-        body = _BodyText(self)
+        body = _BodyText(self, places)
         found = body.run()
         problem = body.problem or unwritable(self.function)
         if strict and problem:
@@ -237,8 +251,8 @@ class _DeclaredNames:
 class _BodyText:
     """Puts declarations, attributes and instructions into the order of the string pool, and names into scopes."""
 
-    def __init__(self, printer: FunctionPrinter) -> None:
-        self.printer, self.function = printer, printer.function
+    def __init__(self, printer: FunctionPrinter, places: list[int] | None = None) -> None:
+        self.printer, self.function, self.places = printer, printer.function, places
         self.out: list[str] = []
         self.next = len(predefined_strings(self.function.version)) + 1
         self.scopes: list[dict[str, tuple[int, int]]] = [{}]
@@ -266,6 +280,8 @@ class _BodyText:
                 and i.desc.flow is not _LABEL
                 and not i.desc.names_string
             ):
+                if self.places is not None:
+                    self.places.append(len(self.out))
                 self.out.append(f"    {self.printer.instruction(i)} /// ${number}")
             else:
                 self.instruction(i, number)
@@ -281,6 +297,8 @@ class _BodyText:
                 self.declare(what, index)
         self.enter_scope(used)
         text = self.printer.instruction(i)
+        if self.places is not None:
+            self.places.append(len(self.out))
         self.out.append(text if i.desc.flow is _LABEL else f"    {text} /// ${number}")
         if _begins_subroutine(i) and is_label(name := self.function.labels[i.args["label"]].name):
             self.out.append(f"{name}:")

@@ -9,13 +9,17 @@ import functools
 from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc
+from visa.isa.enums import LSC_ORDERS, PRECISIONS
 from visa.isa.record import ANY_SIZE
-from visa.operands import SCALAR, Execution, General, Immediate, Indirect, VectorOperand
+from visa.operands import Execution, General, Immediate, Indirect, VectorOperand, region_elements
 from visa.program import Fields, Instruction
 from visa.types import VECTOR, DataType
 from visa.violation import Violation
 
 UNDEFINED_RELATION = 6
+SYSTOLIC_DEPTH = 8
+_PRECISIONS = {code: name for name, code in PRECISIONS.items()}
+_BYTE_FLOATS = {"bf8", "hf8"}
 TypeOf = Callable[[VectorOperand], DataType | None]
 _Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
@@ -26,8 +30,8 @@ def is_restricted(desc: InstructionDesc) -> bool:
     return bool(desc.rules or desc.limits or desc.pairs or desc.sizes != ANY_SIZE or "rel_op" in desc.by_name)
 
 
-def restrictions(type_of: TypeOf, i: Instruction, size: int) -> Iterator[Violation]:
-    """The restrictions of its own that an instruction of so many lanes breaks."""
+def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int) -> Iterator[Violation]:
+    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0: not known."""
     desc, args = i.desc, i.args
     if args.get("rel_op") == UNDEFINED_RELATION:
         message = "the comparison has no condition, so its result is undefined"
@@ -35,6 +39,9 @@ def restrictions(type_of: TypeOf, i: Instruction, size: int) -> Iterator[Violati
     if size not in desc.sizes and desc.has_exec:
         sizes = ", ".join(map(str, desc.sizes))
         yield Violation("V039", f"{desc.mnemonic} does not exist with execution size {size}", f"it takes {sizes}")
+    elif "systolic" in desc.rules and grf_size not in (0, 4 * size):
+        message = f"{desc.mnemonic} of {size} lanes does not exist with registers of {grf_size} bytes"
+        yield Violation("V039", message, f"it takes {grf_size // 4}, a row for each register")
     yield from _limits(desc, args)
     if desc.pairs:
         yield from _pair(type_of, desc, args)
@@ -90,12 +97,37 @@ def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> It
 
 def _predicate_bits(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     execution: Execution = args["exec"]
-    op = args["src0"]
-    scalar = isinstance(op, Immediate) or (isinstance(op, General | Indirect) and op.region == SCALAR)
     allowed = (8,) if execution.size == 32 else (8, 12)
-    if scalar and execution.size > 1 and execution.mask not in allowed:
+    if execution.size > 1 and execution.mask not in allowed:
         masks = " or ".join(f"M{(mask & 7) + 1}_NM" for mask in allowed)
-        yield Violation("W015", f"{desc.mnemonic} of single bits has the mask {masks} in the manual")
+        message = f"{desc.mnemonic} of {execution.size} lanes has the mask {masks} in the manual"
+        yield Violation("W015", message)
+
+
+def _contiguous(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    size = args["exec"].size
+    for name in ("dst", "src0"):
+        op = args[name]
+        if isinstance(op, General | Indirect) and region_elements(op.region, size) != tuple(range(size)):
+            hint = f"write {'<1>' if name == 'dst' else '<1;1,0>'}"
+            yield Violation("V039", f"{desc.mnemonic} copies elements that lie side by side", hint, name)
+
+
+def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    depth, pair = args["depth"], {_PRECISIONS[args[f"src{n}_precision"]] for n in (1, 2)}
+    if depth != SYSTOLIC_DEPTH:
+        yield Violation(
+            "V039", f"{desc.mnemonic} does not exist with depth {depth}", f"it is {SYSTOLIC_DEPTH}", "depth"
+        )
+    if len(pair) > 1 and pair != _BYTE_FLOATS and not all(name[0] in "us" for name in pair):
+        message = f"{desc.mnemonic} does not multiply {' and '.join(sorted(pair))}"
+        yield Violation("V034", message, "precisions are both integers, both bf8 or hf8, or the same", "src2_precision")
+
+
+def _transposed_of_one(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if args["order"] == LSC_ORDERS["t"] and args["exec"].size > 1:
+        message = f"{desc.mnemonic} of transposed data has execution size 1"
+        yield Violation("V039", message, "it takes the elements behind a single address")
 
 
 _RULES: dict[str, _Rule] = {
@@ -104,4 +136,7 @@ _RULES: dict[str, _Rule] = {
     "no-mask-to-bytes": _no_mask_to_bytes,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
+    "contiguous": _contiguous,
+    "systolic": _systolic,
+    "transposed-of-one": _transposed_of_one,
 }

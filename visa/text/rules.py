@@ -12,7 +12,6 @@ from typing import NamedTuple
 from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
-from visa.isa.enums import LSC_ORDERS
 from visa.isa.record import INTEGERS, Flow, Saturation
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
@@ -76,7 +75,7 @@ class Rules:
     ) -> None:
         self.function, self.silent, self.row_size = function, silent, row_size
         self.extents = Extents(function, grf_size)
-        self.grf_size = self.extents.grf_size
+        self.grf_size, self.known_grf_size = self.extents.grf_size, grf_size
         self._clean: dict[int, Fields] = {}
         self._keep: list[VectorOperand] = []
         self._plans: dict[tuple[int, int], _Plan] = {}
@@ -111,7 +110,7 @@ class Rules:
         if kinds not in _MIXES and not found:
             found += self._heard(self._mixed(i, plan))
         if plan.restricted:
-            found += self._heard(restrictions(self.type_of, i, size))
+            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size))
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:
@@ -129,9 +128,6 @@ class Rules:
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
             yield from self._raw_types(i)
-            if i.args.get("order") == LSC_ORDERS["t"] and "blocks" not in i.args and i.args["exec"].size > 1:
-                wanted = f"{i.desc.mnemonic} of transposed data has execution size 1"
-                yield Violation("V039", wanted, "it takes the elements behind a single address", "")
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))
             yield from state_overruns(self.extents, i)

@@ -79,10 +79,27 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     if error.text.startswith(",") and error.before and not is_inside:
         what = "settings" if in_directive else "operands"
         return Problem("V001", "',' cannot stand here", f"blanks, not commas, stand between {what}", at)
+    if not in_directive and (hint := _of_other_languages(error)):
+        return Problem("V001", f"'{error.text[0]}' cannot stand here", hint, at)
     message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
     if error.text and not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
     return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+
+
+def _of_other_languages(error: Unexpected) -> str:
+    """What to write for a sign that other languages have there."""
+    if error.text.startswith("#") and not error.before:
+        return "a comment begins with //"
+    if error.text.startswith(";"):
+        return "an instruction ends with its line, without ';'"
+    if error.text.startswith("="):
+        return (
+            "an instruction is written add (M1, 8) D(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>: the destination comes first"
+        )
+    if error.text.startswith(":") and error.before and error.before[-1][0] == "MORETHAN":
+        return "a register has the type of its declaration; data of messages are V:d32, without a region"
+    return ""
 
 
 def _name_in_expression(error: Unexpected, line: str) -> Placed | None:

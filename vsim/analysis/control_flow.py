@@ -87,7 +87,8 @@ class ControlFlow:
         return frozenset(found)
 
     def leaves_subroutine(self, lanes: int) -> bool:
-        """Whether control can go from one subroutine (or the main part) into another without a call or return.
+        """Whether control can go from one subroutine (or the main part) into another, or beyond the end of the function
+        in a subroutine, without a call or return.
 
         Args:
             lanes: of a thread.
@@ -98,7 +99,7 @@ class ControlFlow:
             last = end - 1
             calls = self.function.instructions[last].desc.flow is Flow.CALL
             following = [last + 1] if calls else self.successors(last, lanes)
-            if any(s < self.end and self.subroutine_of(s) != self.subroutine_of(last) for s in following):
+            if any((self.subroutine_of(s) if s < self.end else 0) != self.subroutine_of(last) for s in following):
                 return True
         return False
 
@@ -145,17 +146,20 @@ def covers_all(instruction: Instruction, lanes: int) -> bool:
     return bool(execution.offset == 0 and execution.size >= lanes)
 
 
-def control_flow(function: Function) -> ControlFlow:
-    """The control flow of a function; the work is linear in its instructions."""
+def control_flow(function: Function, barriers_end_blocks: bool = False) -> ControlFlow:
+    """The control flow of a function; the work is linear in its instructions.
+
+    Args:
+        barriers_end_blocks: a block ends with each barrier, too.
+    """
     instructions = function.instructions
     labels = {i.args["label"]: n for n, i in enumerate(instructions) if i.desc.flow.is_label}
     sites: dict[int, list[int]] = {}
     starts, backward = {0}, []
     for n, i in enumerate(instructions):
         flow = i.desc.flow
-        if not flow.is_terminator:
-            continue
-        starts.add(n + 1)
+        if flow.is_terminator or (barriers_end_blocks and flow.is_barrier):
+            starts.add(n + 1)
         if flow is Flow.CALL:
             sites.setdefault(labels[i.args["label"]], []).append(n + 1)
         elif flow.is_branch:
@@ -171,6 +175,15 @@ def control_flow(function: Function) -> ControlFlow:
         tuple(backward),
         {entry: tuple(after) for entry, after in sites.items()},
     )
+
+
+MANY_BARRIERS = 32
+"""Beyond so many barriers, values lie in memory meanwhile (see ``llvm_engine/runtime/native.py``)."""
+
+
+def has_many_barriers(function: Function) -> bool:
+    """Whether a function has so many barriers that no values should live across them but those in memory."""
+    return sum(i.desc.flow.is_barrier for i in function.instructions) > MANY_BARRIERS
 
 
 def may_repeat(function: Function) -> bool:

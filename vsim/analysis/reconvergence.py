@@ -17,7 +17,7 @@ it is converged if it is also where the others come to, unless an enclosing jump
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -33,20 +33,19 @@ class Reconvergence:
     """
 
     flow: ControlFlow
-    points: tuple[int, ...]
+    points: Mapping[int, int]
+    """With the number of the mask in which lanes that wait there are kept: points that never hold lanes at the same
+    time share one, so that nested loops by the hundred need as many as the deepest nest.
+    """
     converged: frozenset[int]
     following: tuple[int, ...]
     """The next point behind each instruction at which lanes may wait when it is run, the function's end where there is
-    none; empty for functions with subroutines.
+    none.
     """
 
     def next_point(self, pc: int) -> int | None:
         """The next reconvergence point behind an instruction, in its subroutine, at which lanes may wait."""
-        if self.following:
-            return self.following[pc] if self.following[pc] < self.flow.end else None
-        at = bisect_right(self.points, pc)
-        inside = at < len(self.points) and self.points[at] < self.flow.subroutine_end(pc)
-        return self.points[at] if inside else None
+        return self.following[pc] if self.following[pc] < self.flow.end else None
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,21 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
         lanes: of a thread.
         starts_full: all lanes of a thread run when it begins; else nothing is known to be converged.
     """
+    points, divergent, uniform_branches = _branches(flow, uniform, lanes)
+    ways_back = _WaysBack(flow.backward)
+    converged = _converged(flow, divergent, uniform_branches, ways_back) if starts_full else frozenset()
+    inside = sorted(p for p in points if p < flow.end)
+    if flow.subroutines:
+        return Reconvergence(flow, {p: n for n, p in enumerate(inside)}, converged, _behind(flow, inside))
+    found = sorted((min(branch, ways_back.first_run(branch, point)), point) for point, branch in points.items())
+    opened = {point: first for first, point in found}
+    return Reconvergence(flow, _masks(inside, opened), converged, _following(flow, opened))
+
+
+def _branches(
+    flow: ControlFlow, uniform: frozenset[int], lanes: int
+) -> tuple[dict[int, int], list[_Branch], list[_Branch]]:
+    """The points, with the first branch to each, and the branches that may split lanes and those that do not."""
     points: dict[int, int] = {}
     divergent: list[_Branch] = []
     uniform_branches: list[_Branch] = []
@@ -84,41 +98,80 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
                     points.setdefault(waiting, n)
         elif kind.ends_lanes and not takes_all(i, lanes):
             divergent.append(_Branch(n, flow.end))
-    converged = _converged(flow, divergent, uniform_branches) if starts_full else frozenset()
-    following = () if flow.subroutines else _following(flow, points)
-    return Reconvergence(flow, tuple(sorted(p for p in points if p < flow.end)), converged, following)
+    return points, divergent, uniform_branches
 
 
-def _following(flow: ControlFlow, points: Mapping[int, int]) -> tuple[int, ...]:
-    """For each instruction the next point at which lanes may wait when it is run, the function's end without one.
+class _WaysBack:
+    """The branches that lead back, of which the lowest target between two instructions is looked up."""
 
-    Lanes wait at a point after one of its branches, so from the first of these on, or from where a way back leads that
-    is open behind that one.
+    def __init__(self, backward: Sequence[tuple[int, int]]) -> None:
+        ordered = sorted(backward)
+        self.sources = [pc for pc, _ in ordered]
+        self.lowest = [[target for _, target in ordered]]
+        """The lowest targets of 1, 2, 4, ... branches that follow each other, by the first of them."""
+        while 2 << len(self.lowest) - 1 <= len(ordered):
+            last, half = self.lowest[-1], 1 << len(self.lowest) - 1
+            self.lowest.append([min(x, y) for x, y in zip(last, last[half:], strict=False)])
 
-    Args:
-        points: the first branch to each.
-    """
-    back = sorted(flow.backward)
-    lowest = list(accumulate((target for _, target in reversed(back)), min))[::-1]
+    def first_run(self, branch: int, waiting: int) -> int:
+        """The first instruction that may run while lanes wait for which a branch made them wait.
 
-    def earliest(pc: int) -> int:
-        while (at := bisect_left(back, (pc, 0))) < len(back) and lowest[at] < pc:
-            pc = lowest[at]
-        return pc
+        The others run what lies between, and go back with the branches there, but not with those behind: lanes that
+        wait run before these.
+        """
+        first, begin = branch + 1, branch
+        while True:
+            lowest = self._lowest(bisect_left(self.sources, begin), bisect_left(self.sources, waiting), first)
+            if lowest == first:
+                return first
+            first = lowest
+            begin = min(first, branch)
 
-    opened = sorted((earliest(branch), point) for point, branch in points.items())
-    found, heap, at = [], list[int](), 0
+    def _lowest(self, start: int, end: int, least: int) -> int:
+        """The lowest target of some of the branches; not more than ``least``."""
+        if start >= end:
+            return least
+        level = (end - start).bit_length() - 1
+        row = self.lowest[level]
+        return min(least, row[start], row[end - (1 << level)])
+
+
+def _masks(points: Sequence[int], opened: Mapping[int, int]) -> dict[int, int]:
+    """A number for each point, which it has in common with points that are behind it before lanes may wait there."""
+    numbers, held, free = dict.fromkeys(points, 0), list[tuple[int, int]](), list[int]()
+    for point, first in opened.items():
+        if point not in numbers:
+            continue
+        while held and held[0][0] < first:
+            heappush(free, heappop(held)[1])
+        numbers[point] = heappop(free) if free else len(held)
+        heappush(held, (point, numbers[point]))
+    return numbers
+
+
+def _behind(flow: ControlFlow, points: Sequence[int]) -> tuple[int, ...]:
+    """For each instruction the next point behind it in its subroutine, the function's end without one."""
+    places = (bisect_right(points, pc) for pc in range(flow.end))
+    found = (points[at] if at < len(points) else flow.end for at in places)
+    return tuple(point if point < flow.subroutine_end(pc) else flow.end for pc, point in enumerate(found))
+
+
+def _following(flow: ControlFlow, opened: Mapping[int, int]) -> tuple[int, ...]:
+    """For each instruction the next point at which lanes may wait when it is run, the function's end without one."""
+    coming, heap = list(opened.items())[::-1], list[int]()
+    found = []
     for pc in range(flow.end + 1):
-        while at < len(opened) and opened[at][0] <= pc:
-            heappush(heap, opened[at][1])
-            at += 1
+        while coming and coming[-1][1] <= pc:
+            heappush(heap, coming.pop()[0])
         while heap and heap[0] <= pc:
             heappop(heap)
         found.append(min(heap[0], flow.end) if heap else flow.end)
     return tuple(found)
 
 
-def _converged(flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branch]) -> frozenset[int]:
+def _converged(
+    flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branch], ways_back: _WaysBack
+) -> frozenset[int]:
     """Blocks of the main part that all lanes run together: the least fixed point, from none on.
 
     A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come
@@ -132,23 +185,19 @@ def _converged(flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branc
             *(b for b in uniform if b.waiting > b.pc and flow.block_of(b.pc) not in converged),
             *(_Branch(n, flow.end) for n in ends if flow.block_of(n) not in converged),
         ]
-        found = {
-            s for s in flow.starts if s < flow.main_end and not any(_may_wait_elsewhere(flow, s, b) for b in splitting)
-        }
+        alone = _nobody_waits(flow, splitting, ways_back)
+        found = {s for s in flow.starts if s < flow.main_end and alone[s]}
         if not found - converged:
             return frozenset(converged)
         converged |= found
 
 
-def _may_wait_elsewhere(flow: ControlFlow, block: int, branch: _Branch) -> bool:
-    """Whether lanes that a branch made wait may still wait, elsewhere, when a block runs."""
-    if branch.waiting == block:
-        return False
-    if branch.pc < block < branch.waiting:
-        return True
-    # A loop can come back to the block while lanes wait behind it.
-    return (
-        branch.waiting > block
-        and branch.pc >= block
-        and any(target <= block and pc >= branch.pc for pc, target in flow.backward)
-    )
+def _nobody_waits(flow: ControlFlow, splitting: list[_Branch], ways_back: _WaysBack) -> list[bool]:
+    """For each instruction, whether no lanes that one of these branches made wait may still wait, elsewhere, when a
+    block that begins there runs.
+    """
+    changes = [0] * (flow.end + 2)
+    for branch in splitting:
+        changes[ways_back.first_run(branch.pc, branch.waiting)] += 1
+        changes[branch.waiting] -= 1
+    return [waiting == 0 for waiting in accumulate(changes)]

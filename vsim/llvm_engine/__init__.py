@@ -1,8 +1,27 @@
 """The fast engine: vISA to native code through LLVM."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from visa.program import Function
+
 
 class Unsupported(Exception):
     """Something that only the reference engine does; the message says what."""
+
+
+class CannotExecute(Unsupported):
+    """An instruction that no engine can execute: its code is the fault that it is when it executes."""
+
+
+class RefusedInstruction(Exception):
+    """A launch has come to an instruction that no engine can execute; the reference engine says why."""
+
+    def __init__(self, function: Function, number: int) -> None:
+        super().__init__(f"instruction {number} of '{function.name}'")
+        self.function, self.number = function, number
 
 
 class Overtaken(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,21 +11,22 @@ from visa.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.kernels import KernelCache
-from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, launch_plan, row_of, work
+from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.tables import (
     SlotTable,
     WorkerMemory,
     address,
+    arena_bytes,
     fill_surfaces,
     local_id_table,
     worker_memory,
 )
 from vsim.llvm_engine.runtime.workers import POOL, Run
 from vsim.ndrange import Group
+from vsim.progress import Groups
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
@@ -56,7 +57,7 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
-        self.unfinished: Run | None = None
+        self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
         """A run that workers may still be at if it was interrupted more than once."""
 
     def run(
@@ -82,6 +83,8 @@ class Engine:
         if self.unfinished is not None:
             self.unfinished.settle()
             self.unfinished = None
+            for workers in self.workers.values():
+                forget_places(workers)
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
             prepared = self._prepare(dispatch, thread_count, max_seconds, meanwhile)
@@ -106,9 +109,22 @@ class Engine:
             raise fault(dispatch, plan.kernel.functions, context)
         if not in_time:
             assert max_seconds is not None
-            raise dispatch.timeout(max_seconds)
+            from vsim.llvm_engine.runtime.report import positions
+
+            found = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+            forget_places(plan.workers)
+            raise dispatch.timeout(max_seconds, found)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+
+    def groups(self) -> Groups | None:
+        """How many groups of the launch that runs now have begun; None if workers run none."""
+        run = self.unfinished
+        if run is None:
+            return None
+        dispatch, plan = run.keep[:2]
+        first, end = dispatch.part or (0, dispatch.group_count)
+        return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
     def _watch(self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
@@ -137,8 +153,6 @@ class Engine:
         Raises:
             Unsupported: only the reference engine can run this kernel.
         """
-        if dispatch.schedule and dispatch.schedule.kind == "round-robin":
-            raise Unsupported("one instruction of every thread in turn")
         plan = self._plan(dispatch, thread_count, max_seconds, meanwhile)
         private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
@@ -178,9 +192,10 @@ class Engine:
             other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
             kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds, other)
             wanted = work(dispatch, shape, thread_count)
-            workers = self._workers(dispatch, shape, wanted.count)
+            together = groups_together(dispatch, shape)
+            workers = self._workers(dispatch, shape, wanted.count, together)
             found = launch_plan(
-                dispatch, shape, kernel, workers, wanted.slice, lambda group: self._local_ids(dispatch, group)
+                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group)
             )
             self.plans[key] = found
         return found
@@ -193,14 +208,28 @@ class Engine:
             found = self.local_ids[key] = local_id_table(dispatch, group)
         return found
 
-    def _workers(self, dispatch: Dispatch, shape: Geometry, count: int) -> list[WorkerMemory]:
-        """The memory of so many workers, which launches with the same needs share."""
+    def _workers(self, dispatch: Dispatch, shape: Geometry, count: int, together: int) -> list[WorkerMemory]:
+        """The memory of so many workers, or of so many groups that one worker runs together; launches with the same
+        needs share it.
+        """
         per_group = shape.threads_per_group
-        key = (dispatch.slm_size, dispatch.scratch_size, per_group, dispatch.has_barrier)
+        key = (
+            *(dispatch.slm_size, dispatch.scratch_size, per_group, together),
+            *(dispatch.takes_turns, arena_bytes(dispatch, per_group) if dispatch.has_barrier else 0),
+        )
         found = self.workers.setdefault(key, [])
-        while len(found) < count:
-            found.append(worker_memory(dispatch, per_group, len(found) * per_group))
-        return found[:count]
+        while len(found) < max(count, together):
+            arena = found[0].arena if found and together > 1 else None
+            found.append(worker_memory(dispatch, per_group, len(found) * per_group, arena))
+            if len(found) > 1 and together > 1:
+                found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
+        return found[: max(count, together)]
+
+
+def forget_places(workers: Iterable[WorkerMemory]) -> None:
+    """Forget where the threads of workers were when a run was stopped."""
+    for worker in workers:
+        worker.block[cx.WORKER_STOPPED // 8] = 0
 
 
 def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:

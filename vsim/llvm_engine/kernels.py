@@ -72,7 +72,7 @@ class KernelCache:
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        ordered, covered = dispatch.schedule is not None, dispatch.coverage is not None
+        ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
         variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
         found = self.found.get(variant)
         if found is None:
@@ -100,9 +100,10 @@ class KernelCache:
         image = self.image
         if not self.module:
             self.module = write_module(image.module)
-        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.host())
+        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = guard.enabled()
-        key = cache.key(self.module, image.ze_info, *target, guarded)
+        addresses = [(s.name, s.value) for s in image.symbols if s.section]
+        key = cache.key(self.module, image.ze_info, *target, guarded, image.register_overrun, addresses)
         functions = image.module.all_functions
         compilation = self.unfinished.pop(variant, None)
         stored = cache.load(key) if compilation is None else None

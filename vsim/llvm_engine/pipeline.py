@@ -19,14 +19,19 @@ from dataclasses import dataclass
 
 from visa.collector import paused_collection
 from visa.program import Function
+from vsim.analysis.reachability import reachable
+from vsim.analysis.waiting import touches_memory
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
-from vsim.llvm_engine.runtime import driver, native
+from vsim.llvm_engine.runtime import driver, native, turns
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
+
+MAXIMUM_TURNS = 2000
+"""Accesses to memory of code that runs in turn between them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
         Unsupported: the kernel needs something that only the reference engine does.
     """
     state = ModuleState(dispatch, full, row)
+    if dispatch.is_round_robin:
+        _check_turns(dispatch)
     state.number(dispatch.kernel)
     texts: list[str] = []
     for function in state.functions:  # which grows meanwhile
@@ -59,10 +66,27 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
             raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
         texts.append(lower(state, function))
     state.declarations["record_fault"] = driver.RECORD_FAULT
-    if dispatch.has_barrier:
-        state.declarations["coroutines"] = driver.coroutine_declarations()
-    around = driver.driver(dispatch.has_barrier, ordered=dispatch.schedule is not None)
+    ordered = dispatch.schedule is not None
+    if state.takes_turns:
+        state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
+        around = turns.driver(ordered)
+    else:
+        if dispatch.has_barrier:
+            state.declarations["coroutines"] = driver.coroutine_declarations()
+        around = driver.driver(dispatch.has_barrier, ordered)
     return Translation(module(texts, state.declarations), state.functions, [around, *state.helpers.values()])
+
+
+def _check_turns(dispatch: Dispatch) -> None:
+    """Compiling takes seconds for thousands of places at which a thread waits.
+
+    Raises:
+        Unsupported: there are more.
+    """
+    reached = reachable(dispatch.image, dispatch.kernel)
+    count = sum(touches_memory(instruction) for _, _, instruction in reached)
+    if count > MAXIMUM_TURNS:
+        raise Unsupported(f"round-robin over {count} accesses to memory")
 
 
 def compile_objects(translation: Translation) -> list[bytes]:

@@ -21,6 +21,7 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import WorkerMemory, address, aligned
 from vsim.llvm_engine.runtime.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.ndrange import Group
+from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 
 LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
@@ -93,11 +94,19 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.schedule or dispatch.needs_order:
         count = 1
-    here = count == 1 and not repeats and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
+    here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
     return Work(count, -(-SLICE_WORK // per_group) if here else 0)
 
 
-@dataclass(frozen=True)
+def groups_together(dispatch: Dispatch, shape: Geometry) -> int:
+    """How many groups are under way at once on one worker."""
+    if not dispatch.is_round_robin:
+        return 1
+    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
+    return max(1, min(limit // shape.threads_per_group, dispatch.group_count))
+
+
+@dataclass(frozen=True, repr=False)
 class LaunchPlan:
     """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
     of one run.
@@ -127,13 +136,13 @@ def launch_plan(
     shape: Geometry,
     kernel: CompiledKernel,
     workers: Sequence[WorkerMemory],
-    slice_groups: int,
+    wanted: Work,
     local_ids: Callable[[Group], Bytes],
 ) -> LaunchPlan:
     """The plan of a launch.
 
     Args:
-        slice_groups: groups that run in the caller's thread at a time; 0 where workers run them all.
+        workers: memory of each of the workers, or of the groups that one runs together.
         local_ids: gives the table of local ids for the shape of a group.
     """
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
@@ -146,7 +155,7 @@ def launch_plan(
         cx.SLM_SIZE: dispatch.slm_size,
         cx.SCRATCH_SIZE: dispatch.scratch_size,
         cx.LOCAL_ITEMS: _items(shape.whole),
-        cx.CHUNK: _chunk(dispatch, len(workers)),
+        cx.CHUNK: _chunk(dispatch, wanted.count),
     }
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
@@ -159,11 +168,11 @@ def launch_plan(
         fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
     for offset, value in fields.items():
         context[offset // 8] = value
-    jobs = [partial(kernel.native.run, address(context), address(w.block)) for w in workers]
+    jobs = [partial(kernel.native.run, address(context), address(w.block)) for w in workers[: wanted.count]]
     slots = len(workers) * shape.threads_per_group
     keep.append(variants)
     initial = context.copy()
-    return LaunchPlan(kernel, context, initial, surfaces, payloads, jobs, slots, slice_groups, keep, workers)
+    return LaunchPlan(kernel, context, initial, surfaces, payloads, jobs, slots, wanted.slice, keep, workers)
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.prepared import PreparedFunction
@@ -49,6 +51,8 @@ class Activation:
         self.prepared, self.registers, self.pc, self.back = prepared, registers, pc, back
         self.waiting: dict[int, Bools] = {}
         self.blocked: dict[int, Bools] = {}
+        self.held: dict[int, Bools] = {}
+        """Lanes that would wait, but others of their thread are at a barrier, and with them the whole thread."""
         self.depth: int = 0 if back is None else back.activation.depth + counts
         self.children = 0
         if back is not None:
@@ -72,7 +76,7 @@ class Activation:
     @property
     def has_ended(self) -> bool:
         """Whether no lane will run any more."""
-        return not (self.running or self.waiting or self.blocked or self.children)
+        return not (self.running or self.waiting or self.blocked or self.held or self.children)
 
     def lanes(self, offset: int, size: int) -> Mask:
         """The running lanes of a part of the execution mask; True if all of them run."""
@@ -92,6 +96,22 @@ class Activation:
     def block(self, pc: int, lanes: Bools) -> None:
         """A barrier holds lanes up; they go on at a pc when it opens."""
         self.blocked[pc] = self.blocked[pc] | lanes if pc in self.blocked else lanes
+
+    def hold(self, rows: Bools) -> None:
+        """No lane of these threads runs until :meth:`let_go`."""
+        _move(self.waiting, self.held, rows)
+
+    def let_go(self, rows: Bools) -> None:
+        """Lanes of these threads run again."""
+        _move(self.held, self.waiting, rows)
+
+    def rows_inside(self) -> Bools:
+        """The threads with lanes that wait here or are held up."""
+        found = np.zeros(len(self.active), bool)
+        for places in (self.waiting, self.blocked, self.held):
+            for lanes in places.values():
+                found |= any_lane(lanes)
+        return found
 
     def stop(self) -> None:
         """No lanes run: they wait or have ended."""
@@ -120,6 +140,20 @@ class Activation:
             self._run(self.active | self.waiting.pop(stop))
             stop = min(self.waiting, default=end)
         return min(stop, end)
+
+
+def _move(source: dict[int, Bools], target: dict[int, Bools], rows: Bools) -> None:
+    """Move the lanes of some threads from one set of places to another."""
+    for pc, lanes in list(source.items()):
+        part = lanes & rows[:, None]
+        if not part.any():
+            continue
+        target[pc] = target[pc] | part if pc in target else part
+        rest = lanes & ~rows[:, None]
+        if rest.any():
+            source[pc] = rest
+        else:
+            del source[pc]
 
 
 class Running:

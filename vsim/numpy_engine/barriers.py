@@ -165,5 +165,6 @@ class BatchBarriers:
         if not all_ready:
             activation.block(following, activation.active & ~ready[:, None])
             activation.split((following, activation.active & ready[:, None]))
+            self.scheduler.hold(rows & ~ready)
         self.scheduler.release()
         return not all_ready

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from visa.diagnostics import Diagnostic, SimulationError
+from visa.program import Function
 from vsim import threads
-from vsim.arrays import Array, Bytes, Dwords
+from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
-from vsim.numpy_engine.machine import BatchExecution
+from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.positions import ThreadPosition
+from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
+from vsim.trace import Trace, group_number, shown_group
 
-BATCH_THREADS, PRIVATE_BATCH_THREADS = 2048, 512
-"""Hardware threads at once; fewer where each of them has memory of its own."""
 _MAXIMUM_SIMD = 32
 
 
@@ -27,27 +30,29 @@ def run(
     dispatch: Dispatch,
     max_seconds: float | None = None,
     look: Callable[[], None] | None = None,
-    threads_at_once: int = BATCH_THREADS,
+    threads_at_once: int = TURN_THREADS,
+    begun: Callable[[int, int], None] | None = None,
 ) -> None:
     """Run a bound launch to its end.
 
     Args:
         look: is called now and then, and may end the run by raising something.
         threads_at_once: hardware threads of a batch.
+        begun: is told how many groups have begun, and how many there are.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
     """
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    limit = PRIVATE_BATCH_THREADS if dispatch.has_private_memory or dispatch.scratch_size else BATCH_THREADS
+    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
     groups_at_once = max(1, min(limit, threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise dispatch.timeout(max_seconds)
+            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
         if look is not None:
             look()
 
@@ -56,11 +61,31 @@ def run(
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
+        if begun is not None:
+            begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        if batch is None or batch.sizes != [g.size for g in groups]:
+        if batch is None or not batch.can_run(groups):
             batch = GroupBatch(dispatch, groups, payloads)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
+
+
+def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
+    """The error of an instruction that no engine can execute."""
+    batch = GroupBatch(dispatch, [dispatch.group(0)], GroupPayloads(dispatch, 0))
+    step = batch.execution.prepare(function).steps[number]
+    if isinstance(step, Refused):
+        return SimulationError(step.diagnostics)
+    instruction = function.instructions[number]
+    message = f"the fast engine cannot execute instruction {number} of '{function.name}'"
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(Diagnostic("S020", message, span, "--engine numpy can", labels=labels))
+
+
+def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
+    """Whether a trace is about one of the groups."""
+    trace = dispatch.trace
+    return trace is not None and any(group_number(dispatch.nd_range, g) in trace.groups for g in groups)
 
 
 @dataclass
@@ -98,6 +123,16 @@ class GroupBatch:
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.chosen_rows: Bools | None = None
+        if dispatch.trace is not None and _is_traced(dispatch, groups):
+            from vsim.numpy_engine.traced_machine import Tracer
+
+            self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
+
+    def can_run(self, groups: list[Group]) -> bool:
+        """Whether it serves other groups, too: of the same sizes, and traced as it is."""
+        is_traced = self.execution.recorder is not None
+        return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
@@ -113,7 +148,7 @@ class GroupBatch:
 
     def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
         """Run groups of these sizes to their end."""
-        self.groups = groups
+        self.groups, self.chosen_rows = groups, None
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
@@ -161,6 +196,13 @@ class GroupBatch:
         items = [threads.work_item(self.dispatch, self.groups[n], t, 0) for n, t in self.members]
         return [x // self.dispatch.simd & 0xFFFF for x, _, _ in items], [y & 0xFFFF for _, y, _ in items]
 
+    def positions(self) -> list[ThreadPosition]:
+        """Where the threads are that have not ended."""
+        return [
+            ThreadPosition(self.groups[self.members[row][0]], self.members[row][1], *place)
+            for row, place in self.execution.scheduler.places().items()
+        ]
+
     # -- work-items ----------------------------------------------------------------------------------------
 
     def pixels(self) -> list[Array]:
@@ -171,6 +213,18 @@ class GroupBatch:
         ]
         both = np.array(ids, np.int32)
         return [both[..., 0], both[..., 1]]
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+        n, t = self.members[row]
+        return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which rows a trace is about."""
+        if self.chosen_rows is None:
+            wanted = [group_number(self.dispatch.nd_range, g) in trace.groups for g in self.groups]
+            self.chosen_rows = np.array([wanted[n] and t in trace.threads for n, t in self.members])
+        return self.chosen_rows
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""

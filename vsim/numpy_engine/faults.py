@@ -6,13 +6,9 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from visa.text.printer import FunctionPrinter
 from vsim.dispatch import Dispatch
-from vsim.memory import shown_offset
+from vsim.memory import Buffer, shown_offset
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import READ_ONLY
-
-
-class OutsideVariable(SimulationError):
-    """An operand reaches beyond its variable: no fault before the instruction executes."""
 
 
 class Faults:
@@ -29,33 +25,37 @@ class Faults:
         return FunctionPrinter(self.function).instruction(instruction), number
 
     def cannot(self, text: str, instruction: Instruction) -> SimulationError:
-        """The error that an instruction cannot be executed."""
-        return SimulationError(self._refusal(text, instruction))
-
-    def beyond(self, text: str, instruction: Instruction) -> OutsideVariable:
-        """The error that an operand of an instruction reaches beyond its variable."""
-        return OutsideVariable(self._refusal(text, instruction))
-
-    def _refusal(self, text: str, instruction: Instruction) -> Diagnostic:
+        """The error that an instruction cannot be executed, raised when it is to be."""
         shown, number = self._described(instruction)
-        span = self.image.span(self.function, instruction.line)
-        return Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span)
+        span, labels = self.image.place(self.function, instruction)
+        return SimulationError(
+            Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span, labels=labels)
+        )
 
     def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
         """The error for a lane of a thread."""
         shown, number = self._described(instruction) if instruction else ("", "")
         by = f" by '{shown}'" if instruction else ""
         where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
-        span = self.image.span(self.function, instruction.line if instruction else 0)
-        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span))
+        span, labels = self.image.place(self.function, instruction)
+        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, labels=labels))
 
     def outside(
-        self, row: int, lane: int, name: str, offset: int, limit: int, *, size: int, instruction: Instruction | None
+        self,
+        row: int,
+        lane: int,
+        what: str | Buffer,
+        offset: int,
+        limit: int,
+        *,
+        size: int,
+        instruction: Instruction | None,
     ) -> SimulationError:
         """The error of an access that is not inside a buffer; without a name there is none at the address."""
+        name = self.dispatch.name_of(what) if isinstance(what, Buffer) else what
         if limit == READ_ONLY:
             message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
             return self.at(row, lane, message, instruction)
-        what = f"'{name}', which has {limit} bytes, at offset {shown_offset(offset, limit)}"
-        what = what if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
-        return self.at(row, lane, f"access of {size} bytes outside {what}", instruction)
+        place = f"'{name}', which has {limit} bytes, at offset {shown_offset(offset, limit)}"
+        place = place if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
+        return self.at(row, lane, f"access of {size} bytes outside {place}", instruction)

@@ -19,7 +19,6 @@ from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.registers import FILE_BYTES, address_view
 from vsim.operands import indirect_elements
-from vsim.registers import FILE_BEGIN
 
 
 class IndirectOperands:
@@ -44,12 +43,12 @@ class IndirectOperands:
         """Elements of an address variable must exist.
 
         Raises:
-            OutsideVariable: they do not.
+            SimulationError: they do not.
         """
         if not self.prepared.layout.has_elements(variable, first, end):
             declared = self.prepared.function.addresses[variable]
             text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements}"
-            raise self.faults.beyond(text, self.prepared.instruction)
+            raise self.faults.cannot(text, self.prepared.instruction)
 
     def _reading(self, count: int) -> Callable[[], Mask]:
         """The lanes for which the instruction that is being prepared reads so many elements."""
@@ -111,7 +110,10 @@ class IndirectOperands:
         return write
 
     def _checked(self, offsets: Offsets, size: int, file: Bytes, mask: Mask, instruction: Instruction) -> Offsets:
-        bad = ((offsets < FILE_BEGIN) | (offsets + size > file.shape[1])) & mask
+        inside = np.zeros(offsets.shape, np.bool_)
+        for begin, end in self.prepared.layout.file_ranges:
+            inside |= (offsets >= begin) & (offsets + size <= end)
+        bad = ~inside & mask
         if bad.any():
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
@@ -14,7 +13,7 @@ from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
 from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
-from vsim.numpy_engine.faults import Faults, OutsideVariable
+from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages
@@ -25,6 +24,7 @@ from vsim.numpy_engine.spaces import BatchSpaces
 from vsim.numpy_engine.thread_state import BatchThreadState
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.semantics import SEMANTICS
+from vsim.semantics.algebra import Step
 from vsim.threads import state_defaults
 
 
@@ -78,9 +78,25 @@ class NumpyMachine:
         return self.faults.cannot(text, instruction or self.prepared.instruction)
 
 
-def _fail(diagnostics: list[Diagnostic]) -> NoReturn:
-    """What an instruction does whose operands reach beyond their variables."""
-    raise SimulationError(diagnostics)
+class Refused:
+    """The step of an instruction that cannot be executed, as its operands reach beyond their variables, for example."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+
+    def __call__(self) -> NoReturn:
+        """Raise the error."""
+        raise SimulationError(self.diagnostics)
+
+
+class Recorder(Protocol):
+    """What a traced launch prepares its functions with."""
+
+    def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
+        """The machine for a function, which notes what goes through it."""
+
+    def traced(self, function: Function, number: int, step: Step) -> Step:
+        """The step of an instruction, which writes what was noted."""
 
 
 class BatchExecution:
@@ -88,6 +104,9 @@ class BatchExecution:
 
     Args:
         groups: the number of each thread's work-group in the batch.
+
+    Attributes:
+        recorder: writes a trace; None where nobody wants one.
     """
 
     def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
@@ -95,6 +114,7 @@ class BatchExecution:
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups)
+        self.recorder: Recorder | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -103,14 +123,17 @@ class BatchExecution:
         if found is None:
             states = state_defaults(self.dispatch, function)
             found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function), states)
+            if self.dispatch.image.register_overrun:
+                found.layout.allow_overrun()
             self._prepared[id(function)] = found
-            machine = NumpyMachine(found, self)
-            for instruction in function.instructions:
+            recorder = self.recorder
+            machine = NumpyMachine(found, self) if recorder is None else recorder.machine(found, self)
+            for number, instruction in enumerate(function.instructions):
                 try:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
-                except OutsideVariable as error:
-                    step = partial(_fail, error.diagnostics)
-                found.steps.append(step)
+                except SimulationError as error:
+                    step = Refused(error.diagnostics)
+                found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
     def _coverage(self, function: Function) -> Bools | None:
@@ -128,10 +151,11 @@ class BatchExecution:
         self.scheduler.start(activation)
         return activation
 
-    def _deadlock(self, activation: Activation) -> SimulationError:
-        pc, lanes = next(iter(activation.blocked.items()))
+    def _deadlock(self, live: list[Activation]) -> SimulationError:
+        """The error of the first thread that waits, which is at one barrier."""
+        blocked = [(int(any_lane(lanes).argmax()), a, pc) for a in live for pc, lanes in a.blocked.items()]
+        row, activation, pc = min(blocked, key=lambda found: found[0])
         function = activation.prepared.function
-        row = int(any_lane(lanes).argmax())
         message = "a barrier waits for threads of the work-group that never arrive"
         faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

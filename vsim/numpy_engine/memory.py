@@ -17,8 +17,8 @@ from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.algebra import Mask, broadcast
 
-Fault = Callable[[int, int, str, int, int], Exception]
-"""Makes the error for (row, lane, buffer name, offset, buffer size)."""
+Fault = Callable[[int, int, str | Buffer, int, int], Exception]
+"""Makes the error for (row, lane, memory or its name, offset, its size)."""
 _SLOT_BITS = np.uint64(SLOT.bit_length() - 1)
 READ_ONLY = -1
 """For the size of a buffer, where it may not be written."""
@@ -36,7 +36,7 @@ class _Outside(NamedTuple):
     """A lane that accesses no byte of a buffer, by its position among the active lanes."""
 
     position: int
-    name: str
+    what: str | Buffer
     offset: int
     size: int
 
@@ -153,29 +153,29 @@ class MessageAccess:
         """
         found = list(self.space.parts(self)) if self.address.size else []
         if self._outside:
-            outside = min(self._outside)
+            outside = min(self._outside, key=lambda o: o.position)
             position = outside.position if self.all else int(np.flatnonzero(self.mask.reshape(-1))[outside.position])
             row, lane = divmod(position, self.shape[1])
-            raise self.fault(row, lane, outside.name, outside.offset, outside.size)
+            raise self.fault(row, lane, outside.what, outside.offset, outside.size)
         return found
 
     def in_buffer(self, offsets: Array, buffer: Buffer, lanes: Bools | None) -> Offsets:
         """Offsets in a buffer; notes the first one that is not inside, or that may not be written."""
         before = len(self._outside)
-        found = self.checked(offsets, buffer.size, buffer.name, lanes)
+        found = self.checked(offsets, buffer.size, buffer, lanes)
         if self.writes and buffer.read_only and len(self._outside) == before:
             position = 0 if lanes is None else int(np.flatnonzero(lanes)[0])
-            self._outside.append(_Outside(position, buffer.name, int(found[0]), READ_ONLY))
+            self._outside.append(_Outside(position, buffer, int(found[0]), READ_ONLY))
         return found
 
-    def checked(self, offsets: Array, size: int, name: str, lanes: Bools | None) -> Offsets:
+    def checked(self, offsets: Array, size: int, what: str | Buffer, lanes: Bools | None) -> Offsets:
         """Offsets in a buffer of a size as signed integers; notes the first one that is not inside."""
         signed = offsets.astype(np.int64, copy=False)
         bad = (signed < 0) | (signed > size - self.size)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             position = first if lanes is None else int(np.flatnonzero(lanes)[first])
-            self._outside.append(_Outside(position, name, int(signed[first]), size))
+            self._outside.append(_Outside(position, what, int(signed[first]), size))
         return signed
 
     def missing(self, name: str, address: Array, lanes: Bools | None) -> None:

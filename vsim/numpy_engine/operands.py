@@ -145,7 +145,7 @@ class BatchOperands:
         end = begin + (max(numbers) + 1) * size
         if var and not self.layout.holds(root, start + begin, start + end):
             text = f"{what} reaches byte {end} of '{self.function.variable_name(var)}', which has fewer"
-            raise self.faults.beyond(text, self.prepared.instruction)
+            raise self.faults.cannot(text, self.prepared.instruction)
         return RegisterElements(root, start + begin, numbers)
 
     def _columns(self, elements: RegisterElements, dtype: DType) -> tuple[int, Columns] | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.diagnostics import SimulationError
+from visa.program import Function
+from vsim.arrays import Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import any_lane
 
@@ -18,10 +20,10 @@ class Scheduler:
     """Runs the activations of a batch: the one called last first, in it the lanes with the smallest pc.
 
     Args:
-        deadlock: makes the error for an activation whose lanes wait at a barrier for threads that never arrive.
+        deadlock: makes the error where lanes of some activations wait at barriers for threads that never arrive.
     """
 
-    def __init__(self, running: Running, deadlock: Callable[[Activation], SimulationError]) -> None:
+    def __init__(self, running: Running, deadlock: Callable[[list[Activation]], SimulationError]) -> None:
         self.running, self.deadlock = running, deadlock
         self.live: list[Activation] = []
         self.check_deadline: Callable[[], None] | None = None
@@ -43,7 +45,9 @@ class Scheduler:
             while self.live:
                 activation = next((a for a in reversed(self.live) if a.running or a.waiting), None)
                 if activation is None:
-                    raise self.deadlock(next(a for a in self.live if a.blocked))
+                    if self._return_some():
+                        continue
+                    raise self.deadlock(self.live)
                 self.running.enter(activation)
                 self.run_activation(activation)
                 if activation.has_ended:
@@ -88,6 +92,48 @@ class Scheduler:
             caller.children -= 1
             caller.wait(pc, lanes)
 
+    def _return_some(self) -> bool:
+        """Let threads return from an activation before others that a barrier holds up in it; whether there are any."""
+        for activation in reversed(self.live):
+            if activation.back is None:
+                continue
+            left = activation.rows_inside()
+            for child in self.live:
+                if child.back is not None and child.back.activation is activation:
+                    left |= any_lane(child.back.lanes)
+            caller, pc, lanes = activation.back
+            done = lanes & ~left[:, None]
+            if done.any():
+                activation.back = activation.back._replace(lanes=lanes & left[:, None])
+                caller.wait(pc, done)
+                return True
+        return False
+
+    def hold(self, rows: Bools) -> None:
+        """No lane of these threads runs: each of them waits at a barrier."""
+        for activation in self.live:
+            activation.hold(rows)
+
+    def places(self) -> dict[int, tuple[Function, int, bool]]:
+        """For each thread that has not ended the function and instruction at which it is, and whether a barrier holds
+        it up there. A thread is where its last call is, and there where its first lanes are.
+        """
+        found: dict[int, tuple[Function, int, bool]] = {}
+        for activation in reversed(self.live):
+            function = activation.prepared.function
+            for pc, lanes in sorted(activation.waiting.items()):
+                self._place(found, lanes, (function, pc, False))
+            if activation.running:
+                self._place(found, activation.active, (function, activation.pc, False))
+            for pc, lanes in sorted(activation.blocked.items()):
+                self._place(found, lanes, (function, pc - 1, True))
+        return dict(sorted(found.items()))
+
+    @staticmethod
+    def _place(found: dict[int, tuple[Function, int, bool]], lanes: Bools, place: tuple[Function, int, bool]) -> None:
+        for row in np.flatnonzero(any_lane(lanes)).tolist():
+            found.setdefault(row, place)
+
     def release(self) -> None:
         """Let blocked threads go on for which their barrier is open now."""
         for activation in self.live:
@@ -97,6 +143,8 @@ class Scheduler:
                 if ready.any():
                     barrier.passed(ready)
                     activation.wait(pc, lanes & ready[:, None])
+                    for other in self.live:
+                        other.let_go(ready)
                     left = lanes & ~ready[:, None]
                     if left.any():
                         activation.blocked[pc] = left

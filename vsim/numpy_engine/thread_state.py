@@ -41,7 +41,7 @@ class BatchThreadState:
         if element >= (elements := function.state_elements(kind, index)):
             name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
             text = f"an operand reaches element {element} of '{name}', which has {elements}"
-            raise self.faults.beyond(text, self.prepared.instruction)
+            raise self.faults.cannot(text, self.prepared.instruction)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import predefined_size
-from vsim.arrays import Array, Bytes
+from vsim.arrays import Array, Bools, Bytes
 from vsim.numpy_engine.memory import PartitionedSpace
+from vsim.trace import Trace
 
 
 class WorkItems(Protocol):
@@ -18,6 +19,12 @@ class WorkItems(Protocol):
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row, for errors."""
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which rows a trace is about."""
 
     def pixels(self) -> list[Array]:
         """x and y of the work-items of all threads, threads x 32 each."""
@@ -59,6 +66,15 @@ class HardwareThreads:
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""
         return self.items.describe(row if self.rows is None else int(self.rows[row]), lane)
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+        return self.items.name(row if self.rows is None else int(self.rows[row]))
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which of them a trace is about."""
+        found = self.items.chosen(trace)
+        return found if self.rows is None else found[self.rows]
 
     def pixels(self) -> list[Array]:
         """x and y of the threads' work-items, threads x 32 each."""

@@ -96,10 +96,10 @@ def lsc_load(m: Machine, instruction: Instruction) -> Step:
     if args["order"] != _TRANSPOSED:
         return _transfer(m, instruction, [memory.size * k for k in range(count)])
     space, address = _space(m, instruction), _address(m, instruction, 1)
-    return block(m, instruction, space, address, memory, count, _block_mask(m, instruction))
+    return block(m, instruction, space, address, memory, count, block_mask(m, instruction))
 
 
-def _block_mask(m: Machine, instruction: Instruction) -> ReadMask:
+def block_mask(m: Machine, instruction: Instruction) -> ReadMask:
     """The single lane of a message about a block: with a larger execution size it runs where any lane does."""
     a, lanes, count = m.algebra, mask_of(m, instruction), instruction.args["exec"].size
     if count == 1:
@@ -188,7 +188,7 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
         for b in range(args["blocks"]) for r in range(args["height"]) for c in range(width)
         for at in (place(b, r, c),)
     ]  # fmt: skip
-    mask = _block_mask(m, instruction)
+    mask = block_mask(m, instruction)
 
     def step() -> None:
         active, zero = mask(), a.const(0, Q)

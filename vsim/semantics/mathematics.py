@@ -233,7 +233,6 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
 @alu(
     real_type,
     "rsqrt",
-    "rsqtm",
     rounded=True,
     deviation="The rounded reciprocal of the rounded root; the manual allows some units in the last place.",
 )

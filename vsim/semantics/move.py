@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Immediate, Indirect, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Indirect, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
@@ -191,13 +191,13 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
         write = m.predicate_writer(dst.var, execution.offset, count)
         return lambda: write(compare(x(), y()), mask())
     # All ones or all zeros in the width of the destination, whatever its type.
-    wide = m.type_of(dst)
+    wide = UW if m.type_of(dst) is types.BF else m.type_of(dst)
     bits = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}[wide.size]
     write = m.writer(dst, count)
 
     def step() -> None:
         ones = a.negate(a.mask_to_int(compare(x(), y()), bits))
-        write(ones if wide is bits or wide is types.BF else a.bitcast(ones, wide), mask())
+        write(ones if wide is bits else a.bitcast(ones, wide), mask())
 
     return step
 
@@ -262,28 +262,26 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     deviation="The random bits are added right below the last place that is kept; the manual leaves their use open.",
 )
 def srnd(m: Machine, instruction: Instruction) -> Step:
-    """Stochastic rounding of hf to bf8 or f to hf: add random bits below the result's last place, then cut."""
+    """Stochastic rounding of hf to bf8 or f to hf: add random bits below the last place that is kept, then cut."""
     args, a = instruction.args, m.algebra
     count, dst, src, noise = args["exec"].size, args["dst"], args["src0"], args["src1"]
     if (m.type_of(src), m.type_of(dst)) not in ((HF, UB), (F, HF)):
         raise m.cannot("only hf to ub (bf8) and f to hf have a definition")
     mask, write = m.mask(args["exec"], None), m.writer(dst, count)
-    value = source(m, src, count)
-    random = m.reader(noise, count)
-    random_type = m.type_of(noise)
-    if m.type_of(src) is HF:
-        constant = isinstance(noise, Immediate) and random_type.is_integer
+    value, random = source(m, src, count), m.reader(noise, count)
+    unsigned = {1: UB, 2: UW, 4: types.UD}[m.type_of(noise).size]
 
-        def to_byte() -> None:
-            added = random() if constant else a.bitcast(random(), UW)
-            bits = a.bitcast(value(), UW) + (a.cast(added, UW) & a.const(255, UW))
-            write(a.cast(bits >> a.const(8, UW), UB), mask())
+    def noise_bits(kept: int) -> Lanes:
+        return a.cast(a.bitcast(random(), unsigned), types.UD) & a.const(kept, types.UD)
 
-        return to_byte
+    def to_byte() -> None:
+        x = value()
+        cut = (a.cast(a.bitcast(x, UW), types.UD) + noise_bits(0xFF)) >> a.const(8, types.UD)
+        write(a.select(x == x, a.cast(cut, UB), to_bf8(a, x)), mask())
 
     def to_half() -> None:
-        added = a.bitcast(random(), types.UD) if random_type.size == 4 else a.cast(a.bitcast(random(), UW), types.UD)
-        bits = a.bitcast(value(), types.UD) + (added & a.const(0x1FFF, types.UD))
-        write(a.cast(a.bitcast(bits & a.const(0xFFFFE000, types.UD), F), HF), mask())
+        x = value()
+        cut = a.bitcast((a.bitcast(x, types.UD) + noise_bits(0x1FFF)) & a.const(0xFFFFE000, types.UD), F)
+        write(a.cast(a.select(x == x, cut, x), HF), mask())
 
-    return to_half
+    return to_byte if m.type_of(src) is HF else to_half

@@ -13,18 +13,19 @@ repeated, 7 mirrored, else border.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 
 from visa import types
-from visa.operands import Immediate, Raw
+from visa.operands import NULL, Immediate, Raw
 from visa.program import Instruction
-from visa.types import D, DataType, F
+from visa.types import HF, UW, D, DataType, F
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import COMPARISONS, Compare, both, mask_of, semantics, source
-from vsim.semantics.memory import channels
+from vsim.semantics.memory import channels, stride
 from vsim.semantics.texels import COORDINATES, channel_writer, fetch_texels, image_of, read_image
 
 _MIRRORS = ("mirror", "mirrored_repeat")
@@ -52,7 +53,7 @@ _PARAMETERS = {
     "load_2dms_w": "sample mcs_low mcs_high u v r lod",
     "load_mcs": "u v r lod",
 }
-"""The parameters of each sampler message in the order of its payload; trailing ones may be missing."""
+"""The parameters of each sampler message in the order of its payload; trailing ones may be missing, and are 0."""
 
 _PASSES: dict[str, Compare] = COMPARISONS | {
     "always": lambda x, y: (x == x) | (x != x),
@@ -140,9 +141,9 @@ def _axes(
 
 
 def _passes(a: Algebra, texel: list[Lanes], reference: Lanes, comparison: str) -> list[Lanes]:
-    """1 where the reference compares with the red channel, else 0; the other channels are those of a format of one."""
+    """1 where the reference compares with the red channel as a float, else 0; the others as of a depth format."""
     zero, one = a.const(0.0, F), a.const(1.0, F)
-    return [a.select(_PASSES[comparison](reference, texel[0]), one, zero), zero, zero, one]
+    return [a.select(_PASSES[comparison](reference, a.cast(texel[0], F)), one, zero), zero, zero, one]
 
 
 def filter_texels(
@@ -197,10 +198,27 @@ def _sampled(
 # -- operands --------------------------------------------------------------------------------------------------
 
 
-def _channel_writer(m: Machine, instruction: Instruction, count: int) -> Callable[[list[Lanes], Mask], None]:
-    """Writes the channels that the message's mask enables to its destination."""
-    args = instruction.args
-    return channel_writer(m, args["dst"], count, channels(args["channel_mask"]))
+def _channel_writer(
+    m: Machine, instruction: Instruction, count: int, chosen: list[int] | None = None
+) -> Callable[[list[Lanes], Mask], None]:
+    """Writes the channels that the message's mask enables, or the chosen ones, to its destination.
+
+    One of 16-bit elements gets halves, or the low words of integers, a register or more for each channel.
+    """
+    a, raw = m.algebra, instruction.args["dst"]
+    chosen = channels(instruction.args["channel_mask"]) if chosen is None else chosen
+    own = m.function.variable_type(raw.var) if raw.var else F
+    if own.size != 2:
+        return channel_writer(m, raw, count, chosen)
+    stored = HF if own is HF else UW
+    writers = [m.raw_writer(raw, k * stride(m, count, 2), count, stored) for k in range(len(chosen))]
+
+    def write(values: list[Lanes], mask: Mask) -> None:
+        for writer, c in zip(writers, chosen, strict=True):
+            value = values[c]
+            writer(a.cast(a.bitcast(value, F), HF) if own is HF else a.cast(value, UW), mask)
+
+    return write
 
 
 def _plain_reads(m: Machine, instruction: Instruction, count: int, data_type: DataType) -> list[Read]:
@@ -217,8 +235,21 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
 
 
 def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: DataType) -> list[Read]:
-    """Readers of those of some parameters that there are."""
-    return [m.raw_reader(found[n], 0, count, data_type) for n in names.split() if n in found]
+    """Readers of parameters, of which missing ones are 0; floats may be given as halves."""
+    return [_read_parameter(m, found.get(n, NULL), count, data_type) for n in names.split()]
+
+
+def _read_parameter(m: Machine, raw: Raw, count: int, data_type: DataType) -> Read:
+    if data_type is not F or not raw.var or m.function.variable_type(raw.var) is not HF:
+        return m.raw_reader(raw, 0, count, data_type)
+    a, half = m.algebra, m.raw_reader(raw, 0, count, HF)
+    return lambda: a.cast(half(), F)
+
+
+def _reference(m: Machine, instruction: Instruction, found: dict[str, Raw], count: int) -> Read | None:
+    """The reader of what texels are compared with; None if the message does not compare."""
+    compares = "ref" in _PARAMETERS[instruction.desc.mnemonic].split()
+    return _read_parameter(m, found.get("ref", NULL), count, F) if compares else None
 
 
 def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | None]]:
@@ -256,7 +287,7 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
     """Sample at float coordinates, with comparison if there is a reference; the weights' precision is left open."""
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
     reads = _reads(m, found, _UVR, count, F)
-    reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
+    reference = _reference(m, instruction, found, count)
     image, offsets = image_of(m, instruction), _offsets(m, instruction)
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
@@ -270,24 +301,30 @@ def sample_message(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("sample4", "sample4_c", "sample4_po", "sample4_po_c")
 def gather_four(m: Machine, instruction: Instruction) -> Step:
-    """One channel of the four texels that a linear filter would read, counter-clockwise from the lower left."""
+    """One channel of the four texels that a linear filter would read, counter-clockwise from the lower left.
+
+    Of an array these are texels of one layer, and of an image with depth those of its first slice.
+    """
     args, a = instruction.args, m.algebra
     count, found, channel = args["exec"].size, _parameters(m, instruction), args["channel_mask"]
-    reads, moved = _reads(m, found, "u v", count, F), _reads(m, found, "offset_u offset_v", count, D)
-    reference = m.raw_reader(found["ref"], 0, count, F) if "ref" in found else None
+    reads = _reads(m, found, _UVR, count, F)
+    moved = _reads(m, found, "offset_u offset_v", count, D) if "_po" in instruction.desc.mnemonic else []
+    reference = _reference(m, instruction, found, count)
     image, offsets = image_of(m, instruction), _offsets(m, instruction)
-    write, mask = channel_writer(m, args["dst"], count, [0, 1, 2, 3]), mask_of(m, instruction)
+    write, mask = _channel_writer(m, instruction, count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
         lanes, coordinates, places = mask(), [r() for r in reads], [r() for r in moved] or offsets()
         compared = reference() if reference else None
 
         def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            x_axis, y_axis = _axes(a, view, coordinates, state, True, places)
+            axes = _axes(a, view, coordinates, state, True, [*places, None][:3])
+            layer = [axes[-1][0]] if view.kind.layered else []
             found = []
-            for i, j in ((0, 1), (1, 1), (1, 0), (0, 0)):
-                (x, x_in, _), (y, y_in, _) = x_axis[i], y_axis[j]
-                texel = fetch_texels(m, view, [x, y], both(lanes, x_in & y_in), instruction)
+            for corner in ((0, 1), (1, 1), (1, 0), (0, 0)):
+                picks = [axis[k] for axis, k in zip(axes, corner, strict=False) if len(axis) == 2] + layer
+                held = functools.reduce(both, (p[1] for p in picks), lanes)
+                texel = fetch_texels(m, view, [p[0] for p in picks], held, instruction)
                 found.append(texel[channel] if compared is None else _passes(a, texel, compared, state.compare)[0])
             return [a.bitcast(t, types.UD) for t in found]
 
@@ -333,7 +370,8 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
     a = m.algebra
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
     reads, offsets = _reads(m, found, _UVR, count, D), _offsets(m, instruction)
-    image, zeros = image_of(m, instruction), _reads(m, found, "lod sample", count, D)
+    image = image_of(m, instruction)
+    zeros = [m.raw_reader(found[n], 0, count, D) for n in ("lod", "sample") if n in found]
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
     def step() -> None:

@@ -5,11 +5,12 @@ accumulators (src0)::
 
     dst[r][n] = src0[r][n] + sum over depth d and elements k of src1[d][n].k * src2[r][d].k
 
-A row r (there are ``count`` of them) is a register of exec size lanes n. For each step d of the ``depth``, src1 holds
-one word a lane and src2 one word a row, which all lanes of the row share. A word holds as many elements k as fit into a
-dword; where the two precisions differ, as many as fit of the wider, and words of the narrower are shorter: s8 weights
-go four to a dword, and u4 activations then four to a word of 16 bits. So dpas.s8.u4.8.8 on 8 lanes is 8 rows of 8 sums
-of 8 * 4 products.
+A row r (there are ``count`` of them) is a register of exec size lanes n. Each step d of the ``depth`` takes a group of
+elements k of each lane's weights and one of each row's activations, which all lanes of the row share: as many floats as
+fit into a dword, and four integers, or eight if none of both has eight bits. A lane's groups fill one dword after the
+other, from the low end on, and each register holds a dword of every lane; the groups of activations stand one behind
+the other. So dpas.s4.u8.8.8 on 8 lanes is 8 rows of 8 sums of 8 * 4 products: a lane's dword of s4 weights is for two
+steps, a dword of u8 activations for one.
 """
 
 from __future__ import annotations
@@ -79,24 +80,28 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
     weights, activations = _NAMES[args["src1_precision"]], _NAMES[args["src2_precision"]]
     total_type = F if weights in _FLOATS else D
-    per_word = 32 // max(bits_of(weights), bits_of(activations))
+    group = _group(weights, activations)
     acc_type, dst_type = (_accumulator_type(m, args[n], total_type) for n in ("src0", "dst"))
-    first = _weights(m, instruction, per_word * bits_of(weights))
-    second = _activations(m, instruction, per_word * bits_of(activations))
+    steps_of_dword = 32 // (group * bits_of(weights))
+    dwords = _weights(m, instruction, -(-depth // steps_of_dword))
+    second = _activations(m, instruction, group, bits_of(activations))
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
     writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
 
     def step() -> None:
         active = mask()
-        columns = [[element(a, w, k, weights) for k in range(per_word)] for w in (read() for read in first)]
+        elements = [
+            element(a, w, k, weights) for w in (read() for read in dwords) for k in range(steps_of_dword * group)
+        ]
         results = []
         for r in range(rows):
             total = convert(a, accumulators[r](), acc_type, total_type) if accumulators else a.const(0, total_type)
             for d in range(depth):
-                word = second[r][d]()
-                for k in range(per_word):
-                    x, y = columns[d][k], element(a, word, k, activations)
+                read, start = second[r][d]
+                word = read()
+                for k in range(group):
+                    x, y = elements[d * group + k], element(a, word, start + k, activations)
                     total = a.fma(x, y, total) if total_type is F else total + x * y
             results.append(convert(a, total, total_type, dst_type))
         for write, value in zip(writes, results, strict=True):
@@ -108,29 +113,39 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
 # -- operands --------------------------------------------------------------------------------------------------
 
 
-def _weights(m: Machine, instruction: Instruction, bits: int) -> list[Read]:
-    """For each step of the depth a word a lane, words of so many bits."""
+def _group(weights: str, activations: str) -> int:
+    """Elements of each lane, and of each row, that a step of the depth multiplies."""
+    if weights in _FLOATS:
+        return 32 // bits_of(weights)
+    return 4 if 8 in (bits_of(weights), bits_of(activations)) else 8
+
+
+def _weights(m: Machine, instruction: Instruction, count: int) -> list[Read]:
+    """So many dwords a lane."""
     args, lanes = instruction.args, instruction.args["exec"].size
-    return [_word_reader(m, args["src1"], d * lanes * bits // 8, lanes, bits) for d in range(args["depth"])]
+    return [m.raw_reader(args["src1"], 4 * lanes * n, lanes, types.UD) for n in range(count)]
 
 
-def _activations(m: Machine, instruction: Instruction, bits: int) -> list[list[Read]]:
-    """For each row and each step of the depth a word that all lanes share, from a register of any type on."""
+def _activations(m: Machine, instruction: Instruction, group: int, bits: int) -> list[list[tuple[Read, int]]]:
+    """For each row and each step of the depth a word that all lanes share, and which of its elements, of so many bits,
+    is the group's first; from a register of any type on."""
     args, op = instruction.args, instruction.args["src2"]
     base = m.function.variable_type(op.var).size * op.col + m.grf_size * op.row if isinstance(op, General) else 0
     raw, depth = Raw(op.var, 0), args["depth"]
-    return [
-        [_word_reader(m, raw, base + (r * depth + d) * bits // 8, 1, bits) for d in range(depth)]
-        for r in range(args["count"])
-    ]
+
+    def word(number: int) -> tuple[Read, int]:
+        byte, rest = divmod(number * group * bits, 8)
+        return _word_reader(m, raw, base + byte, 1, max(8, group * bits)), rest // bits
+
+    return [[word(r * depth + d) for d in range(depth)] for r in range(args["count"])]
 
 
 def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Read:
-    """Words of up to 32 bits as UD lanes."""
+    """Words of 8, 16 or 32 bits as UD lanes."""
     a = m.algebra
     if bits == 32:
         return m.raw_reader(raw, offset, count, types.UD)
-    narrow = {16: UW, 8: UB}[max(bits, 8)]
+    narrow = {16: UW, 8: UB}[bits]
     read = m.raw_reader(raw, offset, count, narrow)
     return lambda: a.cast(read(), types.UD)
 

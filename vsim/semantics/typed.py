@@ -13,9 +13,9 @@ from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUT
 from visa.operands import Raw
 from visa.program import Instruction
 from visa.types import UB, UQ, UW, D, DataType
-from vsim.semantics.algebra import Algebra, FindImage, ImageView, Lanes, Machine, Mask, Read, Step
+from vsim.semantics.algebra import Algebra, FindImage, ImageView, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
-from vsim.semantics.lsc import ALL_MAPPED, ELEMENTS_OF, address_kind, lsc_types, power_of_two, status_step
+from vsim.semantics.lsc import ALL_MAPPED, ELEMENTS_OF, address_kind, block_mask, lsc_types, power_of_two, status_step
 from vsim.semantics.memory import (
     ANY_ORDER,
     ATOMIC_NAMES,
@@ -180,7 +180,7 @@ def media_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     x, y = source(m, args["x"], 1, D), source(m, args["y"], 1, D)
     image, size = image_of(m, instruction), (args["block_width"], args["block_height"])
-    return _image_block(m, instruction, image, (x, y), size, args["data"])
+    return _image_block(m, instruction, image, (x, y), size, args["data"], m.thread_mask)
 
 
 @semantics("typed_lsc_load_block2d", "typed_lsc_store_block2d")
@@ -189,11 +189,17 @@ def lsc_block(m: Machine, instruction: Instruction) -> Step:
     args = instruction.args
     x, y = (m.raw_reader(args[n], 0, 1, D) for n in ("u", "v"))
     image, size = _lsc_image(m, instruction), (args["width"], args["height"])
-    return _image_block(m, instruction, image, (x, y), size, data_of(instruction))
+    return _image_block(m, instruction, image, (x, y), size, data_of(instruction), block_mask(m, instruction))
 
 
 def _image_block(
-    m: Machine, instruction: Instruction, image: FindImage, corner: tuple[Read, Read], size: tuple[int, int], raw: Raw
+    m: Machine,
+    instruction: Instruction,
+    image: FindImage,
+    corner: tuple[Read, Read],
+    size: tuple[int, int],
+    raw: Raw,
+    mask: ReadMask,
 ) -> Step:
     """Load or store a block of bytes, by rows; reads beyond the rim repeat it, writes there do nothing."""
     a, zero, (width, height) = m.algebra, m.algebra.const(0, D), size
@@ -205,7 +211,7 @@ def _image_block(
     store, (x, y) = is_store(instruction), corner
 
     def step() -> None:
-        left, top, lanes = x() + columns, y(), m.thread_mask()
+        left, top, lanes = x() + columns, y(), mask()
         lanes = used if lanes is True else both(used, lanes)
         data = [r() for r in reads] if store else []
 

@@ -39,6 +39,8 @@ class Emitter:
         self.block = "entry"
         self.counter = 0
         self.scratch_bytes = 0
+        self.inline_lanes = 0
+        """Lanes that have code of their own (``memory/each_lane.py``)."""
         self.assigned = False
         """Whether something was assigned since somebody reset this."""
         self.numbers: dict[str, str] = {}
@@ -59,6 +61,7 @@ class Emitter:
         it.
         """
         self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
+        self.inline_lanes = 0
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.levels, self.hoisting = dict(levels or {}), levels is not None
 

@@ -39,7 +39,10 @@ _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _ALLOCA = re.compile(r"(%[\w.]+) = alloca (?:\[(\d+) x i8\]|i(\d+))")
 _MOVED = re.compile(r"(%[\w.]+) = getelementptr (\[\d+ x i8\]|\w+), ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
-_PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+),")
+_PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+), i64 (\S+)")
+_FILLED = re.compile(r"(%[\w.]+) = insertelement <\d+ x ptr> poison, ptr (%[\w.]+),")
+_SPREAD = re.compile(r"(%[\w.]+) = shufflevector <\d+ x ptr> (%[\w.]+),")
+_SORTED = re.compile(r"(%[\w.]+) = select (<\d+ x i1> \S+), <\d+ x ptr> (\S+), <\d+ x ptr> (\S+)")
 _JOINED = re.compile(r"(%[\w.]+) = phi ptr (.*)")
 _CHOSEN = re.compile(r"(%[\w.]+) = select i1 (\S+), ptr (\S+), ptr (\S+)")
 _ARM = re.compile(r"\[ (\S+), (%[\w.]+) \]")
@@ -144,6 +147,8 @@ class _Function:
         """Pointers that are others some bytes further."""
         self.joined: dict[str, list[str]] = {}
         """Pointers that are one of several others."""
+        self.sorted: dict[str, tuple[str, str, str]] = {}
+        """Vectors whose pointers are those of one vector or another: with the mask that says which."""
         self.counter = 0
         self.site = UNKNOWN_SITE
         self.uses_lanes = False
@@ -164,12 +169,21 @@ class _Function:
                 self.origins[match[1]] = _Origin(match[1], match[2] or str(_bytes(f"i{match[3]}")), 0)
             elif match := _MOVED.match(text):
                 self.moved[match[1]] = match[3], int(match[4]) * _bytes(match[2]) if match[4] else None
-            elif match := _PICKED.match(text):
-                self.moved[match[1]] = match[2], None
             elif match := _JOINED.match(text):
                 self.joined[match[1]] = [arm for arm, _ in _ARM.findall(match[2])]
             elif match := _CHOSEN.match(text):
                 self.joined[match[1]] = [match[3], match[4]]
+            else:
+                self._define_vector(text)
+
+    def _define_vector(self, text: str) -> None:
+        """Read what a vector of pointers is, or one of its lanes."""
+        if (match := _PICKED.match(text)) and match[2] in self.sorted:
+            self.joined[match[1]] = [*self.sorted[match[2]][1:]]
+        elif match := _PICKED.match(text) or _FILLED.match(text) or _SPREAD.match(text):
+            self.moved[match[1]] = match[2], None
+        elif match := _SORTED.match(text):
+            self.sorted[match[1]] = match[2], match[3], match[4]
 
     def _roots(self, pointer: str, seen: set[str]) -> Iterator[_Origin]:
         """The objects that a pointer may be in."""
@@ -249,9 +263,13 @@ class _Function:
         if name not in self.joined or not (own := self._origin(name)).base.startswith("%guard.base."):
             return []
         origins = [self._origin(other) for other in self.joined[name]]
-        if match := _CHOSEN.match(text):
-            (x, y), condition = origins, match[2]
+        chosen, picked = _CHOSEN.match(text), _PICKED.match(text)
+        if chosen or picked:
+            (x, y), condition, lines = origins, chosen[2] if chosen else f"%guard.bit.{name[1:]}", list[str]()
+            if picked:
+                lines.append(f"  {condition} = extractelement {self.sorted[picked[2]][0]}, i64 {picked[3]}")
             return [
+                *lines,
                 f"  {own.base} = select i1 {condition}, ptr {x.base}, ptr {y.base}",
                 f"  {own.room} = select i1 {condition}, i64 {x.room}, i64 {y.room}",
             ]

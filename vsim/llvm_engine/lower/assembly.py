@@ -14,7 +14,7 @@ from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key
-from vsim.llvm_engine.runtime import driver
+from vsim.llvm_engine.runtime import driver, turns
 
 LARGEST_ZERO_STORE = 2048
 """Bytes of a stack slot up to which one store clears it."""
@@ -36,6 +36,8 @@ def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Se
     """
     b, slots = state.b, _slots(state, coverage, unwritten)
     code = [*b.preheaders[THREAD], *b.lines, *state.cold]
+    if state.is_coroutine and state.module.takes_turns:
+        return _waiting_function(state, slots, code)
     if not state.is_kernel:
         arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {state.mask_ir} %mask"
         signature = f"define internal void {state.module.symbol(state.function)}({arguments}) #0 {{"
@@ -52,6 +54,18 @@ def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Se
     return "\n".join([signature, "entry:", *launch, *group, *slots.cleared, *code, loops.ends, "}"])
 
 
+def _waiting_function(state: FunctionState, slots: Slots, code: list[str]) -> str:
+    """The text of a kernel or function in which a thread that takes turns can wait."""
+    signature, entrance = f"define ptr @kernel({driver.COMMON}, i64 %thread, i64 %group_x) #0 presplitcoroutine {{", []
+    if not state.is_kernel:
+        bits = f"i{state.lanes} %mask.bits"  # which a frame holds better than a vector of bits
+        arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {bits}"
+        signature = f"define internal ptr {state.module.symbol(state.function)}({arguments}) #0 presplitcoroutine {{"
+        entrance = [f"  %mask = bitcast {bits} to {state.mask_ir}"]
+    begin, suspend = turns.function_begin(), turns.function_first_suspend()
+    return "\n".join([signature, "entry:", *slots.made, begin, *slots.cleared, suspend, *entrance, *code, "}"])
+
+
 def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> Slots:
     slots = Slots()
     for key, size in state.storage.own_slots():
@@ -66,9 +80,9 @@ def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[
         slots.made.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
         slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
     slots.made.append("  %em = alloca [8 x i8], align 8")
-    for point in state.reconvergence.points:
-        slots.made.append(f"  %wait{point} = alloca [8 x i8], align 8")
-        slots.cleared.append(f"  store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+    for number in sorted(set(state.reconvergence.points.values())):
+        slots.made.append(f"  %wait{number} = alloca [8 x i8], align 8")
+        slots.cleared.append(f"  store {state.mask_ir} zeroinitializer, ptr %wait{number}, align 8")
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")

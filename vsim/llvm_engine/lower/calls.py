@@ -7,13 +7,13 @@ from collections.abc import Callable
 from visa.calls import size_difference
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.waiting import ThreadWaits
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 
@@ -28,8 +28,10 @@ def stack_address(b: Builder) -> str:
 class Calls:
     """Calls of functions out of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
-        self.state, self.masks, self.flow, self.exits = state, masks, flow, exits
+    def __init__(
+        self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits, waiting: ThreadWaits
+    ) -> None:
+        self.state, self.masks, self.flow, self.exits, self.waiting = state, masks, flow, exits, waiting
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
@@ -38,10 +40,13 @@ class Calls:
 
         def step() -> None:
             mask = self._lanes(lanes, instruction)
-            if target is None:
-                raise Unsupported(f"a call of the undefined function '{state.function.strings[name]}'")
             depth = self._enter()
-            self._call(target, mask)
+            if target is None:
+                some = "true" if takes_all(instruction, state.lanes) else state.b.any(mask)
+                self.exits.leave_if(some, cx.UNDEFINED, "0", "0", lambda: ("0", 0, 0, "0"))
+                self._return(depth)
+                return
+            self._call(target, mask, depth)
             self._return(depth)
 
         return step
@@ -72,7 +77,7 @@ class Calls:
                 if size_difference(instruction, function):
                     fail(cx.CALL_SIZES)
                 else:
-                    self._call(function, mask)
+                    self._call(function, mask, depth)
                 b.jump(done)
             b.label(wild)
             fail(cx.CALL)
@@ -121,11 +126,24 @@ class Calls:
         b.leave_if(failed, "exit", "returned")
         self.state.storage.carry_in()
 
-    def _call(self, function: Function, mask: Value) -> None:
-        """Call a function if any lane is to run it."""
+    def _call(self, function: Function, mask: Value, depth: str) -> None:
+        """Call a function if any lane is to run it; ``depth``: how deep calls are nested so far."""
         b, name = self.state.b, self.state.module.symbol(function)
+        waits = self.state.module.can_wait(function)
 
         def call() -> None:
-            b.emit(f"call void {name}(ptr %ctx, ptr %worker, ptr %shared, {mask.typed})")
+            if waits:
+                self._begin(name, mask, depth)
+            else:
+                b.emit(f"call void {name}(ptr %ctx, ptr %worker, ptr %shared, {mask.typed})")
 
         b.if_then(b.any(mask), call, ("call", "called"))
+
+    def _begin(self, name: str, mask: Value, depth: str) -> None:
+        """Call a function in which the thread can wait: it begins, and runs when this one has suspended."""
+        b, lanes = self.state.b, self.state.lanes
+        bits = b.assign(f"bitcast {mask.typed} to i{lanes}")
+        handle = b.assign(f"call ptr {name}(ptr %ctx, ptr %worker, ptr %shared, i{lanes} {bits})")
+        refused = b.assign(f"icmp eq ptr {handle}, null")
+        self.exits.leave_if(refused, cx.FRAMES, "0", "0", lambda: ("0", 0, 0, depth))
+        self.waiting.go_on_elsewhere()

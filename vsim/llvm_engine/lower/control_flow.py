@@ -18,6 +18,7 @@ from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
@@ -30,8 +31,8 @@ Lanes = Callable[[], Mask]
 class ControlFlowLowering:
     """Branches, subroutines and returns of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks) -> None:
-        self.state, self.masks = state, masks
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits) -> None:
+        self.state, self.masks, self.exits = state, masks, exits
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -54,16 +55,17 @@ class ControlFlowLowering:
     def gather(self, point: int) -> None:
         """Emit what stands in front of a reconvergence point: lanes that wait there run again."""
         state, b = self.state, self.state.b
+        waiting_mask = self._waiting_mask(point)
         b.label(f"check{point}")
         if point in state.reconvergence.converged:
-            b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+            b.emit(f"store {state.mask_ir} zeroinitializer, ptr {waiting_mask}, align 8")
             self.masks.run_all()
             b.jump(f"block{point}")
             return
         running = self.masks.load_running()
-        waiting = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %wait{point}, align 8"))
+        waiting = state.mask_value(b.assign(f"load {state.mask_ir}, ptr {waiting_mask}, align 8"))
         both = running | waiting
-        b.emit(f"store {state.mask_ir} zeroinitializer, ptr %wait{point}, align 8")
+        b.emit(f"store {state.mask_ir} zeroinitializer, ptr {waiting_mask}, align 8")
         self.masks.set_running(both)
         b.branch(b.any(both), f"block{point}", self.next_waiting(point))
 
@@ -87,7 +89,8 @@ class ControlFlowLowering:
         """At the end of a loop, or before a subroutine: leave if the run is to stop."""
         b = self.state.b
         stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
-        b.leave_if(b.assign(f"icmp ne i64 {stop}, 0"), "exit", "again")
+        stopped = b.assign(f"icmp ne i64 {stop}, 0")
+        self.exits.leave_if(stopped, cx.STOPPED, "0", "0", lambda: ("0", 0, 0, "0"))
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
@@ -116,9 +119,13 @@ class ControlFlowLowering:
 
     def _wait(self, pc: int, lanes: Value) -> None:
         """Lanes go on at a reconvergence point later."""
-        b = self.state.b
-        old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr %wait{pc}, align 8"))
-        b.emit(f"store {(old | lanes).typed}, ptr %wait{pc}, align 8")
+        b, waiting_mask = self.state.b, self._waiting_mask(pc)
+        old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr {waiting_mask}, align 8"))
+        b.emit(f"store {(old | lanes).typed}, ptr {waiting_mask}, align 8")
+
+    def _waiting_mask(self, point: int) -> str:
+        """The stack slot of the lanes that wait at a reconvergence point."""
+        return f"%wait{self.state.reconvergence.points[point]}"
 
     def _nobody_waits_between(self, pc: int, target: int) -> bool:
         """Whether no lanes can wait between a forward branch and its target."""
@@ -269,25 +276,5 @@ class ControlFlowLowering:
             self.leave_block()
             self._poll()
             b.branch(some, self.entrance(target), f"return{target}")
-
-        return step
-
-    # -- barriers ------------------------------------------------------------------------------------------
-
-    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
-        """Wait until all threads of the work-group have arrived: the coroutine suspends, and the driver runs the
-        others.
-        """
-
-        def step() -> None:
-            if not wait:
-                return
-            if not self.state.is_coroutine:
-                raise Unsupported("a barrier in a function")
-            b = self.state.b
-            suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
-            resumed = b.new_label("resumed")
-            b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
-            b.label(resumed)
 
         return step

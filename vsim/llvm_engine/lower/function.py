@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visa.program import Function
-from vsim.llvm_engine import Unsupported
+from vsim.analysis.waiting import touches_memory
+from vsim.llvm_engine import CannotExecute, Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -27,7 +28,7 @@ from vsim.llvm_engine.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUs
 from vsim.llvm_engine.lower.state import ENTRY, FunctionState, Position
 from vsim.llvm_engine.lower.storage import Key
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime import driver
+from vsim.llvm_engine.runtime import driver, turns
 from vsim.semantics import SEMANTICS
 
 Needs = Callable[[int], BlockNeeds]
@@ -49,12 +50,15 @@ class FunctionLowering:
         self.state = FunctionState(module, function)
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
-        self.flow = ControlFlowLowering(self.state, self.masks)
+        self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()
+        self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""
+        self.refused: set[int] = set()
+        """Instructions that no engine can execute."""
 
     def text(self) -> str:
         """The function as IR."""
@@ -67,6 +71,8 @@ class FunctionLowering:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
             uses = self._emit({}, lambda block: straight, keep=False)
+            if self.refused:  # without what their preparation has emitted
+                uses = self._emit({}, lambda block: straight, keep=False)
             return assemble(state, self.coverage, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
         uses = self._emit({}, lambda block: NOTHING_NEEDED, keep=True)
@@ -132,7 +138,7 @@ class FunctionLowering:
         around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:
-        """Prepare an instruction, unless that was done, and emit it."""
+        """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
         if self.guarded:
             self.state.b.lines.append(guard.marker(pc))
         instruction = self.state.function.instructions[pc]
@@ -140,10 +146,21 @@ class FunctionLowering:
         if emit is None:
             b = self.state.b
             b.assigned = False
-            emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+            emit = self._refuse
+            if pc not in self.refused:
+                try:
+                    emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+                except CannotExecute:
+                    self.refused.add(pc)
             if keep and not b.assigned:
                 self.prepared[pc] = emit
+        if self.yields and touches_memory(instruction):
+            self.machine.waiting.let_others_run()
         emit()
+
+    def _refuse(self) -> None:
+        """Emit the fault that an instruction is which no engine can execute."""
+        self.exits.leave_if("true", cx.REFUSED, "0", "0", lambda: ("0", 0, 0, "0"))
 
     # -- beginning and end ---------------------------------------------------------------------------------
 
@@ -175,8 +192,10 @@ class FunctionLowering:
                 b.emit("ret void")
         b.label("exit")
         self._publish()
+        if self.state.is_coroutine and not self.state.is_kernel:
+            self.state.storage.carry_out()
         if self.state.is_coroutine:
-            b.lines.append(driver.coroutine_exit())
+            b.lines.append(turns.function_end() if self.state.module.takes_turns else driver.coroutine_exit())
         elif self.state.is_kernel:
             b.jump("next")
         else:

@@ -13,7 +13,7 @@ from visa import types
 from visa.operands import SAMPLER, Execution
 from visa.program import BINDLESS, NAMED_SAMPLER
 from vsim import threads
-from vsim.images import ImageKind
+from vsim.images import ImageFormat, ImageKind
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value
@@ -28,6 +28,8 @@ from vsim.memory import SamplerState
 from vsim.payload import IMAGE_HANDLE_STEP, SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import ImageView
 
+_NO_IMAGE = ImageKind(ImageFormat("rgba", "f32"), 2)
+"""What code that is never reached takes a surface for that is no image."""
 Choice = TypeVar("Choice", bound=Hashable)
 
 
@@ -56,7 +58,7 @@ class Images:
     def with_image(self, image: ImageNumber, act: Callable[[ImageView], list[Value]]) -> list[Value]:
         """What ``act`` emits for the image; surfaces that are no image leave the function."""
         wanted = {number: kind for bindless, number, kind in kinds(self.state.dispatch) if bindless == image.bindless}
-        return self._choose(image.value, wanted, None, lambda kind: act(self._view(image, kind)))
+        return self._choose(image.value, wanted, None, lambda kind: act(self._view(image, kind)), _NO_IMAGE)
 
     def with_sampler(
         self, image: ImageNumber, sampler: int, act: Callable[[ImageView, SamplerState], list[Value]]
@@ -76,6 +78,9 @@ class Images:
         """An image of a kind: its sizes and its memory out of the table of surfaces."""
         b, number = self.state.b, image.value
         table = b.field("%ctx", cx.SURFACES, "ptr")
+        if kind is _NO_IMAGE:  # the table itself, as loads that are not reached may be hoisted
+            memory = MemorySpace(cx.SURFACE, table, "0", checked_elsewhere=True)
+            return ImageView(kind, [b.const(1, types.D)] * kind.axes, memory)
         if number.constant is not None:
             entry = b.offset(table, table_index(image.bindless, number.constant) * cx.SURFACE_ENTRY)
         else:
@@ -98,18 +103,19 @@ class Images:
         wanted: dict[int, Choice],
         default: Choice | None,
         act: Callable[[Choice], list[Value]],
+        other: Choice | None = None,
     ) -> list[Value]:
         """``act`` for what a number means; where the number is not known now, a branch for
-        each thing that it may mean.
+        each thing that it may mean. ``other``: what code is made for that is never reached, as there is none.
         """
         if number.constant is not None:
             found = wanted.get(number.constant, default)
-            if found is None:
-                raise Unsupported(f"surface {number.constant}, which is no image")
-            return act(found)
+            if found is not None:
+                return act(found)
         tests = self._tests(number, wanted, default)
         if default is None:
-            default = self._leave_unless_known(number, tests)
+            assert other is not None
+            default = self._leave_unless_known(number, tests, other)
         if not tests:
             return act(default)
         arms = [(test.text, "", lambda choice=choice: act(choice)) for choice, test in tests.items()]
@@ -128,21 +134,20 @@ class Images:
             for choice, numbers in groups.items()
         }
 
-    def _leave_unless_known(self, number: Value, tests: dict[Choice, Value]) -> Choice:
+    def _leave_unless_known(self, number: Value, tests: dict[Choice, Value], other: Choice) -> Choice:
         """Leave the function where a number means none of the things; takes the one out that needs no test then."""
         b = self.state.b
-        if not tests:
-            raise Unsupported("a surface in a launch without images")
-        known: Value = reduce(lambda x, y: x | y, tests.values())
-        unknown = (~known).text
+        unknown = (~reduce(lambda x, y: x | y, tests.values())).text if tests else "true"
         text = b.cast(number, types.UQ).text
         self.exits.leave_if(unknown, cx.IMAGE, text, "0", lambda: ("0", 0, 0, "0"))
+        if not tests:
+            return other
         default, _ = tests.popitem()
         return default
 
     def pixel(self, execution: Execution) -> Callable[[], list[Value]]:
         """x and y of each lane's work-item, type D."""
-        if not self.state.is_kernel:
+        if not self.state.is_kernel:  # which has the table of local ids of the group's shape
             raise Unsupported("a render target in a function")
         return lambda: [self._global_ids(axis, execution) for axis in range(2)]
 

@@ -7,12 +7,11 @@ It does nothing itself: each method is one of the part that does it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
 
 from visa import types
 from visa.program import Instruction
 from visa.types import DataType
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
@@ -23,6 +22,7 @@ from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands
 from vsim.llvm_engine.lower.spaces import Spaces
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.waiting import ThreadWaits
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
@@ -38,7 +38,8 @@ class LoweringMachine:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only)
+        size = len(state.function.instructions)
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only, size)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
@@ -56,8 +57,10 @@ class LoweringMachine:
         self.images = Images(state, spaces, exits)
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
-        self.call, self.leave, self.barrier = flow.call, flow.leave, flow.barrier
-        calls = Calls(state, masks, flow, exits)
+        self.call, self.leave = flow.call, flow.leave
+        self.waiting = ThreadWaits(state, flow)
+        self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
+        calls = Calls(state, masks, flow, exits, self.waiting)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals
@@ -79,13 +82,9 @@ class LoweringMachine:
         """Address of the function or data symbol that faddr names; None if it is not defined."""
         return self.state.dispatch.image.symbol_address(self.function, instruction.args["name"])
 
-    def cannot(self, text: str, instruction: Instruction | None = None) -> Unsupported:
+    def cannot(self, text: str, instruction: Instruction | None = None) -> CannotExecute:
         """The reference engine says what cannot be executed."""
-        return Unsupported(text)
-
-    def named_barrier(self, number: object, arrivals: object, instruction: Instruction) -> NoReturn:
-        """Named barriers run on the reference engine."""
-        raise Unsupported("a named barrier")
+        return CannotExecute(text)
 
     # -- memory --------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from visa.program import Function
+from vsim.analysis.waiting import waiting_functions
 from vsim.dispatch import Dispatch
 
 
@@ -25,6 +26,23 @@ class ModuleState:
     functions: list[Function] = field(default_factory=list)
     """The kernel and what it can call, in the order in which they were asked for."""
     numbers: dict[int, int] = field(default_factory=dict)
+    takes_turns: bool = field(init=False)
+    """Whether threads wait elsewhere than at the group's barrier in the kernel (``runtime/turns.py``)."""
+    waiting: frozenset[int] = field(init=False)
+    """Functions in which a thread can wait, where threads take turns."""
+
+    def __post_init__(self) -> None:
+        dispatch = self.dispatch
+        self.takes_turns, self.waiting = dispatch.takes_turns, frozenset()
+        if self.takes_turns:
+            found = waiting_functions(dispatch.image, dispatch.kernel, dispatch.is_round_robin)
+            self.waiting = frozenset(map(id, found))
+
+    def can_wait(self, function: Function) -> bool:
+        """Whether a thread can wait in a function, so that it is a coroutine."""
+        if function.is_kernel:
+            return self.dispatch.has_barrier or self.takes_turns
+        return id(function) in self.waiting
 
     def number(self, function: Function) -> int:
         """The number of a function in the module, by which faults name it; it is lowered later."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 from visa import types
@@ -19,7 +20,7 @@ from visa.operands import (
     region_elements,
 )
 from visa.types import DataType
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -31,7 +32,7 @@ from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.operands import indirect_elements, packed_elements
-from vsim.registers import FILE_BEGIN, operand_type
+from vsim.registers import operand_type
 
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -84,7 +85,7 @@ class Operands:
             return lambda: self.state.registers.read(key, low, width, types.UD)
         if isinstance(op, Indirect):
             return lambda: self._read_indirect(op, count)
-        raise Unsupported(f"an operand of class {type(op).__name__}")
+        raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     def writer(self, op: VectorOperand, count: int) -> Write:
         """Writes lanes that have the operand's type under a mask."""
@@ -99,7 +100,7 @@ class Operands:
             return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
             return lambda value, mask: self._write_indirect(op, count, value, mask)
-        raise Unsupported(f"an operand of class {type(op).__name__}")
+        raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     # -- regions -------------------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Operands:
         root, start = state.layout.root(op.var)
         low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
         if op.var and not state.layout.holds(root, low, low + (index.last + 1) * data_type.size):
-            raise Unsupported("a region outside its variable")
+            raise CannotExecute("a region outside its variable")
         return (VARIABLE, root), low, index, data_type
 
     def _region_reader(self, op: General, count: int, by_lane: bool) -> Read:
@@ -172,7 +173,7 @@ class Operands:
         state = self.state
         address = state.layout.address_of(op, state.dispatch.grf_size)
         if address is None:
-            raise Unsupported(f"the address of '{state.function.variable_name(op.var)}'")
+            raise CannotExecute(f"the address of '{state.function.variable_name(op.var)}'")
         return lambda: state.b.const(address, types.UD)
 
     # -- immediates ----------------------------------------------------------------------------------------
@@ -224,15 +225,14 @@ class Operands:
 
     def _check_elements(self, variable: int, first: int, end: int) -> None:
         if not self.state.layout.has_elements(variable, first, end):
-            raise Unsupported("elements that an address variable does not have")
+            raise CannotExecute("elements that an address variable does not have")
 
     def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
         """A fault if a lane that executes has an address at which no variable lies."""
-        b, last = self.state.b, self.state.layout.file_size - size
-        if last < FILE_BEGIN:
-            outside = place == place
-        else:
-            outside = (place - b.const(FILE_BEGIN, types.UD)) > b.const(last - FILE_BEGIN, types.UD)
+        b = self.state.b
+        ranges = [(begin, end - begin - size) for begin, end in self.state.layout.file_ranges if end - begin >= size]
+        tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in ranges]
+        outside = reduce(operator.and_, tests) if tests else place == place
         if mask is not True and mask.lanes != count:
             mask = Value(b, MASK, 1, b.any(mask))
         bad = outside & mask
@@ -291,7 +291,7 @@ class Operands:
         root, start = self.state.layout.root(op.var)
         low = start + op.offset + offset
         if not self.state.layout.holds(root, low, low + size):
-            raise Unsupported("a message outside its variable")
+            raise CannotExecute("a message outside its variable")
         return (VARIABLE, root), low
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
@@ -328,5 +328,5 @@ class Operands:
 
     def _state_key(self, kind: int, index: int, element: int) -> Key:
         if element >= self.state.function.state_elements(kind, index):
-            raise Unsupported("elements that a surface or sampler variable does not have")
+            raise CannotExecute("elements that a surface or sampler variable does not have")
         return state_key(kind, index, element)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from visa import types
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
@@ -48,9 +49,8 @@ class Spaces:
             return self.scratch()
         if index == STATELESS:
             return self.flat()
-        if index == BINDLESS:
-            raise Unsupported("a bindless surface")
-        return self._by_number(self.surface_number(index))
+        number = self.surface_number(index)
+        return self._by_handle(number) if index == BINDLESS else self._by_number(number)
 
     def surface_number(self, index: int) -> Value:
         """What a surface variable holds."""
@@ -62,7 +62,14 @@ class Spaces:
             return self.scratch()
         if kind == "bti":
             return self._by_number(value)
-        raise Unsupported(f"a surface of kind {kind}")
+        return self._by_handle(value)
+
+    def _by_handle(self, handle: Value) -> MemorySpace:
+        """A bindless surface: images alone are, so there is no buffer, and every access is outside."""
+        b = self.state.b
+        nowhere = self._by_number(b.const(cx.SURFACE_LIMIT - 1, types.UD))
+        number = b.assign(f"add i64 {b.cast(handle, types.UQ).text}, {cx.BINDLESS_NUMBER}")
+        return replace(nowhere, number=number)
 
     def urb(self) -> MemorySpace:
         """The buffer that the launch names ``%urb``."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.operands import Execution
 from visa.program import Function
-from vsim.analysis.control_flow import control_flow
+from vsim.analysis.control_flow import control_flow, has_many_barriers
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.llvm_engine.ir.builder import Builder
@@ -52,16 +52,20 @@ class FunctionState:
     def __init__(self, module: ModuleState, function: Function) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
         self.is_kernel = function.is_kernel
-        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size or self.dispatch.simd
+        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size
         """Lanes of a thread in this function."""
         self.layout = layout_of(function, self.dispatch.grf_size)
-        self.flow = control_flow(function)
+        self.barriers_end_blocks = self.is_kernel and has_many_barriers(function)
+        """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
+        if self.dispatch.image.register_overrun:
+            self.layout.allow_overrun()
+        self.flow = control_flow(function, self.barriers_end_blocks)
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or not self.is_kernel
         """Whether predefined variables lie in the block that functions of a thread share."""
-        self.is_coroutine = self.is_kernel and self.dispatch.has_barrier
+        self.is_coroutine = module.can_wait(function)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations)

@@ -11,6 +11,7 @@ from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
+from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of, stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
@@ -130,16 +131,19 @@ class LanePartAccess:
 class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked.
 
-    ``has_read_only``: the launch has arrays that writes must leave alone.
+    ``has_read_only``: the launch has arrays that writes must leave alone. ``instructions``: how many the function has.
     """
 
-    def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str], has_read_only: bool = False) -> None:
+    def __init__(
+        self, b: Builder, leave: FaultExit, helpers: dict[str, str], has_read_only: bool, instructions: int
+    ) -> None:
         self.b, self.leave, self.has_read_only = b, leave, has_read_only
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
-        self.parts.unproved = UnprovedAccess(b, bounds, self.loops)
-        self.parts.strided = StridedAccess(b, bounds, self.loops)
+        copies = LaneCopies(b, helpers, instructions)
+        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies)
+        self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane, 0 where the mask does not hold."""

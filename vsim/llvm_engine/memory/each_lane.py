@@ -1,5 +1,7 @@
-"""Lanes one by one, inline: the elements of each are loaded or stored at an offset of its own, which is known to be
-inside.
+"""Lanes one by one: the elements of each are loaded or stored at an offset of its own, which is known to be inside.
+
+That is done inline for so many lanes of a function as its size allows; code for each lane takes time to compile, and of
+a small function it would be most of that. Beyond them functions out of line go through the lanes.
 """
 
 from __future__ import annotations
@@ -11,11 +13,75 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.part import LanePart
+from vsim.llvm_engine.memory.part import LanePart, mask_bits
+from vsim.llvm_engine.runtime.helpers import each_function
 
 Offsets = Value | Sequence[int]
 """An offset for each lane: a vector (ud or uq), or constants."""
 _WORDS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
+
+
+INLINE_LANES, INLINE_FOR_EACH = 128, 2
+"""So many lanes are handled inline in any function, and so many more for each instruction that it has."""
+
+
+class LaneCopies:
+    """Loads and stores of lanes of one function; inline as long as there are no more than so many of them."""
+
+    def __init__(self, b: Builder, helpers: dict[str, str], instructions: int) -> None:
+        self.b, self.helpers, self.most = b, helpers, INLINE_LANES + INLINE_FOR_EACH * instructions
+
+    def load(self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
+        """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
+        if self._is_inline(part.lanes * len(list(_words(part)))):
+            return load_lanes(part, pointer, offsets, vector)
+        values: list[Value] = []
+        for k, count in _words(part):
+            word = _WORDS[part.element.size * count]
+            result = self._call("load", word, part, self.b.offset(pointer, k * part.element.size), offsets)
+            values += _elements(part, self.b.load(word, part.lanes, result, 64), count, vector)
+        return values
+
+    def store(self, part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
+        """Elements of each active lane, lane by lane, so that of lanes with one offset the highest wins."""
+        if self._is_inline(part.lanes * len(values)):
+            store_lanes(part, pointer, offsets, values, vector)
+            return
+        bits = mask_bits(self.b, vector, part.lanes)
+        for k, value in enumerate(values):
+            word = _WORDS[part.element.size]
+            self._call("store", word, part, self.b.offset(pointer, k * word.size), offsets, (value, bits))
+
+    def _is_inline(self, lanes: int) -> bool:
+        self.b.inline_lanes += lanes
+        return self.b.inline_lanes <= self.most
+
+    def _call(
+        self,
+        op: str,
+        word: DataType,
+        part: LanePart,
+        pointer: str,
+        offsets: Offsets,
+        stored: tuple[Value, str] | None = None,
+    ) -> str:
+        """Call the function for a load or store of words; gives where they are in memory of the moment."""
+        b, lanes = self.b, part.lanes
+        places = offsets if isinstance(offsets, Value) else b.vector(offsets, types.UQ)
+        index = ir_type(places.type, 1)
+        name = f"each_{op}_{index}_{word.size}_{lanes}"
+        if name not in self.helpers:
+            self.helpers[name] = each_function(name, op, index, word.size, lanes)
+        scratch = b.scratch(2 * lanes * 8 + 64)
+        data = b.offset(scratch, -(-lanes * 8 // 64) * 64)
+        b.store(b.broadcast(places, lanes), scratch, 64)
+        arguments, ends = "ptr, ptr, ptr", ""
+        if stored:
+            b.store(stored[0], data, 64)
+            arguments, ends = "ptr, ptr, ptr, i64", f", i64 {stored[1]}"
+        b.declare(name, "void", arguments)
+        b.emit(f"call void @{name}(ptr {pointer}, ptr {scratch}, ptr {data}{ends}) #2")
+        return data
 
 
 def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
@@ -28,12 +94,17 @@ def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | N
         for i in range(lanes):
             value = b.load(word, 1, _place(b, base, offsets, i), 1)
             text = b.assign(f"insertelement {vector_type} {text}, {value.typed}, i64 {i}")
-        loaded = Value(b, word, lanes, text)
-        if vector is not None:
-            loaded = b.select(vector, loaded, b.const(0, word))
-        elements = b.regroup(loaded, element, lanes * count)
-        values += [b.lanes(elements, list(range(n, lanes * count, count))) for n in range(count)]
+        values += _elements(part, Value(b, word, lanes, text), count, vector)
     return values
+
+
+def _elements(part: LanePart, loaded: Value, count: int, vector: Value | None) -> list[Value]:
+    """The elements of each lane out of words that hold ``count`` of them; 0 for lanes that are not active."""
+    b, lanes = part.offset.builder, part.lanes
+    if vector is not None:
+        loaded = b.select(vector, loaded, b.const(0, loaded.type))
+    elements = b.regroup(loaded, part.element, lanes * count)
+    return [b.lanes(elements, list(range(n, lanes * count, count))) for n in range(count)]
 
 
 def store_lanes(part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:

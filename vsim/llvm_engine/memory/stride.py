@@ -14,7 +14,7 @@ from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.intrinsics import masked_write
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
-from vsim.llvm_engine.memory.each_lane import load_lanes, store_lanes
+from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, masked
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_row
@@ -26,8 +26,8 @@ LARGEST_PICK = 4
 class StridedAccess:
     """Loads and stores of lanes that are proved to be at a constant distance, neither 0 nor their size."""
 
-    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops) -> None:
-        self.b, self.bounds, self.loops = b, bounds, loops
+    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
+        self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
 
     def load(self, part: LanePart, stride: int, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
@@ -38,7 +38,7 @@ class StridedAccess:
 
         def inside() -> list[Value]:
             if stride != element.size and not picks:
-                return load_lanes(part, pointer, _offsets(part, stride), vector)
+                return self.copies.load(part, pointer, _offsets(part, stride), vector)
             if picks:
                 whole = LanePart(part.space, part.offset, True, element, apart, lanes)
                 found = load_row(whole, pointer, None)[: part.count]
@@ -57,7 +57,7 @@ class StridedAccess:
 
         def inside() -> list[Value]:
             if stride != size:
-                store_lanes(part, pointer, _offsets(part, stride), values, vector)
+                self.copies.store(part, pointer, _offsets(part, stride), values, vector)
                 return []
             for k, value in enumerate(values):
                 if vector is None:

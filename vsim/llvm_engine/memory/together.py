@@ -16,14 +16,14 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
-from vsim.llvm_engine.memory.each_lane import load_lanes, store_lanes
+from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 
-INLINE_LANES = 1024
-"""So many lanes of a function's accesses are handled inline, the others out of line: code for each of them takes time
-to compile.
+CHECKED_LANES = 1024
+"""So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
+it takes time to compile.
 """
 
 
@@ -44,9 +44,9 @@ class Together:
 class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
-    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops) -> None:
-        self.b, self.bounds, self.loops = b, bounds, loops
-        self.inline_lanes = 0
+    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
+        self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
+        self.checked_lanes = 0
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
@@ -64,7 +64,7 @@ class UnprovedAccess:
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                each = partial(load_lanes, part, found.pointer, found.offsets, vector)
+                each = partial(self.copies.load, part, found.pointer, found.offsets, vector)
                 return b.first_of([(same, LIKELY, partial(uniform, found))], each, b.new_label("done"))
 
             outside = partial(self.loops.load, part, offset, vector, rare=True)
@@ -89,7 +89,7 @@ class UnprovedAccess:
             found = self._together(part, offset, vector)
 
             def inside() -> list[Value]:
-                store_lanes(part, found.pointer, found.offsets, values, vector)
+                self.copies.store(part, found.pointer, found.offsets, values, vector)
                 return []
 
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
@@ -102,8 +102,8 @@ class UnprovedAccess:
         b.first_of([(row, "", contiguous)], scattered, b.new_label("done"))
 
     def _is_inline(self, part: LanePart) -> bool:
-        self.inline_lanes += part.lanes * part.count
-        return self.inline_lanes <= INLINE_LANES
+        self.checked_lanes += part.lanes * part.count
+        return self.checked_lanes <= CHECKED_LANES
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 

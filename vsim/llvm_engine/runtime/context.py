@@ -40,6 +40,12 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CA
 """Kinds of faults."""
 FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
+REFUSED, UNDEFINED = 14, 15
+"""An instruction that cannot be executed; a call of a function that is not there."""
+BINDLESS_NUMBER = 1 << 32
+"""What is added to the handle of a bindless surface in a record, so that it is not the number of another."""
+STOPPED = 16
+"""No fault: a thread that leaves because the run is to stop; its place goes to the worker."""
 
 # One for each worker thread.
 (
@@ -52,9 +58,50 @@ FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
     WORKER_FRAME_SIZE,
     WORKER_FRAME_ALIGN,
 ) = range(0, 64, 8)
+MAXIMUM_THREADS = 1024
+"""Threads of a work-group."""
+HANDLE_SITES = 8 * MAXIMUM_THREADS
+"""Behind the handles of coroutines: the instruction at which each thread waits, by the thread's number."""
 WORKER_GROUP = 64
 """The work-group that the worker runs now: its three ids."""
-WORKER_SIZE = 128
+WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_COUNT = range(88, 136, 8)
+"""Where threads take turns: their records, that of the one that runs, the structure of the next group that is under way
+at the same time, its named barriers, how many threads have not ended, and how many there are.
+"""
+WORKER_SIZE = 192
+
+# Where threads take turns, one for each of them.
+(
+    RECORD_CURRENT,
+    RECORD_STATE,
+    RECORD_SITE,
+    RECORD_ARRIVALS,
+    RECORD_DEPARTURES,
+    RECORD_NUMBER,
+    RECORD_ENDED,
+    RECORD_ENDED_SIZE,
+) = range(0, 64, 8)
+"""The function that is to run on, why it stopped and where (number of the function, instruction), how often the thread
+has come to the group's barrier and gone on behind it, its number, and the frame of a function that has ended.
+"""
+RECORD_WAITS = 64
+"""How often the thread has waited for each named barrier."""
+NAMED_BARRIERS = 32
+RECORD_SIZE = RECORD_WAITS + 8 * NAMED_BARRIERS
+GO_ON, TURN, GROUP_BARRIER, FIRST_NAMED = range(4)
+"""Why a function stopped: its thread goes on in another one, lets others run, waits at the group's barrier, or at the
+named one with a number.
+"""
+NAMED_OPENINGS = 8 * NAMED_BARRIERS
+"""Named barriers: how many have arrived at each, then how often each has opened."""
+NAMED_SIZE = 2 * NAMED_OPENINGS
+
+ARENA_END, ARENA_FREE, ARENA_FIRST = 8, 64, 1024
+"""Memory for frames where threads take turns begins with where it is unused, where it ends, and for each power of two a
+list of frames that are free.
+"""
+WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 136, 144, 152
+"""Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
 
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.

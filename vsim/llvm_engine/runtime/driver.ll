@@ -121,8 +121,25 @@ done:
   %tn = load i64, ptr %tn.p, align 8
 
 ;; record_fault
-; Writes what went wrong, and who did it, into the context; the first fault stays.
+; Writes what went wrong, and who did it, into the context; the first fault stays. Where a thread was that is stopped goes to its worker; the first one stays,
+; as those behind it end as soon as they begin.
 define void @record_fault(ptr %ctx, ptr %worker, $arguments) #1 {
+  %stopped = icmp eq i64 %kind, $STOPPED
+  br i1 %stopped, label %stop, label %fault
+stop:
+  %place.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED
+  %place = load i64, ptr %place.p, align 8
+  %known = icmp ne i64 %place, 0
+  br i1 %known, label %end, label %note
+note:
+  %here = add i64 %instruction, 1
+  store i64 %here, ptr %place.p, align 8
+  %function.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_FUNCTION
+  store i64 %function, ptr %function.p, align 8
+  %thread.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_THREAD
+  store i64 %thread, ptr %thread.p, align 8
+  br label %end
+fault:
   %f = getelementptr i8, ptr %ctx, i64 $FAULT
   %earlier = atomicrmw xchg ptr %f, i64 1 monotonic
   %mine = icmp eq i64 %earlier, 0
@@ -142,6 +159,12 @@ end:
 ;; store_field
   %p$n = getelementptr i8, ptr %ctx, i64 $offset
   store i64 %$name, ptr %p$n, align 8
+
+;; stuck_order
+  %stuck_order.p = getelementptr i8, ptr %variant, i64 $VARIANT_ORDER
+  %stuck_order = load ptr, ptr %stuck_order.p, align 8
+  %un.p = getelementptr i64, ptr %stuck_order, i64 %u
+  %un = load i64, ptr %un.p, align 8
 
 ;; loop_over_groups
   %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
@@ -212,7 +235,8 @@ suspend:
   ret ptr %handle
 
 ;; phases
-; ``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended.
+; ``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended. If some have and others wait, the first of
+; these is the one that is named; where it is, it has noted, if there is more than one barrier.
 define void @group($arguments) #0 {
 entry:
   %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
@@ -280,7 +304,20 @@ resume:
   %rmore = icmp ult i64 %r1, %threads
   br i1 %rmore, label %resume, label %phase
 stuck:
-  call void @record_fault(ptr %ctx, ptr %worker, i64 $BARRIER, $zeros)
+  br label %search
+search:
+  %u = phi i64 [ 0, %stuck ], [ %u1, %search ]
+  %us = getelementptr ptr, ptr %handles, i64 %u
+  %uh = load ptr, ptr %us, align 8
+  %uover = call i1 @llvm.coro.done(ptr %uh)
+  %u1 = add i64 %u, 1
+  br i1 %uover, label %search, label %found
+found:
+$stuck_order
+  %sites = getelementptr i8, ptr %handles, i64 $HANDLE_SITES
+  %site.p = getelementptr i64, ptr %sites, i64 $stuck_thread
+  %site = load i64, ptr %site.p, align 8
+  call void @record_fault(ptr %ctx, ptr %worker, i64 $BARRIER, i64 0, i64 %site, $stuck_zeros, i64 $stuck_thread)
   br label %done
 nospace:
   call void @record_fault(ptr %ctx, ptr %worker, i64 $FRAMES, $zeros)

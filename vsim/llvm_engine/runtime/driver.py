@@ -26,10 +26,14 @@ GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
 """The last two: the first group's number along x, and how many groups in a row."""
 
 
-@cache
 def compiled(text: str) -> bytes:
     """Object code of a module of support, out of memory, the disk or the compiler."""
-    name = key(text, native.host())
+    return _compiled(text, native.made_for())
+
+
+@cache
+def _compiled(text: str, made_for: str) -> bytes:
+    name = key(text, made_for)
     found = load(name)
     if found is None:
         found = native.compile_support(text)
@@ -44,7 +48,7 @@ def driver(barriers: bool, ordered: bool) -> str:
     Args:
         ordered: a schedule says in which order groups and threads run.
     """
-    parts = [_run(ordered, rows=not (ordered or barriers)), _fault_recorder()]
+    parts = [_run(ordered, rows=not (ordered or barriers)), fault_recorder()]
     declarations = {
         "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         "least": "declare i64 @llvm.umin.i64(i64, i64)",
@@ -73,18 +77,19 @@ def _run(ordered: bool, rows: bool) -> str:
         first="%gn" if ordered else "%g0",
         several="%several" if rows else "1",
         halt=fill("driver", "halt"),
-        **_axes("COUNTS", cx.COUNTS),
-        **_axes("PARTIAL", cx.PARTIAL),
-        **_axes("WORKER_GROUP", cx.WORKER_GROUP),
+        **axes("COUNTS", cx.COUNTS),
+        **axes("PARTIAL", cx.PARTIAL),
+        **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
 
 
-def _axes(name: str, offset: int) -> dict[str, int]:
+def axes(name: str, offset: int) -> dict[str, int]:
     """Offsets of a field's second and third number."""
     return {f"{name}_Y": offset + 8, f"{name}_Z": offset + 16}
 
 
-def _fault_recorder() -> str:
+def fault_recorder() -> str:
+    """The text of ``record_fault``."""
     group = [
         fill("driver", "worker_group", name=name, offset=cx.WORKER_GROUP + 8 * axis)
         for axis, name in enumerate(cx.FAULT_FIELDS[-3:])
@@ -111,7 +116,7 @@ class Loops(NamedTuple):
 
 def loops(ordered: bool) -> Loops:
     """The loops over groups and threads; ``ordered``: a schedule says in which order threads run."""
-    order, thread = _thread_number(ordered)
+    order, thread = thread_number(ordered)
     return Loops(
         fill("driver", "loop_over_groups"),
         fill("driver", "loop_over_threads", order=order, thread=thread),
@@ -119,14 +124,14 @@ def loops(ordered: bool) -> Loops:
     )
 
 
-def _thread_number(ordered: bool) -> tuple[str, str]:
+def thread_number(ordered: bool) -> tuple[str, str]:
     """What gives the number of a group's thread at place %t, and its name."""
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
 def _phases(ordered: bool) -> str:
-    order, thread = _thread_number(ordered)
-    zeros = ", ".join(["i64 0"] * (len(RECORDED) - 1))
+    order, thread = thread_number(ordered)
+    zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
         "driver",
         "phases",
@@ -134,7 +139,10 @@ def _phases(ordered: bool) -> str:
         order=order,
         thread=thread,
         halt=fill("driver", "halt"),
-        zeros=zeros,
+        zeros=", ".join(zeros),
+        stuck_order=fill("driver", "stuck_order") if ordered else "",
+        stuck_thread="%un" if ordered else "%u",
+        stuck_zeros=", ".join(zeros[3:]),
     )
 
 

@@ -152,6 +152,16 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
     )
 
 
+def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
+    """The module of a function that loads or stores lanes at offsets which are known to be inside.
+
+    It takes a host pointer, offsets from there, results or values, and for stores the active lanes as bits.
+    """
+    wide = _widened("a", "%offset", index)
+    text = fill("lanes", f"each_{op}", name=name, index=index, ty=f"i{8 * size}", lanes=lanes, wide=wide)
+    return module([text], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"} if op == "store" else {})
+
+
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:
     """The module of a function for lanes whose elements of ``size`` bytes follow each other.
 

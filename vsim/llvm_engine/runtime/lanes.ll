@@ -38,6 +38,52 @@ done:
   ret i64 -1
 }
 
+;; each_load
+; Loads from an offset for each lane, all of which are inside.
+define void @$name(ptr %base, ptr %offsets, ptr %results) #2 {
+entry:
+  br label %head
+head:
+  %lane = phi i64 [ 0, %entry ], [ %next, %head ]
+  %offset.p = getelementptr $index, ptr %offsets, i64 %lane
+  %offset = load $index, ptr %offset.p
+  $wide
+  %p = getelementptr i8, ptr %base, i64 %a
+  %value = load $ty, ptr %p, align 1
+  %rp = getelementptr $ty, ptr %results, i64 %lane
+  store $ty %value, ptr %rp
+  %next = add i64 %lane, 1
+  %none = icmp eq i64 %next, $lanes
+  br i1 %none, label %done, label %head
+done:
+  ret void
+}
+
+;; each_store
+; Stores to an offset for each active lane, which is inside.
+define void @$name(ptr %base, ptr %offsets, ptr %values, i64 %bits) #2 {
+entry:
+  br label %head
+head:
+  %left = phi i64 [ %bits, %entry ], [ %rest, %body ]
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %body
+body:
+  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
+  %offset.p = getelementptr $index, ptr %offsets, i64 %lane
+  %offset = load $index, ptr %offset.p
+  $wide
+  %vp = getelementptr $ty, ptr %values, i64 %lane
+  %value = load $ty, ptr %vp
+  %p = getelementptr i8, ptr %base, i64 %a
+  store $ty %value, ptr %p, align 1
+  br label %head
+done:
+  ret void
+}
+
 ;; operand
   %source$k.p = getelementptr $ty, ptr %source$k, i64 %lane
   %s$k = load $ty, ptr %source$k.p

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,9 +10,14 @@ from functools import cache
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
+from visa.diagnostics import UsageError
+from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
+from vsim.llvm_engine.runtime.target import converts_halves, target
 
 _INITIALIZED = False
+HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+"""What LLVM calls to convert halves where the processor has no instruction for that."""
 
 
 def initialize() -> None:
@@ -26,19 +32,40 @@ def initialize() -> None:
         _INITIALIZED = True
 
 
+def made_for() -> str:
+    """The CPU and LLVM that code is made for and by.
+
+    Raises:
+        UsageError: ``VISAKIT_CPU`` names no CPU, or one that this machine cannot stand for.
+    """
+    return " ".join((*target(), version))
+
+
 @cache
-def host() -> str:
-    """The CPU and LLVM that code is made for and by."""
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
+def _bind_conversions(missing: tuple[str, ...]) -> None:
+    """Tell LLVM where functions are that code for the target calls: of libgcc, which Python does not have open.
+
+    Raises:
+        UsageError: this machine has them nowhere, and native code would jump to nowhere.
+    """
+    for name in missing:
+        for library in (None, "libgcc_s.so.1"):
+            with contextlib.suppress(OSError, AttributeError):
+                place = ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value
+                llvm.add_symbol(name, place)
+                break
+        else:
+            raise UsageError(f"code for processors without F16C needs '{name}' of libgcc 12 or newer, which is missing")
 
 
 def target_machine(level: int) -> llvm.TargetMachine:
-    """A target machine for the host."""
+    """A target machine for the host, or what ``VISAKIT_CPU`` names."""
     initialize()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+    cpu, features = target()
+    _bind_conversions(() if converts_halves() else HALF_CONVERSIONS)
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu,
+        features=features,
         opt=level,
         reloc="pic",
         codemodel="small",
@@ -50,13 +77,16 @@ LARGE_LINES = 4_000
 it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
 (shuffles of doubles ten times as much).
 """
-HUGE_BLOCKS = 5_000
-"""Promotion of stack slots, scheduling and register allocation grow faster than the number of blocks: half a minute for
-7,000 of them. Beyond this many, code is selected block by block and slots stay in memory, which takes seconds.
+HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
+"""Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
+so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
+block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
 """
-# What pays for itself; between the two halves the coroutines are split. (NewGVN would pay too, but it miscompiles: it
-# is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up to twice the time of
-# everything else, for code that is at most a few percent faster.)
+# What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
+# first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
+# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
+# but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
+# to twice the time of everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
@@ -93,17 +123,20 @@ def compile_object(text: str) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
-    huge = text.count(":\n") > HUGE_BLOCKS
+    huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
     module = _verified(text)
     if huge:
         _run_pipeline(module, machine, 0)
         return bytes(machine.emit_object(module))
     combines = not _is_straight(text)
-    _run_passes(module, machine, tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines))
+    before = tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines)
+    late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
+    if not late:
+        _run_passes(module, machine, before)
     if _is_valid(module):
         _run_pipeline(module, machine, 0)
-        _run_passes(module, machine, _AFTER_SPLIT)
+        _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)

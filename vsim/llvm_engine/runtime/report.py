@@ -9,15 +9,19 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
 from vsim import threads
+from vsim.analysis.waiting import group_barriers
 from vsim.arrays import Words
 from vsim.dispatch import Dispatch
-from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine import RefusedInstruction
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
+from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
+from vsim.positions import ThreadPosition
 
 _ALL_BITS = (1 << 64) - 1
+_STOPPED = (cx.WORKER_STOPPED, cx.WORKER_STOPPED_FUNCTION, cx.WORKER_STOPPED_THREAD)
 _WRITES = (cx.FLAT_WRITTEN, cx.SURFACE_WRITTEN)
 
 
@@ -28,30 +32,51 @@ def read_record(context: Words) -> FaultRecord:
     return FaultRecord(*(int(v) for v in fields))
 
 
-def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | Unsupported:
+def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | RefusedInstruction:
     """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
     record = read_record(context)
-    if record.kind == cx.FRAMES:
-        return Unsupported("frames that do not fit")
+    if record.kind == cx.REFUSED:
+        return RefusedInstruction(functions[record.function], record.instruction)
     record = _first_outside(dispatch, record)
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
     where = threads.describe(dispatch, group, record.thread, record.lane)
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
     number = record.instruction
-    if record.kind == cx.BARRIER:
-        number = next(n for n, i in enumerate(function.instructions) if i.desc.flow.is_barrier)
+    if record.kind == cx.BARRIER and not dispatch.takes_turns:
+        barriers = group_barriers(function)
+        number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
     from visa.text.printer import FunctionPrinter
 
     text = FunctionPrinter(function).instruction(instruction)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
-    span = dispatch.image.span(function, instruction.line)
-    return SimulationError(Diagnostic("S030", _what(dispatch, record, instruction) + tail, span))
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(
+        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, labels=labels)
+    )
 
 
-def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> str:
+def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words]) -> list[ThreadPosition]:
+    """Where the threads were that workers ran when a launch was stopped."""
+    found = []
+    for block in workers:
+        place, function, thread = (int(block[at // 8]) for at in _STOPPED)
+        if place:
+            x, y, z = (int(n) for n in block[cx.WORKER_GROUP // 8 : cx.WORKER_GROUP // 8 + 3])
+            columns, rows, _ = dispatch.group_counts
+            group = dispatch.group(x + columns * (y + rows * z))
+            own = functions[function] if function < len(functions) else dispatch.kernel
+            found.append(ThreadPosition(group, thread, own, place - 1))
+            others = range(dispatch.threads_of(group)) if dispatch.has_barrier else ()
+            found += [ThreadPosition(group, t, own, None) for t in others if t != thread]
+    return found
+
+
+def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instruction: Instruction) -> str:
     """What went wrong."""
+    if record.kind == cx.UNDEFINED:
+        return f"function '{function.strings[instruction.args['name']]}' is not defined"
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
@@ -65,6 +90,8 @@ def _what(dispatch: Dispatch, record: FaultRecord, instruction: Instruction) -> 
         if nested < MAXIMUM_DEPTH:
             return f"calls are nested {nested} deep, and their variables take more than {NESTED_BYTES >> 20} MiB,"
         return f"calls are nested more than {nested} deep"
+    if record.kind == cx.FRAMES:
+        return f"the variables of threads that wait take more than {TURNS_ARENA_BYTES >> 20} MiB,"
     if record.kind == cx.SHAPE:
         return shape_difference(record.number, record.size)
     if record.kind == cx.REGISTER:
@@ -87,7 +114,7 @@ def _read_only(dispatch: Dispatch, record: FaultRecord) -> str:
         found = surface if isinstance(surface, Buffer) else None
     if found is None or not found.read_only or not 0 <= at <= found.size - record.bytes:
         return ""
-    return f"'{found.name}', an array that is read-only, at offset {at}"
+    return f"'{dispatch.name_of(found)}', an array that is read-only, at offset {at}"
 
 
 def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
@@ -102,6 +129,14 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
     return record._replace(lane=record.lane + inside, address=record.address + inside * step)
 
 
+def _surface_name(dispatch: Dispatch, number: int) -> str:
+    """What messages call a surface."""
+    if number >= cx.BINDLESS_NUMBER:
+        return f"surface {number - cx.BINDLESS_NUMBER}"
+    surface = dispatch.surfaces.get(number)
+    return dispatch.name_of(surface) if isinstance(surface, Buffer) else f"surface {number}"
+
+
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
     """The memory that was accessed, and where."""
     at, size = record.address, record.size
@@ -110,10 +145,9 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
         buffer = dispatch.memory.slots.get(at >> 32)
         if buffer is None:
             return dispatch.nowhere(at)
-        return f"'{buffer.name}', which has {buffer.size} bytes, at offset {at - buffer.address}"
+        return f"'{dispatch.name_of(buffer)}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
-        surface = dispatch.surfaces.get(record.number)
-        name = surface.name if isinstance(surface, Buffer) else f"surface {record.number}"
+        name = _surface_name(dispatch, record.number)
     else:
         name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
     return f"'{name}', which has {size} bytes, at offset {shown_offset(at, size)}"

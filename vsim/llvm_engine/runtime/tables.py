@@ -11,13 +11,14 @@ from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.workers import frame_bytes
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import Group
 
 ARENA_BYTES = 16 << 20
-"""Memory for the frames of suspended threads of one work-group."""
-MAXIMUM_THREADS = 1024
-"""Threads of a work-group."""
+"""Memory for the frames of suspended threads of one work-group, at least."""
+TURNS_ARENA_BYTES = 256 << 20
+"""Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
 
 
 def aligned(size: int, align: int = 64) -> Bytes:
@@ -92,7 +93,7 @@ def local_id_table(dispatch: Dispatch, group: Group) -> Bytes:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorkerMemory:
     """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
 
@@ -100,18 +101,44 @@ class WorkerMemory:
     slm: Bytes
     scratch: Bytes
     arena: Bytes | None
+    """Frames of threads that wait."""
     handles: Bytes | None
+    """What is known of each thread that waits."""
 
 
-def worker_memory(dispatch: Dispatch, threads_per_group: int, first_slot: int) -> WorkerMemory:
-    """Memory for a worker that runs groups of so many threads, the first of which has a number among all that live."""
+def worker_memory(
+    dispatch: Dispatch, threads_per_group: int, first_slot: int, arena: Bytes | None = None
+) -> WorkerMemory:
+    """Memory for a worker that runs groups of so many threads, the first of which has a number among all that live.
+
+    Args:
+        arena: that of another worker, whose groups are under way together with those of this one.
+    """
     slm, scratch = aligned(dispatch.slm_size + 64), aligned(dispatch.scratch_size * threads_per_group + 64)
     block = aligned(cx.WORKER_SIZE).view(np.uint64)
     block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(slm), address(scratch)
     block[cx.WORKER_SLOT // 8] = first_slot
+    if dispatch.takes_turns:
+        return WorkerMemory(block, slm, scratch, *_for_turns(block, threads_per_group, arena))
     if not dispatch.has_barrier:
         return WorkerMemory(block, slm, scratch, None, None)
-    arena, handles = aligned(ARENA_BYTES, cx.ARENA_ALIGN), aligned(8 * MAXIMUM_THREADS)
+    arena, handles = aligned(arena_bytes(dispatch, threads_per_group), cx.ARENA_ALIGN), aligned(2 * cx.HANDLE_SITES)
     block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
-    block[cx.WORKER_ARENA_SIZE // 8] = ARENA_BYTES
+    block[cx.WORKER_ARENA_SIZE // 8] = arena.nbytes
     return WorkerMemory(block, slm, scratch, arena, handles)
+
+
+def arena_bytes(dispatch: Dispatch, threads: int) -> int:
+    """Memory for the frames of a group's threads, each of which has the kernel's variables and what LLVM adds."""
+    return min(max(ARENA_BYTES, threads * (4 * frame_bytes(dispatch.kernel) + 65536)), TURNS_ARENA_BYTES)
+
+
+def _for_turns(block: Words, threads: int, arena: Bytes | None) -> tuple[Bytes, Bytes]:
+    """Memory for the frames of threads that take turns; records and named barriers of a work-group."""
+    if arena is None:
+        arena = aligned(TURNS_ARENA_BYTES, cx.ARENA_ALIGN)
+    records = aligned(cx.NAMED_SIZE + threads * cx.RECORD_SIZE)
+    block[cx.WORKER_ARENA // 8], block[cx.WORKER_ARENA_SIZE // 8] = address(arena), arena.nbytes
+    block[cx.WORKER_NAMED // 8] = address(records)
+    block[cx.WORKER_RECORDS // 8] = address(records) + cx.NAMED_SIZE
+    return arena, records

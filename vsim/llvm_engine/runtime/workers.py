@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
+from typing import Generic, TypeVar
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.program import Function
@@ -29,7 +30,10 @@ SETTLE_SECONDS = 0.01
 """How long one waits for a message that may have been lost before one looks again."""
 
 
-class Run:
+Kept = TypeVar("Kept", covariant=True)
+
+
+class Run(Generic[Kept]):
     """Jobs that run side by side.
 
     Args:
@@ -37,7 +41,7 @@ class Run:
         keep: what must live as long as one of them runs.
     """
 
-    def __init__(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], keep: object = None) -> None:
+    def __init__(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], keep: Kept) -> None:
         self.jobs, self.stop, self.keep = jobs, stop, keep
         self.lock = threading.Lock()
         self.closed = False
@@ -105,7 +109,7 @@ def frame_bytes(function: Function) -> int:
     return sum(v.size for v in function.variables if v.alias is None)
 
 
-Task = tuple[Run, int]
+Task = tuple[Run[object], int]
 
 
 class Pool:
@@ -149,7 +153,7 @@ class Pool:
         finally:
             threading.stack_size(previous)
 
-    def run(self, run: Run, max_seconds: float | None) -> bool:
+    def run(self, run: Run[object], max_seconds: float | None) -> bool:
         """Run jobs side by side; False if they were stopped because time was up.
 
         Ctrl-C stops them and is raised again.

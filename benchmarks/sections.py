@@ -1,0 +1,40 @@
+"""Sections of docs/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+CORPUS, SHAPES = "Compile time over the corpus", "Compile time by size"
+KEPT = (CORPUS, SHAPES)
+
+
+def section(page: str, title: str) -> str:
+    """A section of the page, with its heading; nothing if it has none of this title."""
+    found = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", page, re.M | re.S)
+    return found[0].rstrip("\n") + "\n" if found else ""
+
+
+def with_section(page: str, title: str, lines: list[str]) -> str:
+    """The page with this section as its last, in place of the one of the same title."""
+    rest = page.replace(section(page, title), "").rstrip("\n")
+    return "\n".join([rest, "", f"## {title}", "", *lines, ""])
+
+
+def with_kept(new: str, old: str) -> str:
+    """A new page with the sections of the old one that others wrote."""
+    for title in KEPT:
+        if kept := section(old, title):
+            new = new.rstrip("\n") + "\n\n" + kept
+    return new
+
+
+def machine() -> str:
+    """The machine in words: its CPU, what of that is in the code, and what else it had to do."""
+    text = Path("/proc/cpuinfo").read_text()
+    name = re.search(r"model name\s*: (.*)", text)
+    flags = set(re.findall(r"\b(avx2|avx512f|avx512vl|avx512bw|avx512_vnni)\b", text))
+    found = f"{name[1] if name else 'unknown'}, {text.count('processor')} CPUs, {', '.join(sorted(flags))}"
+    return f"{found}; load {os.getloadavg()[2]:.0f}"

@@ -1,0 +1,29 @@
+"""The command ``visakit``, as a script and as ``python -m opencl``."""
+
+import sys
+
+from visa.collector import collect_rarely
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    collect_rarely()  # Before Typer and the rest are loaded.
+    from opencl.cli import choose
+    from visa.command import run
+    from visa.diagnostics import UsageError
+    from visa.reporting import say
+
+    try:
+        chosen = choose(sys.argv[1:])
+    except UsageError as error:
+        say(f"visakit: {error}")
+        sys.exit(2)
+    if isinstance(chosen, str):
+        print(chosen)
+        sys.exit(0)
+    app, name, sys.argv[1:] = chosen
+    run(app, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""Commands over buffers and kernels (chapters 5.2 and 5.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from opencl import cl, host
+from opencl.calls import entry
+from opencl.calls.contexts import give_event
+from opencl.context import Context
+from opencl.errors import Refused, require
+from opencl.events import Event, find_events
+from opencl.kernels import Kernel
+from opencl.memory import Buffer, Mapping, Memory
+from opencl.queue import Queue
+from opencl.ranges import read_range
+from opencl.rectangles import Rectangle, copy_rectangle, overlap
+from vsim.arrays import Bytes
+
+FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+_MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+_MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
+
+
+def submit(
+    queue: Queue, command_type: int, work: Callable[[], None], waits: Sequence[Event], event: int, blocking: int = 0
+) -> None:
+    """Give a queue a command, hand its event out, and wait for it if the program does.
+
+    Raises:
+        Refused: the program waits, and it failed.
+    """
+    made = queue.add(command_type, work, waits)
+    if blocking:
+        made.wait()
+        status = made.status
+        give_event(made, event)
+        if status < 0:
+            queue.failure = 0
+            raise Refused(status, "the command failed")
+    else:
+        give_event(made, event)
+
+
+def own_buffer(context: Context, handle: int) -> Buffer:
+    """A buffer of a context."""
+    found = Memory.find(handle)
+    require(isinstance(found, Buffer), cl.CL_INVALID_MEM_OBJECT, "the memory is no buffer")
+    require(found.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
+    assert isinstance(found, Buffer)
+    return found
+
+
+def address_of(data: Bytes) -> int:
+    """Where bytes lie."""
+    return int(data.__array_interface__["data"][0])
+
+
+@entry
+def clEnqueueReadBuffer(
+    command_queue: int,
+    buffer: int,
+    blocking: int,
+    offset: int,
+    size: int,
+    pointer: int,
+    num: int,
+    events: int,
+    event: int,
+) -> None:
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to")
+    data = memory.part(offset, size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=True, writes=False)
+
+    def work() -> None:
+        host.move(pointer, address_of(data), size)
+
+    submit(queue, cl.CL_COMMAND_READ_BUFFER, work, waits, event, blocking)
+
+
+@entry
+def clEnqueueWriteBuffer(
+    command_queue: int,
+    buffer: int,
+    blocking: int,
+    offset: int,
+    size: int,
+    pointer: int,
+    num: int,
+    events: int,
+    event: int,
+) -> None:
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is nothing to write")
+    data = memory.part(offset, size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=False, writes=True)
+
+    def work() -> None:
+        host.move(address_of(data), pointer, size)
+
+    submit(queue, cl.CL_COMMAND_WRITE_BUFFER, work, waits, event, blocking)
+
+
+@entry
+def clEnqueueCopyBuffer(
+    command_queue: int, source: int, target: int, source_offset: int, target_offset: int, size: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    queue = Queue.find(command_queue)
+    given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
+    a, b = given.part(source_offset, size), taken.part(target_offset, size)
+    start, end = address_of(a), address_of(b)
+    require(start + size <= end or end + size <= start, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
+    waits = find_events(events, num, queue.context)
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER, lambda: b.__setitem__(slice(None), a), waits, event)
+
+
+@entry
+def clEnqueueFillBuffer(
+    command_queue: int, buffer: int, pattern: int, pattern_size: int, offset: int, size: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pattern and pattern_size in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
+    whole = not offset % pattern_size and not size % pattern_size
+    require(whole, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
+    data = memory.part(offset, size)
+    bits = host.read(pattern, pattern_size)
+    waits = find_events(events, num, queue.context)
+    submit(queue, cl.CL_COMMAND_FILL_BUFFER, lambda: fill(data, bits), waits, event)
+
+
+def fill(data: Bytes, pattern: bytes) -> None:
+    """Fill memory with a pattern over and over."""
+    data.reshape(-1, len(pattern))[:] = host.as_array(pattern)
+
+
+def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rectangle:
+    require(origin, cl.CL_INVALID_VALUE, "there is no origin")
+    return Rectangle.of(host.read_sizes(origin, 3), region, row, slice_)
+
+
+def _region(region: int) -> tuple[int, ...]:
+    require(region, cl.CL_INVALID_VALUE, "there is no region")
+    found = host.read_sizes(region, 3)
+    require(all(found), cl.CL_INVALID_VALUE, "the region is empty")
+    return found
+
+
+@entry
+def clEnqueueReadBufferRect(
+    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
+    buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to")
+    sizes = _region(region)
+    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
+    other = _rectangle(host_origin, sizes, host_row, host_slice)
+    own.check(memory.size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=True, writes=False)
+    outside = host.view(pointer, other.end)
+    work = lambda: copy_rectangle(memory.data, own, outside, other)  # noqa: E731
+    submit(queue, cl.CL_COMMAND_READ_BUFFER_RECT, work, waits, event, blocking)
+
+
+@entry
+def clEnqueueWriteBufferRect(
+    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
+    buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is nothing to write")
+    sizes = _region(region)
+    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
+    other = _rectangle(host_origin, sizes, host_row, host_slice)
+    own.check(memory.size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=False, writes=True)
+    outside = host.view(pointer, other.end)
+    work = lambda: copy_rectangle(outside, other, memory.data, own)  # noqa: E731
+    submit(queue, cl.CL_COMMAND_WRITE_BUFFER_RECT, work, waits, event, blocking)
+
+
+@entry
+def clEnqueueCopyBufferRect(
+    command_queue: int, source: int, target: int, source_origin: int, target_origin: int, region: int,
+    source_row: int, source_slice: int, target_row: int, target_slice: int, num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    queue = Queue.find(command_queue)
+    given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
+    sizes = _region(region)
+    own = _rectangle(source_origin, sizes, source_row, source_slice)
+    other = _rectangle(target_origin, sizes, target_row, target_slice)
+    own.check(given.size)
+    other.check(taken.size)
+    if given is taken:
+        require(own.row == other.row and own.slice == other.slice, cl.CL_INVALID_VALUE, "pitches in a buffer differ")
+    shared = given.host - taken.host
+    require(not overlap(own, other, shared), cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
+    waits = find_events(events, num, queue.context)
+    work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER_RECT, work, waits, event)
+
+
+@entry
+def clEnqueueMapBuffer(
+    command_queue: int, buffer: int, blocking: int, flags: int, offset: int, size: int,
+    num: int, events: int, event: int, errcode_ret: int,
+) -> int:  # fmt: skip
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    check_map_flags(flags)
+    data = memory.part(offset, size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
+    pointer = address_of(data)
+    memory.note_mapping(Mapping(pointer))
+    submit(queue, cl.CL_COMMAND_MAP_BUFFER, lambda: None, waits, event, blocking)
+    return pointer
+
+
+def check_map_flags(flags: int) -> None:
+    """Refuse flags that say nothing that can be done."""
+    exclusive = not flags & cl.CL_MAP_WRITE_INVALIDATE_REGION or flags == cl.CL_MAP_WRITE_INVALIDATE_REGION
+    require(not flags & ~_MAP and exclusive, cl.CL_INVALID_VALUE, f"{flags:#x} are no flags of a mapping")
+
+
+@entry
+def clEnqueueUnmapMemObject(command_queue: int, memobj: int, pointer: int, num: int, events: int, event: int) -> None:
+    queue = Queue.find(command_queue)
+    memory = Memory.find(memobj)
+    require(memory.context is queue.context, cl.CL_INVALID_CONTEXT, "the memory is of another context")
+    waits = find_events(events, num, queue.context)
+    mapping = memory.take_mapping(pointer)
+    submit(queue, cl.CL_COMMAND_UNMAP_MEM_OBJECT, mapping.unmap or (lambda: None), waits, event)
+
+
+@entry
+def clEnqueueMigrateMemObjects(
+    command_queue: int, count: int, objects: int, flags: int, num: int, events: int, event: int
+) -> None:
+    queue = Queue.find(command_queue)
+    require(count and objects, cl.CL_INVALID_VALUE, "there is no memory to move")
+    require(not flags & ~_MIGRATION, cl.CL_INVALID_VALUE, f"{flags:#x} are no flags of a move")
+    memories = Memory.find_all(objects, count)
+    same = all(memory.context is queue.context for memory in memories)
+    require(same, cl.CL_INVALID_CONTEXT, "the memory is of another context")
+    waits = find_events(events, num, queue.context)
+    submit(queue, cl.CL_COMMAND_MIGRATE_MEM_OBJECTS, lambda: None, waits, event)
+
+
+@entry
+def clEnqueueNDRangeKernel(
+    command_queue: int, kernel: int, dimensions: int, offset: int, size: int, local: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    _enqueue(command_queue, kernel, (dimensions, offset, size, local), num, events, event)
+
+
+@entry
+def clEnqueueTask(command_queue: int, kernel: int, num: int, events: int, event: int) -> None:
+    one = host.Sizes([1])
+    _enqueue(command_queue, kernel, (1, 0, one.address, one.address), num, events, event, cl.CL_COMMAND_TASK)
+
+
+def _enqueue(
+    command_queue: int, kernel: int, sizes: tuple[int, int, int, int], num: int, events: int, event: int,
+    command_type: int = cl.CL_COMMAND_NDRANGE_KERNEL,
+) -> None:  # fmt: skip
+    queue, found = Queue.find(command_queue), Kernel.find(kernel)
+    require(found.program.context is queue.context, cl.CL_INVALID_CONTEXT, "the kernel is of another context")
+    device = queue.device
+    built = device in found.signatures
+    require(built, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is not built for the device of the queue")
+    given = found.given()
+    whole = read_range(found, device, *sizes)
+    found.check_local(device)
+    waits = find_events(events, num, queue.context)
+    if 0 in whole[0]:  # OpenCL 2.1: nothing to do, in its turn.
+        submit(queue, command_type, lambda: None, waits, event)
+        return
+    submit(queue, command_type, lambda: found.run(device, whole, given), waits, event)
+
+
+@entry
+def clEnqueueNativeKernel(
+    command_queue: int, function: int, args: int, size: int, count: int, objects: int, places: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    Queue.find(command_queue)
+    raise Refused(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

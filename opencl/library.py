@@ -1,0 +1,273 @@
+"""The shared library that ICD loaders open: made by cffi with the C compiler, kept in the user's cache.
+
+The library begins the interpreter in the program when it is called first, and Python has the functions of OpenCL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import site
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from opencl.interface import IN_C, EntryPoint, entry_points, served_points
+from visa import cache
+from visa.diagnostics import Diagnostic, FileError
+
+FOLDER = "opencl"
+MODULE = "_visakit_opencl"
+ICD_FILE = "visakit.icd"
+_HEAD = """
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int visakit_usable = 1;
+
+/* Python begins with the variable as it must be; then it gets back what it had, which is kept in another one. */
+static void visakit_set(const char *name, const char *value, const char *kept)
+{
+    const char *before = getenv(name);
+    setenv(kept, before == NULL ? "" : before, 1);
+    setenv(name, value, 1);
+}
+
+/* A program that is no Python opens this library with its names hidden: extension modules must find Python's. */
+__attribute__((constructor)) static void visakit_begin(void)
+{
+    const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    int (*running)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    if (running != NULL && running()) {
+        if (version != NULL && strncmp(version(), VISAKIT_VERSION ".", sizeof VISAKIT_VERSION) != 0) {
+            fprintf(stderr, "visakit: the OpenCL driver is made for Python " VISAKIT_VERSION
+                            ", the program runs %.8s; install it with that one\\n", version());
+            visakit_usable = 0;
+        }
+        return;
+    }
+    dlopen(VISAKIT_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
+    visakit_set("PYTHONHOME", VISAKIT_HOME, "VISAKIT_OPENCL_HOME");
+    visakit_set("PYTHONPATH", VISAKIT_PATH, "VISAKIT_OPENCL_PATH");
+}
+"""
+_TAIL = """
+static const struct { const char *name; void *function; } visakit_functions[] = {
+@NAMED@};
+
+CFFI_DLLEXPORT void *clGetExtensionFunctionAddress(const char *name)
+{
+    for (size_t i = 0; name != NULL && visakit_usable && i < sizeof visakit_functions / sizeof *visakit_functions; i++)
+        if (strcmp(name, visakit_functions[i].name) == 0)
+            return visakit_functions[i].function;
+    return NULL;
+}
+
+CFFI_DLLEXPORT void *clGetExtensionFunctionAddressForPlatform(void *platform, const char *name)
+{
+    (void)platform;
+    return clGetExtensionFunctionAddress(name);
+}
+
+static void *const visakit_table[] = {
+@TABLE@};
+
+static uintptr_t visakit_dispatch(void)
+{
+    return (uintptr_t)visakit_table;
+}
+"""
+_INIT = """
+import os, site, sys
+folders = {folders!r}
+if "VISAKIT_OPENCL_PATH" in os.environ:  # The program has no Python of its own: this environment goes before others.
+    for name in ("HOME", "PATH"):
+        value = os.environ.pop("VISAKIT_OPENCL_" + name, "")
+        os.environ.pop("PYTHON" + name, None)
+        if value:
+            os.environ["PYTHON" + name] = value
+    rest = [folder for folder in sys.path if folder not in folders]
+    standard = [folder for folder in rest if not folder.rstrip("/").endswith("-packages")]
+    sys.path[:] = standard
+    for folder in folders:
+        site.addsitedir(folder)
+    sys.path += [folder for folder in rest if folder not in standard]
+for folder in folders:
+    if folder not in sys.path:
+        site.addsitedir(folder)
+from {module} import ffi, lib
+from opencl.driver import connect
+connect(lib.visakit_dispatch(), lambda name, function: ffi.def_extern(name=name)(function))
+"""
+
+
+def c_source() -> str:
+    """What the library has besides the entries to Python."""
+    points = entry_points()
+    lines = [_HEAD]
+    for point in points:
+        if point.name in IN_C:
+            continue
+        if point.is_served:
+            lines.append(f"CFFI_DLLEXPORT {point.prototype};")
+        else:
+            lines += _refusal(point)
+    named = "".join(f'    {{"{p.name}", (void *){p.name}}},\n' for p in points if p.is_served and p.name not in IN_C)
+    table = "".join(f"    (void *){p.name},\n" for p in points if p.in_table)
+    lines.append(_TAIL.replace("@NAMED@", named).replace("@TABLE@", table))
+    return "\n".join(lines)
+
+
+def _refusal(point: EntryPoint) -> list[str]:
+    """A function that refuses every call: CL_INVALID_OPERATION, -59."""
+    error = "    if (errcode_ret) *(int32_t *)errcode_ret = -59;\n" if point.has_error_parameter else ""
+    used = "".join(f"    (void){name};\n" for _, name in point.parameters)
+    return [f"static {point.prototype}\n{{\n{used}{error}    return {'-59' if point.result == 'i32' else '0'};\n}}"]
+
+
+def python_library() -> Path | None:
+    """The shared library of this interpreter; None if it has none."""
+    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED") or not folder or not name:
+        name, folder = f"libpython{sysconfig.get_config_var('LDVERSION')}.so.1.0", folder or "/usr/lib"
+    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    places = [Path(folder, name), Path(folder, multiarch, name), Path("/usr/lib", multiarch, name)]
+    return next((place for place in places if place.exists()), None)
+
+
+def site_folders() -> list[str]:
+    """Where the modules of this environment are, this package first."""
+    own = str(Path(__file__).resolve().parent.parent)
+    paths = sysconfig.get_paths()
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return list(dict.fromkeys([own, paths["purelib"], paths["platlib"], *user]))
+
+
+def library_path() -> Path:
+    """The library for this interpreter and this version of the package, built if it is not there.
+
+    Raises:
+        FileError: it cannot be built, and why.
+    """
+    folder = cache.private_directory(FOLDER, create=True)
+    if folder is None:
+        raise _failed("there is no cache directory to keep the driver in", "VISAKIT_CACHE names one of the user's own")
+    parts = [c_source(), _INIT, str(python_library()), sys.version, sys.prefix, sys.base_prefix, *site_folders()]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    path = folder / f"libvisakit-opencl-{digest}.so"
+    if not path.exists():
+        build(path)
+    return path
+
+
+def build(path: Path) -> None:
+    """Build the library.
+
+    Raises:
+        FileError: something that it takes is missing, or the C compiler fails.
+    """
+    try:
+        from cffi import FFI
+    except ImportError:
+        raise _failed("the Python package cffi is not installed", "pip install 'visakit[opencl]'") from None
+    shared = python_library()
+    if shared is None:
+        hint = "use a Python with one, such as that of the system (Debian and Ubuntu: apt install python3-dev)"
+        raise _failed("this Python has no shared library (libpython), which the driver needs", hint)
+    ffi = FFI()
+    ffi.embedding_api("\n".join(f"{point.prototype};" for point in served_points()))
+    ffi.cdef("uintptr_t visakit_dispatch(void);")
+    macros = [(f"VISAKIT_{name}", _quoted(value)) for name, value in _places(shared).items()]
+    folders = [str(shared.parent)]
+    ffi.set_source(
+        MODULE, c_source(), define_macros=macros, library_dirs=folders, runtime_library_dirs=folders,
+        extra_link_args=["-Wl,-Bsymbolic"],  # The loader's functions have the same names.
+    )  # fmt: skip
+    ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
+    with tempfile.TemporaryDirectory(prefix="visakit-") as place:
+        made = _compile(ffi, place)
+        temporary = path.with_name(f".{os.urandom(8).hex()}.so")
+        temporary.write_bytes(made.read_bytes())
+        temporary.chmod(0o700)
+        temporary.replace(path)
+
+
+def _places(shared: Path) -> dict[str, str]:
+    """What the library must know of the interpreter that it begins."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    path = os.pathsep.join(site_folders())
+    return {"VERSION": version, "LIBPYTHON": str(shared), "HOME": sys.base_prefix, "PATH": path}
+
+
+def _quoted(value: str) -> str:
+    """A text as C has it."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _compile(ffi: object, place: str) -> Path:
+    """Run the C compiler; what it says is shown only if it fails."""
+    from cffi import FFI, VerificationError
+
+    assert isinstance(ffi, FFI)
+    said = os.path.join(place, "said")
+    with open(said, "wb") as stream:
+        kept = [os.dup(1), os.dup(2)]
+        try:
+            os.dup2(stream.fileno(), 1)
+            os.dup2(stream.fileno(), 2)
+            return Path(ffi.compile(place, target="libvisakit-opencl.so"))
+        except VerificationError as error:
+            problem = str(error)
+        except Exception as error:  # distutils and setuptools have their own, with no common base
+            problem = str(error)
+        finally:
+            for number, copy in zip((1, 2), kept, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+    lines = [line for line in Path(said).read_text("utf-8", "replace").splitlines() if "error" in line]
+    raise _failed(f"the driver cannot be compiled: {(lines or [problem])[0]}", "it takes gcc and the headers of Python")
+
+
+def _failed(message: str, hint: str) -> FileError:
+    return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor says what is there"))
+
+
+def install(folder: str) -> Path:
+    """Write the library and the file by which loaders find it; gives the latter.
+
+    Raises:
+        FileError: it cannot be built or written.
+    """
+    from visa.files import make_directory, write_file
+
+    made = library_path()
+    make_directory(folder)
+    target = Path(folder).resolve() / "libvisakit-opencl.so"
+    write_file(str(target), lambda stream: stream.write(made.read_bytes()))
+    icd = Path(folder) / ICD_FILE
+    write_file(str(icd), lambda stream: stream.write(f"{target}\n".encode()))
+    return icd
+
+
+def icd_folder() -> str:
+    """A folder of the cache with the file by which loaders find the driver; everything is made that is missing.
+
+    Raises:
+        FileError: it cannot be built or written.
+    """
+    path = library_path()
+    folder = path.parent / path.stem
+    folder.mkdir(mode=0o700, exist_ok=True)
+    icd = folder / ICD_FILE
+    if not icd.exists():
+        temporary = folder / f".{os.urandom(8).hex()}"
+        temporary.write_text(f"{path}\n")
+        temporary.replace(icd)
+    return str(folder)

@@ -1,0 +1,84 @@
+"""Boxes of bytes in memory, as the commands on rectangles have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from opencl import cl
+from opencl.errors import require
+from vsim.arrays import Array, Bytes
+
+
+class Rectangle(NamedTuple):
+    """Where rows of bytes lie.
+
+    Attributes:
+        start: of the first byte.
+        region: bytes of a row, rows, slices.
+        row, slice: bytes from one to the next.
+    """
+
+    start: int
+    region: tuple[int, int, int]
+    row: int
+    slice: int
+
+    @classmethod
+    def of(cls, origin: Sequence[int], region: Sequence[int], row: int, slice_: int) -> Rectangle:
+        """A box at an origin (bytes, row, slice); pitches of 0 are those of a box without gaps.
+
+        Raises:
+            Refused: a pitch is smaller than what it counts.
+        """
+        width, height, depth = region
+        require(not row or row >= width, cl.CL_INVALID_VALUE, f"rows of {width} bytes are {row} bytes apart")
+        row = row or width
+        fits = not slice_ or (slice_ >= row * height and not slice_ % row)
+        require(fits, cl.CL_INVALID_VALUE, f"slices are {slice_} bytes apart")
+        slice_ = slice_ or row * height
+        x, y, z = origin
+        return cls(x + y * row + z * slice_, (width, height, depth), row, slice_)
+
+    @property
+    def end(self) -> int:
+        """Behind the last byte."""
+        width, height, depth = self.region
+        return self.start + (depth - 1) * self.slice + (height - 1) * self.row + width
+
+    def check(self, size: int) -> None:
+        """Refuse what does not lie in so many bytes."""
+        require(self.end <= size, cl.CL_INVALID_VALUE, f"the region ends at {self.end}, the memory at {size}")
+
+    def of_bytes(self, data: Bytes) -> Array:
+        """The box in some memory: slices, rows, bytes."""
+        width, height, depth = self.region
+        strides = (self.slice, self.row, 1)
+        return np.lib.stride_tricks.as_strided(data[self.start :], (depth, height, width), strides)
+
+
+def copy_rectangle(source: Bytes, given: Rectangle, target: Bytes, taken: Rectangle) -> None:
+    """Copy a box."""
+    np.copyto(taken.of_bytes(target), given.of_bytes(source))
+
+
+def overlap(given: Rectangle, taken: Rectangle, distance: int) -> bool:
+    """Whether boxes share a byte; ``distance`` is from the memory of the second one to that of the first."""
+    a, b = given.start + distance, taken.start
+    if a + given.end - given.start <= b or b + taken.end - taken.start <= a:
+        return False
+    if given.row != taken.row or given.slice != taken.slice:
+        return True
+    return _meet(_corner(a, given), _corner(b, taken), given.region)
+
+
+def _corner(start: int, box: Rectangle) -> tuple[int, int, int]:
+    slice_, rest = divmod(start, box.slice)
+    row, byte = divmod(rest, box.row)
+    return byte, row, slice_
+
+
+def _meet(a: Sequence[int], b: Sequence[int], region: Sequence[int]) -> bool:
+    return all(p < q + n and q < p + n for p, q, n in zip(a, b, region, strict=True))

@@ -1,0 +1,28 @@
+"""How programs run: what the command ``visakit exec`` says by way of the environment."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
+"""Environment variable: platforms that are devices, with commas between them."""
+ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
+THREADS_SETTING = "VISAKIT_OPENCL_THREADS"
+TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
+
+
+@cache
+def engine() -> str:
+    """What executes kernels: native code, unless the reference engine is wanted.
+
+    Programs may write memory while a kernel runs, so that it never begins anew (as ``auto`` would have it).
+    """
+    return "numpy" if os.environ.get(ENGINE_SETTING) == "numpy" else "llvm"
+
+
+@cache
+def thread_count() -> int | None:
+    """Worker threads of a kernel; None for one for each CPU."""
+    wanted = os.environ.get(THREADS_SETTING, "")
+    return max(1, int(wanted)) if wanted.isdecimal() else None

@@ -1,0 +1,61 @@
+"""Memory that kernels and the program know by the same address: SVM, and Intel's unified shared memory.
+
+The simulated address of such memory is chosen as that of any buffer, and memory of the process is mapped there.
+"""
+
+from __future__ import annotations
+
+from opencl import cl, host
+from opencl.allocation import Shared, map_memory, unmap_memory
+from opencl.context import Context
+from opencl.device import Device
+from opencl.errors import require
+from opencl.objects import current_call
+
+_TRIES = 64
+_LARGEST_ALIGNMENT = 1 << 16
+"""Where buffers begin in their slots."""
+
+
+def allocate(
+    context: Context, size: int, alignment: int, kind: int = cl.CL_MEM_TYPE_UNKNOWN_INTEL, flags: int = 0,
+    device: Device | None = None,
+) -> Shared | None:  # fmt: skip
+    """New memory, zero; None where the system has none, or the alignment is none."""
+    largest = max(d.maximum_allocation for d in context.devices)
+    if not 0 < size <= largest or alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
+        return None
+    for _ in range(_TRIES):
+        address = context.space.reserve(size)
+        if map_memory(address, size):
+            name = f"memory {len(context.shared) + 1} of {current_call()}"
+            buffer = context.space.allocate(name, host.view(address, size), address=address)
+            found = Shared(buffer, kind, flags, device)
+            context.shared[address] = found
+            return found
+    return None
+
+
+def find(context: Context, pointer: int) -> Shared | None:
+    """The allocation that a pointer is in."""
+    buffer = context.space.slots.get(pointer >> 32)
+    found = context.shared.get(buffer.address) if buffer is not None else None
+    inside = found is not None and found.address <= pointer < found.address + found.size
+    return found if inside else None
+
+
+def free(context: Context, pointer: int) -> bool:
+    """Give an allocation back when no kernel of the context is running; whether there is one at the address."""
+    with context.space.running:
+        found = context.shared.pop(pointer, None)
+        if found is None:
+            return False
+        context.space.free(found.buffer)
+        unmap_memory(found.address, found.size)
+        return True
+
+
+def check_pointer(context: Context, pointer: int) -> None:
+    """Refuse a pointer for kernels to memory that they do not know."""
+    known = not pointer or find(context, pointer) is not None
+    require(known, cl.CL_INVALID_ARG_VALUE, f"{pointer:#x} is in no memory that was allocated for kernels")

@@ -1,0 +1,128 @@
+"""``VISAKIT_CPU``: code for every level of x86-64 that this machine has computes the same."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import DATA, build, build_text, same
+from probe import Probe
+from test_waiting import text
+
+from visa import UsageError
+from vsim.launch import BufferArgument, parse_launch
+from vsim.llvm_engine.runtime import native, target
+from vsim.program import Program
+
+CPUS = pytest.mark.parametrize("cpu", target.possible())
+CASES = (
+    "algo_matmul",
+    "basic_vector_types",
+    "mem_constant_table",
+    "op_dpas_simd16",
+    "sg_shuffle_simd16",
+    "wg_scan_slm",
+)
+ORDINARY = {"hf": "e", "f": "f", "df": "d", "w": "h", "uw": "H", "d": "i", "ud": "I", "q": "q", "uq": "Q"}
+SMALL = '.version 4.1\n.kernel "k"\n.decl V v_type=G type=d num_elts=8\nmov (M1, 8) V(0,0)<1> 0:d\nret (M1, 1)\n'
+
+
+@pytest.fixture
+def chosen(cpu, monkeypatch):
+    monkeypatch.setenv(target.VARIABLE, cpu)
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case):
+    folder = DATA / "cases" / case / "bmg"
+    program = Program(build(folder, "bmg"))
+    launches = parse_launch((folder.parent / "launch.json").read_text(), str(folder.parent), "launch.json")
+    for number in range(len(launches)):
+        launch = launches.launch(number)
+        assert program.run(launch, "llvm").engine == "llvm"
+        for a in launch.args:
+            if isinstance(a, BufferArgument) and a.expect is not None:
+                found = a.array.view(a.expect.dtype).reshape(a.expect.shape)
+                assert same(found, a.expect) if not a.rtol and not a.atol else np.allclose(found, a.expect, a.rtol, a.atol)  # fmt: skip
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("source", ORDINARY)
+def test_conversions_and_arithmetic(source):
+    """Of every type to every other; products and sums with one rounding; each as the reference engine has it."""
+    values = np.random.default_rng(5).integers(0, 256, 8 * np.dtype(ORDINARY[source]).itemsize, "u1")
+    lanes = values.view(ORDINARY[source]).tolist()
+    lanes[:4] = [0, 1, 2, 255]
+    probe = Probe()
+    probe.variable("X", source, lanes)
+    for to in ORDINARY:
+        probe.variable(f"TO_{to}", to, [0] * 8)
+        probe.lines.append(f"mov (M1, 8) TO_{to}(0,0)<1> X(0,0)<1;1,0>")
+    if source in ("hf", "f", "df"):
+        probe.variable("Y", source, lanes[::-1])
+        probe.lines += [
+            "mad (M1, 8) Y(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> X(0,0)<1;1,0>",
+            "sel (M1, 8) X(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>".replace("sel", "max"),
+        ]
+    ours, reference = probe.run("llvm"), probe.run("numpy")
+    for name, wanted in reference.items():
+        assert same(ours[name], wanted), name
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
+def test_barriers_in_functions():
+    main = [("meet", "barrier"), ("fcall", 0), ("loop", 1, [("meet", "named"), ("recurse",)])]
+    program = Program(build_text(text(main, ([("op", 3), ("meet", "split")], [])), "pvc"))
+    found = {}
+    for engine in ("llvm", "numpy"):
+        found[engine] = np.zeros(192, "u4")
+        program.launch("k", 192, 64, [found[engine]], engine=engine)
+    assert (found["llvm"] == found["numpy"]).all()
+
+
+def test_objects_are_kept_for_each(monkeypatch):
+    keys = set()
+    for cpu in target.possible():
+        monkeypatch.setenv(target.VARIABLE, cpu)
+        keys.add(native.made_for())
+    assert len(keys) == len(target.possible())
+    monkeypatch.setenv(target.VARIABLE, "")
+    assert native.made_for() in keys
+
+
+def test_one_that_does_not_exist(monkeypatch):
+    monkeypatch.setenv(target.VARIABLE, "x86-64-v5")
+    message = "VISAKIT_CPU is x86-64-v2, x86-64-v3, x86-64-v4 or native, found 'x86-64-v5'; did you mean"
+    with pytest.raises(UsageError, match=message):
+        Program(build_text(SMALL)).launch("k", 8, 8, [], engine="llvm")
+    Program(build_text(SMALL)).launch("k", 8, 8, [], engine="numpy")
+
+
+def test_one_that_this_machine_does_not_have(monkeypatch):
+    monkeypatch.setattr(target.llvm, "get_host_cpu_features", lambda: {f: True for f in target.LEVELS["x86-64-v3"]} | {"fma": False})  # fmt: skip
+    monkeypatch.setenv(target.VARIABLE, "x86-64-v3")
+    target._target.cache_clear()
+    assert target.possible() == ["native", "x86-64-v2"]
+    with pytest.raises(
+        UsageError, match=r"but this machine's processor \(.*\) lacks fma; possible here: native, x86-64-v2"
+    ):
+        Program(build_text(SMALL)).launch("k", 8, 8, [], engine="auto")
+    target._target.cache_clear()
+
+
+def test_conversions_of_halves_that_are_nowhere(monkeypatch):
+    with pytest.raises(UsageError, match="code for processors without F16C needs '__no_such_function' of libgcc 12"):
+        native._bind_conversions(("__no_such_function",))
+
+
+def test_the_command_says_it(tmp_path):
+    image = tmp_path / "small.bin"
+    image.write_bytes(build_text(SMALL).to_bytes())
+    command = [sys.executable, "-m", "vsim", str(image), "--global-size", "8"]
+    done = subprocess.run(command, env=os.environ | {target.VARIABLE: "fast"}, capture_output=True, text=True)
+    assert done.returncode == 2 and "VISAKIT_CPU is x86-64-v2" in done.stderr

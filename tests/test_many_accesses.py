@@ -1,0 +1,86 @@
+"""So many accesses to single lanes in one kernel that code for each lane would be most of it: the rest goes out of line."""
+
+import random
+
+import pytest
+from probe import Probe, same_on_both_engines
+from strategies import ENGINES
+
+from vsim.llvm_engine.memory.each_lane import LaneCopies
+
+ROUNDS = 20
+
+
+@pytest.fixture
+def out_of_line(monkeypatch):
+    """The operations that were done out of line, of kernels that are compiled."""
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    call, found = LaneCopies._call, []
+
+    def counted(self, op, *rest):
+        found.append(op)
+        return call(self, op, *rest)
+
+    monkeypatch.setattr(LaneCopies, "_call", counted)
+    return found
+
+
+def probe_of(places, running, size):
+    """A probe with places of a buffer in ``FROM``, and a variable ``DATA``."""
+    probe = Probe(running=running)
+    probe.buffer("MEM", [n * 7 % 251 for n in range(4096)])
+    probe.buffer("OTHER", bytes(64))
+    probe.fill(DATA=({1: "ub", 4: "ud", 8: "uq"}[size], range(64)), TO=("uq", [0] * 16))
+    probe.addresses("FROM", "MEM", places)
+    return probe
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0x8421, 0x7FFE])
+@pytest.mark.parametrize(("size", "count"), [(4, 1), (4, 2), (8, 2), (1, 2)])
+def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_line):
+    pick = random.Random(size * count)
+    probe = probe_of([p + size * pick.randrange(4) for p in pick.sample(range(0, 2048, 64), 16)], running, size)
+    for n in range(ROUNDS):
+        probe.lines += [
+            f"add (M1, 16) TO(0,0)<1> FROM(0,0)<1;1,0> {pick.randrange(1, 1900):#x}:uq",
+            f"svm_gather.{size}.{count} (M1, 16) {'FROM' if n % 2 else 'TO'}.0 DATA.0",
+            f"svm_scatter.{size}.{count} (M1, 16) {'TO' if n % 2 else 'FROM'}.0 DATA.0",
+        ]
+    same_on_both_engines(probe)
+    assert {"load", "store"} == set(out_of_line)
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0x8421])
+@pytest.mark.parametrize("stride", [24, 64])
+def test_lanes_at_a_distance(stride, running, out_of_line):
+    """Structures of some bytes, of which each lane reads and writes two dwords: the distance is proved."""
+    probe = probe_of([0] * 16, running, 4)
+    probe.fill(LANE=("uw", [0] * 16), WIDE=("uq", [0] * 16))
+    for n in range(ROUNDS):
+        probe.lines += [
+            "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv",
+            "add (M3_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 0x8:uw",
+            f"mul (M1_NM, 16) WIDE(0,0)<1> LANE(0,0)<1;1,0> {stride:#x}:uw",
+            f"add (M1_NM, 16) WIDE(0,0)<1> WIDE(0,0)<1;1,0> {4 * n:#x}:uw",
+            "add (M1_NM, 16) TO(0,0)<1> WIDE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
+            "svm_gather.4.2 (M1, 16) TO.0 DATA.0",
+            f"add (M1, 16) DATA(0,0)<1> DATA(0,0)<1;1,0> {n:#x}:ud",
+            "svm_scatter.4.2 (M1, 16) TO.0 DATA.0",
+        ]
+    same_on_both_engines(probe)
+    assert {"load", "store"} == set(out_of_line)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_lanes_at_one_place_the_last_wins(engine):
+    probe = probe_of([64 * (n // 8) for n in range(16)], 0x7FFF, 4)
+    for n in range(ROUNDS):
+        probe.lines += [
+            f"add (M1_NM, 16) TO(0,0)<1> FROM(0,0)<1;1,0> {4 * (n % 8):#x}:uq",
+            "svm_scatter.4.1 (M1, 16) TO.0 DATA.0",
+            "add (M1_NM, 16) DATA(0,0)<1> DATA(0,0)<1;1,0> 0x64:ud",
+        ]
+    found = probe.run(engine)["MEM"].view("u4")
+    last = {n % 8: 100 * n for n in range(ROUNDS)}
+    assert found[:8].tolist() == [last[n] + 7 for n in range(8)]
+    assert found[16:24].tolist() == [last[n] + 14 for n in range(8)], "lane 15 does not run"

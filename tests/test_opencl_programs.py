@@ -1,0 +1,134 @@
+"""Programs in C under ``visakit exec``: the driver as a shared library, by way of an ICD loader."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencl import doctor, library
+
+ROOT = Path(__file__).parent.parent
+SOURCES = Path(__file__).parent / "opencl"
+
+
+def missing(*, compiler=True):
+    """What of a machine these tests lack, in words; empty if all is there."""
+    lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
+    if not any(Path(folder, "CL/cl.h").exists() for folder in ("/usr/include", "/usr/local/include")):
+        lacks.append("headers of OpenCL")
+    if not doctor.loader():
+        lacks.append("an OpenCL loader")
+    if compiler and shutil.which("ocloc") is None:
+        lacks.append("ocloc")
+    return ", ".join(lacks)
+
+
+needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Builds a program of the tests' folder."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build(name):
+        target = folder / name
+        words = ["gcc", "-Wall", "-Werror", "-O1", "-o", target, SOURCES / f"{name}.c", "-lOpenCL", "-lm"]
+        subprocess.run(words, check=True)
+        return target
+
+    return build
+
+
+def run(*words, options=(), **environment):
+    """A program under ``visakit exec``."""
+    given = [sys.executable, "-m", "opencl", "exec", *options, *map(str, words)]
+    clean = {n: v for n, v in os.environ.items() if not n.startswith("VISAKIT_OPENCL")}
+    return subprocess.run(
+        given,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=clean | {"PYTHONPATH": str(ROOT)} | environment,
+    )
+
+
+@needs_all
+def test_a_program_in_c_runs_unchanged(built, tmp_path):
+    trace = tmp_path / "calls"
+    done = run(built("vector_add"), 1000, options=["--platform", "tgllp", "--trace", str(trace)])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "tgllp: Xe-LP (Tiger Lake), simulated: 1000 elements, 0 wrong\n"
+    calls = trace.read_text().splitlines()
+    assert sum(line.startswith("clEnqueueNDRangeKernel(command_queue=0x") for line in calls) == 1
+    made = [line for line in calls if line.startswith("clEnqueue")]
+    assert len(made) == 3 and all(re.search(r" = CL_SUCCESS \[\d+ us\]$", line) for line in made)
+
+
+@needs_all
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_images_events_and_local_memory_in_c(built, platform):
+    done = run(built("image_sum"), options=["--platform", platform])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "32 groups\nsum 1066486, 0 wrong, told 1\n"
+
+
+@needs_all
+def test_what_an_enqueue_costs_is_said(built):
+    done = run(built("enqueue_cost"))
+    assert done.returncode == 0 and len(re.findall(r"^\d+ us waited for, \d+ us among many, ", done.stdout, re.M)) == 4
+
+
+@needs_all
+@pytest.mark.skipif(shutil.which("clinfo") is None, reason="clinfo is not installed")
+def test_clinfo_prints_all():
+    done = run("clinfo")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "error -" not in done.stdout and "visakit" in done.stdout
+    assert len(done.stdout.splitlines()) > 100
+
+
+@needs_all
+def test_the_installed_driver_is_found(built, tmp_path):
+    words = [sys.executable, "-m", "opencl", "opencl", "--install", tmp_path / "icd"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert Path(done.stdout.strip()).read_text() == f"{tmp_path}/icd/libvisakit-opencl.so\n"
+    environment = os.environ | {"OCL_ICD_VENDORS": str(tmp_path / "icd"), "VISAKIT_OPENCL_PLATFORM": "dg2"}
+    done = subprocess.run([built("vector_add")], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "dg2: Xe-HPG (Alchemist), simulated: 1000 elements, 0 wrong\n"
+
+
+@needs_all
+@pytest.mark.skipif(importlib.util.find_spec("pyopencl") is None, reason="pyopencl is not installed")
+def test_a_program_in_python_runs_unchanged():
+    done = run(sys.executable, SOURCES / "saxpy.py", PYOPENCL_NO_CACHE="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4096 elements, 0 wrong\n", "")
+
+
+def test_a_program_that_is_not_there():
+    if missing(compiler=False):
+        pytest.skip(f"there is no {missing(compiler=False)}")
+    done = run("./none")
+    assert (done.returncode, done.stdout) == (1, "") and "./none: error: it cannot be run" in done.stderr
+
+
+def test_doctor_names_all():
+    rows = doctor.findings()
+    assert {"Python", "libpython", "cffi", "C compiler", "headers of Python", "ocloc"} < {row.what for row in rows}
+    assert all(row.found or row.advice for row in rows)
+
+
+def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    made = []
+    monkeypatch.setattr(library, "build", lambda path: (made.append(path), path.write_bytes(b"")))
+    first = library.library_path()
+    assert library.library_path() == first and made == [first]
+    monkeypatch.setattr(library, "c_source", lambda: "another")
+    assert library.library_path() != first

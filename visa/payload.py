@@ -1,0 +1,50 @@
+"""Where the values that ze_info names lie in the registers that a hardware thread finds filled.
+
+::
+
+    r0 | local ids of the thread's lanes | inline data | other arguments and sizes
+       |                                 ^ offset 0 of ze_info
+       ^ one register
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from visa.ze_info import KernelInfo, PayloadField
+
+_ONE_REGISTER_SKIPPED = ("skl", "icllp", "tgllp")
+"""Platforms that leave room for a register of local ids where the kernel wants none."""
+
+PlacedField = tuple[int, PayloadField]
+"""A value with its place in bytes from the first register."""
+
+
+class PayloadPlaces(NamedTuple):
+    """Where everything in a payload lies, in bytes from the first register.
+
+    Attributes:
+        ids: bytes of local ids, whole registers; they begin with the second register.
+        start: where ze_info's offset 0 is.
+        fields: the values, in ze_info's order.
+    """
+
+    ids: int
+    start: int
+    fields: list[PlacedField]
+
+
+def payload_places(info: KernelInfo, grf_size: int, platform: str) -> PayloadPlaces:
+    """The places of a kernel's values; ``grf_size`` is the size of a register in bytes."""
+    ids = round_up(info.per_thread_size, grf_size)
+    start = grf_size + ids
+    if not ids and platform in _ONE_REGISTER_SKIPPED:
+        start += grf_size
+    beyond = start + round_up(info.inline_size, grf_size) - info.inline_size
+    fields = [((start if f.offset < info.inline_size else beyond) + f.offset, f) for f in info.payload]
+    return PayloadPlaces(ids, start, fields)
+
+
+def round_up(size: int, step: int) -> int:
+    """The next multiple of a step."""
+    return -(-size // step) * step

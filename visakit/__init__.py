@@ -1,0 +1,1 @@
+"""What the tools give to other programs: the plugin of pytest."""

@@ -1,0 +1,252 @@
+"""A plugin of pytest: kernels in tests, on every device and engine that is asked for. docs/testing.md shows it at work.
+
+pytest loads it by itself where visakit is installed. The packages of the toolchain are imported when a test asks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from visa.image import LinkedImage
+    from vsim import Kernel, LaunchResult, Program
+    from vsim.program import Size
+
+MARKER = "visakit(devices=[...], engines=[...]): the devices and engines that the fixture 'visakit' goes through"
+ENGINES = ("llvm", "numpy")
+DEFAULT_DEVICE = "tgllp"
+"""What sources are compiled for unless somebody says for what: all versions of ocloc know it."""
+SOURCES = (".cl", ".clcpp", ".spv")
+PACKAGES = ("visa", "vasm", "vlink", "vsim", "ctm", "visakit")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options and settings of the same meaning; the option counts more, the marker of a test most."""
+    group = parser.getgroup("visakit", "kernels of Intel GPUs in tests")
+    group.addoption("--visa-devices", metavar="NAME,...", help="devices that the fixture 'visakit' goes through")
+    group.addoption("--visa-engines", metavar="NAME,...", help="engines that it goes through: llvm, numpy")
+    parser.addini("visa_devices", "devices that the fixture 'visakit' goes through", "args", default=[])
+    parser.addini("visa_engines", "engines that the fixture 'visakit' goes through", "args", default=list(ENGINES))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", MARKER)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for the fixture runs once for each device and engine.
+
+    Raises:
+        pytest.UsageError: there is no such device or engine.
+    """
+    if "visakit" not in metafunc.fixturenames:
+        return
+    devices: list[str | None] = [*_asked(metafunc, "devices")]
+    engines = _asked(metafunc, "engines") or list(ENGINES)
+    pairs = [(device, engine) for device in devices or [None] for engine in engines]
+    _check(metafunc, pairs)
+    names = ["-".join(filter(None, pair)) for pair in pairs]
+    metafunc.parametrize("visakit", pairs, indirect=True, ids=names)
+
+
+def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
+    """What a marker, an option or the settings say, whichever counts most."""
+    for marker in metafunc.definition.iter_markers("visakit"):
+        if what in marker.kwargs:
+            found = marker.kwargs[what]
+            return [found] if isinstance(found, str) else list(found)
+    option = metafunc.config.getoption(f"--visa-{what}")
+    if option:
+        return [name.strip() for name in str(option).split(",")]
+    return list(metafunc.config.getini(f"visa_{what}"))
+
+
+def _check(metafunc: pytest.Metafunc, pairs: Sequence[tuple[str | None, str]]) -> None:
+    from visa.diagnostics import UsageError, did_you_mean
+    from visa.usage import check_platform
+
+    for device, engine in pairs:
+        try:
+            check_platform(device)
+        except UsageError as error:
+            raise pytest.UsageError(f"{metafunc.definition.nodeid}: {error}") from None
+        if engine not in ENGINES:
+            hint = did_you_mean(engine, ENGINES) or f"engines are {', '.join(ENGINES)}"
+            raise pytest.UsageError(f"{metafunc.definition.nodeid}: '{engine}' is not an engine; {hint}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Hide frames inside of the toolchain where it says what is wrong with a program; ``--full-trace`` shows them."""
+    if call.excinfo is not None and _is_of_a_program(call.excinfo):
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in PACKAGES:
+                vars(module).setdefault("__tracebackhide__", _is_of_a_program)
+
+
+def _is_of_a_program(info: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Whether an error is about a program or a launch, and not a mistake of the toolchain."""
+    diagnostics = sys.modules.get("visa.diagnostics")
+    return diagnostics is not None and isinstance(info.value, diagnostics.VisaError)
+
+
+class Kept(NamedTuple):
+    """A program that a session of pytest has loaded, with what it was made of."""
+
+    changed: int
+    program: Program
+
+
+class Device:
+    """A device and an engine in a test: loads programs, runs their kernels, compares results.
+
+    Attributes:
+        device: the platform that sources are compiled for, and that programs must be for; None for any.
+        engine: ``llvm`` or ``numpy``.
+    """
+
+    def __init__(self, device: str | None, engine: str, folder: Path, programs: dict[tuple[object, ...], Kept]) -> None:
+        self.device, self.engine = device, engine
+        self._folder, self._programs = folder, programs
+
+    def __repr__(self) -> str:
+        return f"<Device {self.device or 'of any platform'} on {self.engine}>"
+
+    def load(self, source: str | os.PathLike[str], options: str = "") -> Program:
+        """A program: OpenCL C or SPIR-V (compiled by ocloc), vISA text, a zebin, or an image.
+
+        It is read once for a session. The test is skipped where ocloc is needed and missing, and where a zebin or an
+        image is for another device.
+
+        Args:
+            source: a file; a name without a directory, or a relative one, begins in the folder of the test.
+            options: build options for the compiler.
+
+        Raises:
+            VisaError: the file cannot be read, or its errors.
+        """
+        path = self._folder / source
+        key = (str(path), self.device, options)
+        changed = path.stat().st_mtime_ns if path.exists() else 0
+        kept = self._programs.get(key)
+        if kept is None or kept.changed != changed:
+            from vsim.program import Program
+
+            kept = self._programs[key] = Kept(changed, Program(self._image(path, options)))
+        return kept.program
+
+    def _image(self, path: Path, options: str) -> LinkedImage:
+        from visa.archive import is_archive
+        from visa.files import read_bytes
+        from visa.usage import check_platform
+        from vsim.zebins import read_program
+
+        name, device = str(path), self.device
+        data = read_bytes(name)
+        if path.suffix in SOURCES:
+            data, device = self._compiled(name, data, options), None
+        elif path.suffix in (".visaasm", ".asm"):
+            return self._assembled(name, data)
+        platform = check_platform(device)
+        image = read_program(data, name, platform if is_archive(data) else None)
+        if platform not in (None, image.platform):
+            pytest.skip(f"{path.name} is for {image.platform}, not for {device}")
+        return image
+
+    def _compiled(self, name: str, data: bytes, options: str) -> bytes:
+        """What ocloc makes of a source; what it warns of is issued as warnings."""
+        from visa.usage import warn
+        from vsim.ocloc import compile_source
+
+        if shutil.which("ocloc") is None:
+            pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")
+        found = compile_source(name, data, self.device or DEFAULT_DEVICE, options, None)
+        for warning in found.warnings:
+            warn(warning)
+        return found.zebin
+
+    def _assembled(self, name: str, data: bytes) -> LinkedImage:
+        import vlink
+        from vasm import assemble_text
+
+        assembly = assemble_text(data.decode(), name, self.device)
+        return vlink.link([assembly.object_bytes(debug=True)])
+
+    def run(
+        self,
+        kernel: Kernel,
+        *args: object,
+        global_size: Size,
+        local_size: Size | None = None,
+        expect: Mapping[str, npt.ArrayLike] | None = None,
+        rtol: float = 0.0,
+        atol: float = 0.0,
+        **named: object,
+    ) -> LaunchResult:
+        """Launch a kernel, and compare what it leaves in its arguments.
+
+        Args:
+            kernel: ``program.saxpy``, say.
+            args, named: its arguments in order, and by name; options of :meth:`vsim.Program.launch`, too.
+            expect: by the name of an argument what its array is to hold afterwards: an array, or a number for all.
+            rtol, atol: how far elements may be from that: ``atol + rtol * |expected|``.
+
+        Raises:
+            AssertionError: an array holds something else; the message says where, and by how much.
+            LaunchError, SimulationError: as ``launch``.
+        """
+        __tracebackhide__ = True
+        import vsim
+
+        given = {**dict(zip(kernel.argument_names, args, strict=False)), **named}
+        arrays = {name: _array_of(kernel, given, name, wanted) for name, wanted in (expect or {}).items()}
+        options = dict(named) | {"global_size": global_size, "local_size": local_size, "engine": self.engine}
+        result = kernel(*args, **options)  # type: ignore[arg-type]
+        for name, wanted in (expect or {}).items():
+            vsim.expect(arrays[name], wanted, rtol, atol, name)
+        return result
+
+
+def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: npt.ArrayLike) -> npt.ArrayLike:
+    """The array of an argument that is to be compared with another one.
+
+    Raises:
+        UsageError: there is no such argument, it is no array, or it is the one that it is to be compared with.
+    """
+    import numpy as np
+
+    from visa.diagnostics import UsageError, did_you_mean
+
+    if name not in given:
+        hint = did_you_mean(name, kernel.argument_names) or f"arguments are {', '.join(kernel.argument_names)}"
+        raise UsageError(f"'expect' names '{name}', which is no argument of the launch: {hint}")
+    array = getattr(given[name], "array", given[name])  # of an Image
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"'expect' names '{name}', which is no array that a kernel writes: {array!r:.80}")
+    if isinstance(wanted, np.ndarray) and np.may_share_memory(array, wanted):
+        raise UsageError(f"'expect' compares '{name}' with its own memory: pass a copy of what it is to hold")
+    return array
+
+
+@pytest.fixture(scope="session")
+def visakit_programs() -> Iterator[dict[tuple[object, ...], Kept]]:
+    """Programs that the session has loaded."""
+    yield {}
+
+
+@pytest.fixture
+def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object, ...], Kept]) -> Device:
+    """A device and an engine: ``visakit.load("a.cl")``, ``visakit.run(program.saxpy, ..., expect={"y": ...})``."""
+    device, engine = request.param
+    request.node.user_properties += [("device", device or "any"), ("engine", engine)]
+    return Device(device, engine, request.path.parent, visakit_programs)

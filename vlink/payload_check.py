@@ -1,0 +1,69 @@
+"""Whether texts and ze_info come from one compilation: a kernel's ``.input`` variables lie where ze_info has values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from visa.diagnostics import Diagnostic, Label, Span
+from visa.payload import PayloadPlaces, payload_places
+from visa.program import FIRST_VARIABLE, Function, Input
+from visa.ze_info import kernel_info
+from vlink.program_info import ProgramInfo
+from vlink.symbols import Definition
+
+
+def check_payloads(
+    kept: Sequence[Definition], infos: Sequence[ProgramInfo], platform: str, grf_size: int, errors: list[Diagnostic]
+) -> None:
+    """Report the first thing of each kernel that ze_info says otherwise: L021.
+
+    Args:
+        platform: that of the image; what it leaves out of payloads depends on it.
+        grf_size: bytes of a register.
+    """
+    for definition in kept:
+        if definition.function.is_kernel:
+            for info in infos:
+                problem = _difference(definition.function, info, platform, grf_size)
+                if problem:
+                    note = Label(Span(info.name, 0), "ze_info")
+                    hint = "link each text with the ze_info of its own compilation: same device, options and source"
+                    errors.append(Diagnostic("L021", problem, definition.span, hint, (note,)))
+
+
+def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:
+    """What a text and ze_info say differently; empty if nothing, or if it is not spoken of."""
+    try:
+        found = kernel_info(info.tree, kernel.name, 0)
+    except ValueError:  # which is said where ze_info is read
+        found = None
+    if found is None:
+        return ""
+    simd = kernel.integer_attribute("SimdSize", 0)
+    if simd and found.simd_size and simd != found.simd_size:
+        return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {found.simd_size}"
+    places = payload_places(found, grf_size, platform)
+    return next(_misplaced(kernel, places, grf_size), "") if places.fields else ""
+
+
+def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterator[str]:
+    """What ze_info does not have where inputs behind the local ids lie."""
+    fields = [(at, at + field.size, field) for at, field in places.fields if field.size]
+    ends = {end for _, end, _ in fields}
+    for item in kernel.inputs:
+        start, end = item.offset, item.offset + item.size
+        if end <= grf_size + places.ids or item.size == 0:
+            continue
+        around = next((f for f in fields if f[0] <= start < f[1]), None)
+        what = f".input '{_name(kernel, item)}' of kernel '{kernel.name}' has {item.size} bytes at {start}"
+        if around is None:
+            yield f"{what}, where ze_info has nothing"
+        elif around[2].argument >= 0 and end > around[1] and end not in ends:
+            at, reach, field = around
+            yield f"{what}, ze_info has argument {field.argument} with {reach - at} bytes at {at}"
+
+
+def _name(kernel: Function, item: Input) -> str:
+    if item.operand_class == 0 and item.index >= FIRST_VARIABLE:
+        return kernel.variables[item.index - FIRST_VARIABLE].name
+    return str(item.index)

@@ -1,0 +1,54 @@
+"""Which functions can stop in their middle, as their hardware thread waits for others."""
+
+from __future__ import annotations
+
+from visa.image import LinkedImage
+from visa.isa.record import Access, Flow, Memory
+from visa.program import Function, Instruction
+from vsim.analysis.reachability import reachable
+from vsim.refused import RAW_MESSAGES
+
+
+def touches_memory(instruction: Instruction) -> bool:
+    """Whether other threads can see what an instruction does, or change what it finds."""
+    desc = instruction.desc
+    return desc.memory is not Memory.NONE or desc.access is not Access.NONE or desc.semantics in RAW_MESSAGES
+
+
+def group_barriers(function: Function) -> list[int]:
+    """The instructions at which threads wait for their whole work-group."""
+    return [n for n, i in enumerate(function.instructions) if i.desc.flow is Flow.BARRIER]
+
+
+def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = False) -> list[Function]:
+    """The functions that a kernel can run, itself among them, in which a thread can wait, or in what they call.
+
+    Args:
+        takes_turns: threads also wait for their turn, in front of each access to memory.
+    """
+    reached = reachable(image, kernel)
+    found = [f for f in reached.functions if any(_waits(f.instructions[n], takes_turns) for n in reached.of(f))]
+    known = {id(f) for f in found}
+    while True:
+        callers = [
+            f
+            for f in reached.functions
+            if id(f) not in known and any(_calls(image, f, f.instructions[n], known) for n in reached.of(f))
+        ]
+        if not callers:
+            return found
+        found += callers
+        known |= {id(f) for f in callers}
+
+
+def _waits(instruction: Instruction, takes_turns: bool) -> bool:
+    return instruction.desc.flow.is_barrier or (takes_turns and touches_memory(instruction))
+
+
+def _calls(image: LinkedImage, caller: Function, instruction: Instruction, known: set[int]) -> bool:
+    """Whether an instruction may call one of some functions."""
+    flow = instruction.desc.flow
+    if flow is Flow.CALL_FUNCTION:
+        callee = image.callee(caller, instruction.args["name"])
+        return callee is not None and id(callee) in known
+    return flow is Flow.CALL_ADDRESS and any(id(f) in known for f in image.module.functions)

@@ -1,0 +1,115 @@
+"""A kernel as something to call: arguments in order or by name, sizes and options by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from visa.diagnostics import did_you_mean
+
+if TYPE_CHECKING:
+    from vsim.program import Program, Size
+    from vsim.result import LaunchResult
+    from vsim.signature import KernelSignature
+
+
+class Kernel:
+    """A kernel of a program, to be called: ``program.saxpy(y=y, x=x, a=2.5, global_size=64)``.
+
+    Attributes:
+        program: what it belongs to.
+        name: its name there.
+    """
+
+    __slots__ = ("_names", "name", "program")
+
+    def __init__(self, program: Program, name: str) -> None:
+        self.program, self.name = program, name
+        self._names: list[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}({', '.join(self.argument_names)})>"
+
+    @property
+    def signature(self) -> KernelSignature:
+        """What it wants of a launch."""
+        return self.program.signature(self.name)
+
+    @property
+    def argument_names(self) -> list[str]:
+        """Names of the arguments in their order: those of the source, or of the ``.input`` variables without ze_info.
+
+        What the compiler left without a name is called by its number.
+        """
+        if self._names is None:
+            self._names = self.signature.names_in_order
+        return list(self._names)
+
+    def __call__(
+        self,
+        *args: object,
+        global_size: Size,
+        local_size: Size | None = None,
+        global_offset: Size = (0, 0, 0),
+        engine: str = "auto",
+        threads: int | None = None,
+        max_seconds: float | None = None,
+        schedule: str = "",
+        profile: bool = False,
+        show_printf: bool = True,
+        **named: object,
+    ) -> LaunchResult:
+        """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
+
+        Raises:
+            LaunchError: S010, an argument is missing, given twice, or there is none of its name; and as ``launch``.
+            SimulationError: as ``launch``.
+        """
+        return self.program.launch(
+            self.name,
+            global_size,
+            local_size,
+            self.in_order(args, named) if named else args,
+            global_offset=global_offset,
+            engine=engine,
+            threads=threads,
+            max_seconds=max_seconds,
+            schedule=schedule,
+            profile=profile,
+            show_printf=show_printf,
+        )
+
+    def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:
+        """Arguments in the order of the kernel: first those without a name, then the others by theirs.
+
+        Raises:
+            LaunchError: S010, one is missing, given twice, or there is none of its name.
+        """
+        names = self._names
+        if names is None:
+            names = self._names = self.signature.names_in_order
+        rest = names[len(args) :]
+        if len(rest) == len(named):
+            try:
+                return [*args, *[named[name] for name in rest]]
+            except KeyError:
+                pass
+        raise self._mismatch(names, len(args), named)
+
+    def _mismatch(self, names: Sequence[str], given: int, named: Mapping[str, object]) -> Exception:
+        """What is wrong with arguments by name."""
+        error, known = self.signature.error, f"its arguments are {', '.join(names)}" if names else ""
+        if all(name.startswith("#") for name in names) and names:
+            hint = "pass them in order; the compiler notes names with -cl-kernel-arg-info"
+            return error("its arguments have no names", hint)
+        for name in named:
+            if name not in names:
+                return error(f"it has no argument '{name}'", did_you_mean(name, names) or known)
+            if name in names[:given]:
+                return error(f"argument '{name}' is given twice, in order and by name", known)
+        if given > len(names):
+            return error(f"it takes {len(names)} arguments, the launch has {given + len(named)}", known)
+        missing = [name for name in names[given:] if name not in named]
+        verb = "are" if len(missing) > 1 else "is"
+        words = ", ".join(f"'{name}'" for name in missing)
+        return error(f"argument{'s' if len(missing) > 1 else ''} {words} {verb} missing", known)

@@ -1,0 +1,110 @@
+"""Barriers, and how a thread lets others run.
+
+Where the kernel alone waits, at the group's barrier, it suspends and the driver resumes its threads in phases. Where
+threads take turns (``runtime/turns.ll``) a function says in the record of its thread why it stops, and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visa import types
+from visa.program import Instruction
+from vsim.analysis.waiting import group_barriers
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.runtime import context as cx
+
+Step = Callable[[], None]
+
+
+class ThreadWaits:
+    """The places of one function at which its thread waits."""
+
+    def __init__(self, state: FunctionState, flow: ControlFlowLowering) -> None:
+        self.state, self.flow = state, flow
+        self.has_several = len(group_barriers(state.function)) > 1
+
+    def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
+        """Arrive at the barrier of the work-group, wait until all its threads have, or both."""
+
+        def step() -> None:
+            if not self.state.module.takes_turns:
+                if self.has_several:
+                    self._note_place()
+                self._suspend()
+                return
+            if signal:
+                self._count_arrival()
+            if wait:
+                self.stop(str(cx.GROUP_BARRIER))
+
+        return self._between_blocks(step)
+
+    def named_barrier(
+        self, number: Callable[[], Value], arrivals: Callable[[], Value] | None, instruction: Instruction
+    ) -> Step:
+        """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait for it."""
+
+        def step() -> None:
+            b = self.state.b
+            n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
+            if arrivals is None:
+                self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
+            else:
+                b.emit(f"call void @arrive(ptr %worker, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
+
+        return self._between_blocks(step)
+
+    def _between_blocks(self, barrier: Step) -> Step:
+        """A barrier, before which a block ends if there are many: what lives across then lies in stack slots."""
+        if not self.state.barriers_end_blocks:
+            return barrier
+
+        def step() -> None:
+            self.flow.leave_block()
+            barrier()
+            self.state.b.jump(self.flow.entrance(self.state.at.pc + 1))
+
+        return step
+
+    def let_others_run(self) -> None:
+        """Let each of the other threads have its turn."""
+        self.stop(str(cx.TURN))
+
+    def go_on_elsewhere(self) -> None:
+        """The thread goes on in the function that its record names, and then here."""
+        self._suspend_as(str(cx.GO_ON))
+
+    def stop(self, why: str) -> None:
+        """Stop, with the place in the thread's record."""
+        state, b = self.state, self.state.b
+        site = (state.module.number(state.function) << 32) + state.at.pc
+        b.emit(f"store i64 {site}, ptr {b.offset('%record', cx.RECORD_SITE)}, align 8")
+        self._suspend_as(why)
+
+    def _suspend_as(self, why: str) -> None:
+        b = self.state.b
+        b.emit(f"store i64 {why}, ptr {b.offset('%record', cx.RECORD_STATE)}, align 8")
+        self._suspend()
+
+    def _note_place(self) -> None:
+        """Note where the thread waits, for the fault that others never come."""
+        b = self.state.b
+        sites = b.offset(b.field("%worker", cx.WORKER_HANDLES, "ptr"), cx.HANDLE_SITES)
+        place = b.assign(f"getelementptr i64, ptr {sites}, i64 %thread")
+        b.emit(f"store i64 {self.state.at.pc}, ptr {place}, align 8")
+
+    def _suspend(self) -> None:
+        b = self.state.b
+        suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
+        resumed = b.new_label("resumed")
+        b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
+        b.label(resumed)
+
+    def _count_arrival(self) -> None:
+        b = self.state.b
+        place = b.offset("%record", cx.RECORD_ARRIVALS)
+        before = b.assign(f"load i64, ptr {place}, align 8")
+        b.emit(f"store i64 {b.assign(f'add i64 {before}, 1')}, ptr {place}, align 8")

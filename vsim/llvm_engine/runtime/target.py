@@ -1,0 +1,80 @@
+"""The processor that native code is made for: the host's, or a level of x86-64 that the host has, too.
+
+``VISAKIT_CPU`` chooses it, so that one machine shows what code for several is worth: ``x86-64-v2`` has vectors of 128
+bits, ``x86-64-v3`` of 256 (AVX2), ``x86-64-v4`` of 512 (AVX-512). Wider values are split by LLVM into what the target
+has.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import NamedTuple
+
+from llvmlite import binding as llvm
+
+from visa.diagnostics import UsageError, did_you_mean
+
+VARIABLE = "VISAKIT_CPU"
+NATIVE = "native"
+_V2 = ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+LEVELS = {
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+"""What a processor of each level has, in LLVM's words (System V ABI for x86-64, "Micro-Architecture Levels")."""
+
+
+class Target(NamedTuple):
+    """A processor and what it has, in LLVM's words."""
+
+    cpu: str
+    features: str
+
+
+def target() -> Target:
+    """What code is made for now.
+
+    Raises:
+        UsageError: ``VISAKIT_CPU`` names no level, or one that this machine does not have.
+    """
+    return _target(os.environ.get(VARIABLE) or NATIVE)
+
+
+def converts_halves() -> bool:
+    """Whether the processor that code is made for has instructions that convert halves, or is none of x86-64."""
+    name = os.environ.get(VARIABLE) or NATIVE
+    if name != NATIVE:
+        return "f16c" in LEVELS.get(name, ())
+    return not llvm.get_process_triple().startswith("x86_64") or bool(llvm.get_host_cpu_features().get("f16c"))
+
+
+def possible() -> list[str]:
+    """What ``VISAKIT_CPU`` may be on this machine."""
+    return [NATIVE, *(name for name in LEVELS if not _missing(name))]
+
+
+@cache
+def _target(name: str) -> Target:
+    if name == NATIVE:
+        return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    if name not in LEVELS:
+        hint = did_you_mean(name, (NATIVE, *LEVELS))
+        words = f"; {hint}" if hint else ""
+        raise UsageError(f"{VARIABLE} is {', '.join(LEVELS)} or {NATIVE}, found '{name}'{words}")
+    missing = _missing(name)
+    if missing:
+        what = ", ".join(missing)
+        raise UsageError(
+            f"{VARIABLE} is '{name}', but this machine's processor ({llvm.get_host_cpu_name()}) lacks {what}; "
+            f"possible here: {', '.join(possible())}"
+        )
+    return Target(name, "")
+
+
+def _missing(name: str) -> list[str]:
+    """What this machine lacks of a level."""
+    features = llvm.get_host_cpu_features()
+    return [feature for feature in LEVELS[name] if not features.get(feature)]

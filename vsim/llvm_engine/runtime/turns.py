@@ -1,0 +1,82 @@
+"""The driver of kernels whose threads take turns: they wait at named or split barriers, in functions, for their turn.
+
+A kernel that waits at the group's barrier, and nowhere else, does without (``driver.py``, "phases"). Here every
+function in which a thread can wait is a coroutine with a frame in the worker's arena (``turns.ll``); no call deepens
+the stack.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from vsim.llvm_engine.ir.intrinsics import coroutine_end
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.driver import COMMON_TYPES, RECORDED, axes, fault_recorder, thread_number
+from vsim.llvm_engine.runtime.templates import fill
+
+_DECLARATIONS = {
+    "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "least": "declare i64 @llvm.umin.i64(i64, i64)",
+    "most": "declare i64 @llvm.umax.i64(i64, i64)",
+    "zeros": "declare i64 @llvm.ctlz.i64(i64, i1)",
+    "resume": "declare void @llvm.coro.resume(ptr)",
+    "kernel": f"declare ptr @kernel({COMMON_TYPES}, i64, i64)",
+}
+KERNEL_DECLARATIONS = {
+    "frames": "declare ptr @frame_allocate(ptr, i64)",
+    "arrive": "declare void @arrive(ptr, i64, i64)",
+}
+"""What kernels call."""
+
+
+@cache
+def driver(ordered: bool) -> str:
+    """The module of ``run(context, worker)``, ``record_fault``, named barriers and memory for frames.
+
+    Args:
+        ordered: a schedule says in which order groups and threads run.
+    """
+    order, thread = thread_number(ordered)
+    begin_group = fill(
+        "turns",
+        "begin_group",
+        order=fill("driver", "group_order") if ordered else "",
+        first="%gn" if ordered else "%g0",
+        thread_order=order,
+        thread=thread,
+        zeros=_zeros(len(RECORDED) - 2),
+        **axes("COUNTS", cx.COUNTS),
+        **axes("PARTIAL", cx.PARTIAL),
+        **axes("WORKER_GROUP", cx.WORKER_GROUP),
+    )
+    parts = [
+        fill("turns", "run"),
+        fill("turns", "halts", halt=fill("driver", "halt")),
+        begin_group,
+        fill("turns", "sweep"),
+        fill("turns", "record_stuck", zeros=_zeros(len(RECORDED) - 4)),
+        fill("turns", "arrive"),
+        fill("turns", "frames"),
+        fault_recorder(),
+    ]
+    return module(parts, _DECLARATIONS)
+
+
+def _zeros(count: int) -> str:
+    return ", ".join(["i64 0"] * count)
+
+
+def function_begin() -> str:
+    """The beginning of a function in which a thread can wait, behind its stack slots."""
+    return fill("turns", "function_begin")
+
+
+def function_first_suspend() -> str:
+    """It waits until the driver runs it."""
+    return fill("turns", "function_first_suspend")
+
+
+def function_end() -> str:
+    """Its end, behind the label ``exit``."""
+    return fill("turns", "function_end") + "\n" + fill("driver", "coroutine_end", end=coroutine_end()[1])

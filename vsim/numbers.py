@@ -1,0 +1,40 @@
+"""Whole numbers that a command line lists: groups, threads, lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visa.diagnostics import UsageError
+
+MAXIMUM_NUMBER = 1 << 32
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Some whole numbers: ranges, each with its end; none for all numbers there are."""
+
+    ranges: tuple[range, ...] = ()
+
+    def __contains__(self, number: int) -> bool:
+        return not self.ranges or any(number in r for r in self.ranges)
+
+
+ALL_NUMBERS = Numbers()
+
+
+def parse_numbers(text: str, option: str) -> Numbers:
+    """Numbers out of a list such as ``0,4,8-15``; ``all`` for all.
+
+    Raises:
+        UsageError: it is no such list.
+    """
+    if text == "all":
+        return Numbers()
+    ranges = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (part.isascii() and first.isdecimal() and last.isdecimal() and int(first) <= int(last) < MAXIMUM_NUMBER):
+            raise UsageError(f"{option} takes numbers such as 0,4,8-15 or all, found '{text}'")
+        ranges.append(range(int(first), int(last) + 1))
+    return Numbers(tuple(ranges))
