@@ -243,7 +243,6 @@ MNEMONICS = [
 ]
 
 ASSEMBLED = {
-    *("lfsr", "shfl_idx4", "dnscl", "bdpas"),
     *("avs", "sample_unorm", "vme_fbr", "vme_ime", "vme_sic"),
 }
 """Those without a public functional definition: a kernel that can reach one is refused when it is loaded (S022)."""

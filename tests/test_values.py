@@ -495,20 +495,6 @@ def test_fcvt(data):
 
 @CHECKED
 @given(st.data())
-def test_srnd(data):
-    """The random bits are added below the last place, then the rest is cut."""
-    single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:16]
-    single += [1.0] * (16 - len(single))
-    noise = data.draw(numbers("ud", 16))
-    probe = probe_of(None, "pvc", F=("f", single), N=("f", np.array(noise, "u4").tobytes()), R=("hf", [7.0] * 16))
-    probe.lines.append("srnd (M1_NM, 16) R(0,0)<1> F(0,0)<1;1,0> N(0,0)<1;1,0>")
-    bits = np.array(single, np.float32).view(np.uint32).astype(np.uint64) + (np.array(noise, np.uint64) & 0x1FFF)
-    wanted = (bits & 0xFFFFE000).astype(np.uint32).view(np.float32)
-    expect(probe, {"R": ("hf", [float(x) for x in wanted])})
-
-
-@CHECKED
-@given(st.data())
 def test_register_addresses(data):
     """addr_add, addresses in moves, single- and multi-address operands."""
     x = data.draw(numbers("d", 64))
@@ -613,12 +599,14 @@ def test_dpas_of_narrow_floats(seed, precision):
     """Every code but NaN and infinity; products and sums of so few small ones are exact."""
     random, bits = Random(seed), 4 if precision == "e2m1" else 8
     each, lanes, depth, rows = 32 // bits, 16, 8, 2
-    values = narrow_floats(precision)
+    values = scalar.narrow_floats(precision)
     codes = sorted(values)
     w, x = ([random.choice(codes) for _ in range(n * depth * each)] for n in (lanes, rows))
     acc = [float(random.randrange(-9, 10)) for _ in range(rows * lanes)]
     probe = Probe("bmg")
-    probe.fill(A=("f", acc), W=("ud", packed(w, bits)), X=("ud", packed(x, bits)), R=("f", [7.0] * rows * lanes))
+    probe.fill(
+        A=("f", acc), W=("ud", scalar.packed(w, bits)), X=("ud", scalar.packed(x, bits)), R=("f", [7.0] * rows * lanes)
+    )
     probe.lines.append(f"dpas.{precision}.{precision}.{depth}.{rows} (M1, {lanes}) R.0 A.0 W.0 X(0,0)")
     wanted = []
     for r, n in itertools.product(range(rows), range(lanes)):
@@ -628,25 +616,6 @@ def test_dpas_of_narrow_floats(seed, precision):
             total = scalar.fma(float(first), float(second), total, "f")
         wanted.append(total)
     expect(probe, {"R": ("f", wanted)})
-
-
-def narrow_floats(precision):
-    """The numbers of a format by their code: sign, exponent and fraction, as fractions."""
-    exponent, fraction, bias = {"hf8": (4, 3, 7), "bf8": (5, 2, 15), "e2m1": (2, 1, 1)}[precision]
-    found = {}
-    for code in range(1 << 1 + exponent + fraction):
-        e, f = code >> fraction & (1 << exponent) - 1, code & (1 << fraction) - 1
-        if (precision == "bf8" and e == 31) or (precision == "hf8" and (e, f) == (15, 7)):
-            continue
-        size = Fraction(f, 1 << fraction) + (1 if e else 0)
-        found[code] = size * Fraction(2) ** (max(e, 1) - bias) * (-1 if code >> exponent + fraction else 1)
-    return found
-
-
-def packed(codes, bits):
-    """Dwords of so many bits each."""
-    per = 32 // bits
-    return [sum(c << bits * k for k, c in enumerate(codes[i : i + per])) for i in range(0, len(codes), per)]
 
 
 @CHECKED
@@ -674,6 +643,7 @@ COVERED = {
     *NAMES,
     "tanh",
     "sigm",
+    *("lfsr", "shfl_idx4", "dnscl", "bdpas"),
     "mov",
     "sel",
     "cmp",

@@ -13,10 +13,6 @@ REFUSED = {
     "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public "
     "definition",
     "sample_unorm": "the filter of this media sampler is state of the driver without a public definition",
-    "lfsr": "neither which bits of the polynomial are taps nor the direction of the shift is published",
-    "shfl_idx4": "the layout of its table and of the result is not published",
-    "dnscl": "how scales are chosen and where the four-bit results lie in its four modes is not published",
-    "bdpas": "where the scales of its blocks lie is not published",
     "typed_lsc_read_state_info": "the contents of a surface state are the driver's, without a functional definition",
 }
 """Reasons by the name of the semantics."""

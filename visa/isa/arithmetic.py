@@ -32,6 +32,7 @@ def _systolic(opcode: int, name: str, results: str, summary: str) -> Instruction
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
         types="d ud f hf bf", platforms=since("xehp"), spelling="bare-region", sizes=(8, 16), modifiers="",
         operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub",
+        parts={"dst": 0, "src0": 0},
     )  # fmt: skip
 
 
@@ -44,7 +45,8 @@ def _block_systolic() -> InstructionDesc:
         0x99, "bdpas", "ec w:dst r:src0 r:src1 r:src2 s:src3 s:src4 W:src1_precision.8+src2_precision.8+depth.8+count.8",
         "Systolic dot product with accumulation of blocks that have scales, in src3 and src4.", category=_CATEGORY,
         suffixes=(Choice("src1_precision", words), Choice("src2_precision", words), Number("depth"), Number("count")),
-        types="f hf bf ub", platforms=since("cri"), spelling="bare-region", sizes=(16,), modifiers="",
+        types="f hf bf", platforms=since("cri"), spelling="bare-region", sizes=(16,), modifiers="", parts={"dst": 0, "src0": 0},
+        operands="src1:bf,hf,ud src2:bf,hf,ud src3:ub src4:ub",
     )  # fmt: skip
 
 
@@ -82,7 +84,7 @@ FORMS = (
     _systolic(0x1C, "dpasw", "d,ud,f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads."),
     form(0x1E, "srnd", "ec d:dst s:src0 s:src1", "Stochastic rounding to a narrower float; src1 holds the random bits.",
          category=_CATEGORY, suffixes=(SAT,), types="ub b hf bf f", operands="dst:ub,b,hf src0:hf,bf,f src1:ub,uw", beyond="src1:hf,f",
-         pairs="hf:f ub:hf,bf b:hf,bf", platforms=since("pvc"), modifiers="", saturation=Saturation.NONE, rules="no-mask", classes="dst:g src0:g src1:gc"),
+         pairs="hf:f ub:hf,bf b:hf,bf", platforms=since("pvc"), modifiers="", rules="no-mask saturates-bytes", classes="dst:g src0:gc src1:gc"),
     _unary(0x1F, "lzd", "Count of leading zero bits.", "ud", modifiers="", saturation=Saturation.NONE),
     form(0x49, "addc", "ec pr d:dst d:carry s:src0 s:src1", "Unsigned sum and its carry.", category=_CATEGORY, types="ud",
          modifiers=""),

@@ -300,6 +300,10 @@ class InstructionDesc:
     saturation: Saturation = Saturation.ANY
     aligned: dict[str, int] = field(default_factory=dict)
     """Bytes of which the places of operands are multiples where more than one lane executes."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """Bytes of which the places of message operands are multiples that need not begin with a register; 0 stands for a
+    row of their elements, one for each lane.
+    """
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least and greatest value of a number, of an immediate, or length of a list."""
 
@@ -490,6 +494,7 @@ def form(
     modifiers: str | None = None,
     saturation: Saturation = Saturation.ANY,
     aligned: dict[str, int] | None = None,
+    parts: dict[str, int] | None = None,
     limits: dict[str, tuple[int, int]] | None = None,
     **fixed: int,
 ) -> InstructionDesc:
@@ -503,7 +508,7 @@ def form(
         semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
          frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
          types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
-         aligned or {}, limits or {},
+         aligned or {}, parts or {}, limits or {},
     )  # fmt: skip
 
 

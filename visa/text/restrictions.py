@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc
 from visa.isa.record import ANY_SIZE
-from visa.operands import SCALAR, Execution, General, Immediate, Indirect, VectorOperand
+from visa.operands import CONSECUTIVE, SAT, SCALAR, Execution, General, Immediate, Indirect, Region, VectorOperand
 from visa.program import Fields, Instruction
 from visa.types import VECTOR, DataType
 from visa.violation import Violation
 
 UNDEFINED_RELATION = 6
 TypeOf = Callable[[VectorOperand], DataType | None]
+_LANE_BY_LANE: tuple[Region, ...] = ((1, 1, 0), SCALAR)
 _Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
 
@@ -82,6 +83,35 @@ def _no_mask_to_bytes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> I
         yield Violation("W015", f"{desc.mnemonic} to bytes executes for all lanes in the manual", "write (M1_NM, ...)")
 
 
+def _saturates_bytes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    result = type_of(args["dst"])
+    if result is not None and result.size > 1 and args["dst"].modifier == SAT:
+        yield Violation("V038", f"{desc.mnemonic} cannot saturate type {result}", "leave out .sat", "dst")
+
+
+def _packed_lanes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    yield from _regions(desc, args, {"dst": (CONSECUTIVE,), "src0": _LANE_BY_LANE, "src1": _LANE_BY_LANE})
+
+
+def _table_of_dwords(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    index = type_of(args["src1"])
+    table: Region = (0, 16, 1) if args["exec"].size == 32 else (1, 1, 0)
+    wanted: dict[str, tuple[Region, ...]] = {"src0": (table,)}
+    if index is not None and index.name in desc.types_of("src1"):
+        wanted["src1"] = ((4 // index.size, 1, 0),)
+    yield from _regions(desc, args, wanted)
+
+
+def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region, ...]]) -> Iterator[Violation]:
+    """Regions of registers that are none of those that the instruction takes."""
+    for name, regions in wanted.items():
+        op = args[name]
+        if isinstance(op, General) and op.region not in regions:
+            written = [f"<{h}>" if v is None else f"<{v};{w},{h}>" for v, w, h in regions]
+            message = f"{desc.mnemonic} does not take this region as {name}"
+            yield Violation("V035", message, f"write {' or '.join(written)}", name)
+
+
 def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     if args["pred"] is None:
         message = f"{desc.mnemonic} needs a predicate, which takes the overflow"
@@ -102,6 +132,9 @@ _RULES: dict[str, _Rule] = {
     "no-packed": _no_packed,
     "no-mask": _no_mask,
     "no-mask-to-bytes": _no_mask_to_bytes,
+    "saturates-bytes": _saturates_bytes,
+    "packed-lanes": _packed_lanes,
+    "table-of-dwords": _table_of_dwords,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
 }

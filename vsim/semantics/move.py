@@ -1,5 +1,5 @@
 """Moves, selection, comparison and addresses (manual: chapter 6, "Data Movement", "Comparison" and "Address
-Instructions"; FADDR, SRND).
+Instructions"; FADDR).
 
 What sets them apart from arithmetic is that they keep bits: a copy keeps denormals and NaNs, and its execution type is
 that of the source. Only a source modifier makes it a computation, which may need a wider type: (-)1 of type ub, moved
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Immediate, Indirect, Predicate, State
+from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Indirect, Predicate, State
 from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
@@ -255,35 +255,3 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
         return lambda: write(a.bitcast(read(), F), mask())
     convert_to = destination(m, dst, count, type_of_source(m, src))
     return lambda: convert_to(read(), mask())
-
-
-@semantics(
-    "srnd",
-    deviation="The random bits are added right below the last place that is kept; the manual leaves their use open.",
-)
-def srnd(m: Machine, instruction: Instruction) -> Step:
-    """Stochastic rounding of hf to bf8 or f to hf: add random bits below the result's last place, then cut."""
-    args, a = instruction.args, m.algebra
-    count, dst, src, noise = args["exec"].size, args["dst"], args["src0"], args["src1"]
-    if (m.type_of(src), m.type_of(dst)) not in ((HF, UB), (F, HF)):
-        raise m.cannot("only hf to ub (bf8) and f to hf have a definition")
-    mask, write = m.mask(args["exec"], None), m.writer(dst, count)
-    value = source(m, src, count)
-    random = m.reader(noise, count)
-    random_type = m.type_of(noise)
-    if m.type_of(src) is HF:
-        constant = isinstance(noise, Immediate) and random_type.is_integer
-
-        def to_byte() -> None:
-            added = random() if constant else a.bitcast(random(), UW)
-            bits = a.bitcast(value(), UW) + (a.cast(added, UW) & a.const(255, UW))
-            write(a.cast(bits >> a.const(8, UW), UB), mask())
-
-        return to_byte
-
-    def to_half() -> None:
-        added = a.bitcast(random(), types.UD) if random_type.size == 4 else a.cast(a.bitcast(random(), UW), types.UD)
-        bits = a.bitcast(value(), types.UD) + (added & a.const(0x1FFF, types.UD))
-        write(a.cast(a.bitcast(bits & a.const(0xFFFFE000, types.UD), F), HF), mask())
-
-    return to_half
