@@ -265,10 +265,6 @@ UNKNOWN = {
         "the counter of a surface is state of the driver",
     ),
     **dict.fromkeys(
-        [f"lsc_atomic_bf{op}" for op in ("add", "sub", "min", "max", "cas")],
-        "not yet: atomics of bfloat16 need a data type of their own in both engines",
-    ),
-    **dict.fromkeys(
         [f"sample4_{w}" for w in ["b", "i", "i_c", "l", "l_c", "po_b", "po_i", "po_i_c", "po_l", "po_l_c"]], _SAMPLER
     ),
     **dict.fromkeys([f"sample_{w}" for w in ["mlod", "c_mlod", "d_c_mlod"]], _SAMPLER),

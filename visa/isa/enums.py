@@ -20,10 +20,12 @@ ATOMICS = {
 LSC_ATOMICS = {
     "iinc": "inc", "idec": "dec", "load": "load", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "minsint", "smax": "maxsint", "umin": "min",
     "umax": "max", "icas": "cmpxchg", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr", "and": "and", "or": "or",
-    "xor": "xor",
+    "xor": "xor", "bfadd": "bfadd", "bfsub": "bfsub", "bfmin": "bfmin", "bfmax": "bfmax", "bfcas": "bfcmpwr",
 }  # fmt: skip
-"""LSC's words for atomic operations by those of the data port; ``load`` is LSC's alone."""
-ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
+"""LSC's words for atomic operations by those of the data port; ``load`` and those of bfloat16 are LSC's alone."""
+BFLOAT_ATOMICS = {"bfadd": "fadd", "bfsub": "fsub", "bfmin": "fmin", "bfmax": "fmax", "bfcmpwr": "fcmpwr"}
+"""The operations on bfloat16, and what they are on other floats."""
+ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2, "bfcmpwr": 2}
 """How many sources an atomic has, if not one, by the data port's words."""
 ATOMIC_WIDTHS = {"16": 1, "64": 2}
 ATOMIC_TYPES = (types.UD, types.UW, types.UQ)

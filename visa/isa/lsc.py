@@ -30,17 +30,21 @@ _ATOMICS = (
     ("fsub", 20, "Float subtract"), ("fmin", 21, "Float minimum"), ("fmax", 22, "Float maximum"),
     ("fcas", 23, "Float compare and swap"), ("and", 24, "And"), ("or", 25, "Or"), ("xor", 26, "Exclusive or"),
 )  # fmt: skip
+_BFLOAT_ATOMICS = (
+    ("bfadd", 33, "Add bfloat16"), ("bfsub", 34, "Subtract bfloat16"), ("bfmin", 35, "Minimum of bfloat16"),
+    ("bfmax", 36, "Maximum of bfloat16"), ("bfcas", 37, "Compare and swap bfloat16"),
+)  # fmt: skip
 
 
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
-             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "") -> InstructionDesc:
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation)  # fmt: skip
+             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
+    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since(platform), subop=subop,
+                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=rules)  # fmt: skip
 
 
 def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
-           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "") -> InstructionDesc:
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
+           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
+    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since(platform), subop=subop, rules=rules,
                 semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 
@@ -67,6 +71,8 @@ FORMS = (
              "optional-exec"),
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC,
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
+    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platform="cri", rules="words",
+               payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
@@ -76,6 +82,8 @@ FORMS = (
     _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC,
              operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
+    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC, platform="cri",
+             rules="words", operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),

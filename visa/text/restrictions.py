@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc
+from visa.isa.enums import LSC_DATA_SIZES
 from visa.isa.record import ANY_SIZE
 from visa.operands import CONSECUTIVE, SAT, SCALAR, Execution, General, Immediate, Indirect, Region, VectorOperand
 from visa.program import Fields, Instruction
@@ -112,6 +113,11 @@ def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region
             yield Violation("V035", message, f"write {' or '.join(written)}", name)
 
 
+def _words(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if args["data_size"] != LSC_DATA_SIZES["d16u32"]:
+        yield Violation("V050", f"{desc.mnemonic} works on words in dwords", "write V:d16u32", "")
+
+
 def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     if args["pred"] is None:
         message = f"{desc.mnemonic} needs a predicate, which takes the overflow"
@@ -135,6 +141,7 @@ _RULES: dict[str, _Rule] = {
     "saturates-bytes": _saturates_bytes,
     "packed-lanes": _packed_lanes,
     "table-of-dwords": _table_of_dwords,
+    "words": _words,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
 }
