@@ -136,7 +136,8 @@ _GROUPS = {
         "addressing", "base", "surface_width", "surface_height", "surface_pitch", "x", "x_offset", "y", "y_offset",
     ),
     "@address": (
-        "addr_type", "addr_size", "surface", "u", "v", "r", "lod", "addr", "imm_scale", "imm_offset", "pitch",
+        "addr_type", "surface_index", "addr_size", "surface", "u", "v", "r", "lod", "moved", "u_offset", "v_offset",
+        "r_offset", "addr", "imm_scale", "imm_offset", "pitch",
     ),
     "@data": ("data_size", "order", "elems"), "@block2d": ("data_size", "order", "blocks", "width", "height", "vnni"),
     "@tile": ("width", "height"),
@@ -228,6 +229,8 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
         return problem
     if args.get("vnni", 0) > 1:
         return f"vnni is {args['vnni']}"
-    if args.get("addr_type") == LSC_ADDRESS_TYPES["flat"] and args["surface"] != _ZERO:
-        return "a flat address has a surface"
+    if args.get("addr_type") == LSC_ADDRESS_TYPES["flat"] and args.get("surface_index"):
+        return "a flat address has the index of a surface"
+    if "moved" in args and args["moved"] != int(any(args.get(f"{name}_offset") for name in "uvr")):
+        return "offsets of coordinates are 0"
     return ""

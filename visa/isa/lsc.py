@@ -18,10 +18,12 @@ _CACHES = (Choice("l1", LSC_CACHES, 0), Hint("l2", LSC_CACHES), Choice("l3", LSC
 _UNTYPED_SUFFIXES = (Choice("sfid", {k: v for k, v in LSC_SFIDS.items() if k != "tgm"}), *_CACHES)
 _TYPED_SUFFIXES = (Choice("", {"tgm": 2}), *_CACHES)
 _HEAD = "B:subop ec pr B:sfid B:l1 B:l3"
-_ADDRESS = "B:addr_type H:imm_scale I:imm_offset B:addr_size"
+_MODEL = "B:addr_type.3+surface_index.5"
+_ADDRESS = f"{_MODEL} H:imm_scale I:imm_offset B:addr_size"
 _DATA = "B:data_size B:order B:elems"
 _PAYLOAD = "s:surface w:dst r:addr r:src1 r:src2"
-_TYPED_HEAD = "B:subop ec pr B:l1 B:l3 B:addr_type B:addr_size B:data_size B:order B:elems B:=elems s:surface"
+_TYPED_HEAD = f"B:subop ec pr B:l1 B:l3 {_MODEL} B:addr_size.4+moved.1 B:data_size B:order B:elems B:=elems s:surface"
+_PLACE = "r:u I?moved&1:u_offset r:v I?moved&1:v_offset"
 
 _ATOMICS = (
     ("iinc", 8, "Add one"), ("idec", 9, "Subtract one"), ("load", 10, "Read atomically"), ("store", 11, "Write atomically"),
@@ -42,7 +44,7 @@ def _untyped(access: Access, name: str, subop: int, summary: str, text: str, lay
                 memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=rules)  # fmt: skip
 
 
-def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
+def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2",
            spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
     return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since(platform), subop=subop, rules=rules,
                 semantics=f"typed_{name}", memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
@@ -56,7 +58,7 @@ _MATRIX = (
     "s?addressing&1:x I?addressing&2:x_offset s?addressing&1:y I?addressing&2:y_offset"
 )
 _BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst {_MATRIX} r:src1"
-_TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface w:dst r:u r:v r:src1"
+_TYPED_BLOCK2D = f"B:subop ec pr B:l1 B:l3 {_MODEL} H:width H:height.15+moved.1 s:surface w:dst {_PLACE} r:src1"
 
 FORMS = (
     _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, payload=Payload.ELEMENTS),
