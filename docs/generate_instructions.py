@@ -24,7 +24,6 @@ sys.path.insert(0, str(ROOT / "docs"))
 from worked_examples import Example, lines_of  # noqa: E402
 from worked_examples import examples as worked_examples  # noqa: E402
 
-MORE_EXAMPLES = ("invm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>", "rsqtm (M1, 8) V(0,0)<1> V(1,0)<1;1,0>")
 TYPE_ORDER = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
 GOLDEN = ROOT / "tests" / "data" / "golden"
 FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
@@ -45,14 +44,6 @@ def examples() -> dict[InstructionDesc, tuple[str, bytes]]:
             for i in function.instructions:
                 line = re.sub(r"\s*//.*", "", lines[i.line - 1]).strip()
                 found.setdefault(i.desc, (line, Encoder().encode(i)))
-    for line in MORE_EXAMPLES:
-        (function,) = parse_module(
-            f'.version 4.1\n.kernel "k"\n.decl V v_type=G type=f num_elts=32 align=GRF\n{line}\n',
-            "x",
-            None,
-            Collector(100),
-        ).all_functions
-        found.setdefault(function.instructions[0].desc, (line, Encoder().encode(function.instructions[0])))
     return found
 
 

@@ -245,7 +245,6 @@ def sqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.sqrt(x)
 
 
-@alu(real_type, "invm")
 @alu(real_type, "inv", deviation=_CORRECT)
 def inv(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """1 / x, correctly rounded; the manual allows ``inv`` some units in the last place."""
@@ -538,7 +537,7 @@ _round_directed("fadd", sum_with_error, two_sum, "add")
 _round_directed("fmul", product_with_error, narrow_product, "mul")
 _round_directed("fma", fused_with_error, narrow_fused, "mad")
 _round_directed("fdiv", quotient_with_error, narrow_quotient, "div", "divm")
-_round_directed("fdiv", reciprocal_with_error, narrow_reciprocal, "inv", "invm")
+_round_directed("fdiv", reciprocal_with_error, narrow_reciprocal, "inv")
 _round_directed("sqrt", root_with_error, narrow_root, "sqrt", "sqrtm")
 _saturate_wide(_wide_product, "mul", "mad")
 _saturate_wide(_wide_sum, "add", "add3")
