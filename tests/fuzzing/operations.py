@@ -33,6 +33,8 @@ SPECIAL = {
     "dpas",
     "dpasw",
     "srnd",
+    "invm",
+    "rsqtm",
 }
 """What has a rule of its own below, or needs registers in an order of its own."""
 COMPUTING = [
