@@ -140,7 +140,7 @@ _GROUPS = {
         "r_offset", "addr", "imm_scale", "imm_offset", "pitch",
     ),
     "@data": ("data_size", "order", "elems"), "@block2d": ("data_size", "order", "blocks", "width", "height", "vnni"),
-    "@tile": ("width", "height"),
+    "@tile": ("width", "height"), "@sized": ("dst_bytes", "src0_bytes", "src1_bytes"),
 }  # fmt: skip
 """The fields that an operand of the text fills."""
 

@@ -8,6 +8,9 @@ RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 NO_RELATION = 6
 
 PRECISIONS = {"u1": 1, "s1": 2, "u2": 3, "s2": 4, "u4": 5, "s4": 6, "u8": 7, "s8": 8, "bf": 9, "hf": 10, "bf8": 11, "tf32": 12, "hf8": 14, "e2m1": 15}
+SHARED_FUNCTIONS = {f"0x{n:x}": n for n in range(16)} | {f"0x{n:X}": n for n in range(10, 16)} | {str(n): n for n in range(16)} | {
+    "null": 0, "smpl": 2, "gtwy": 3, "rc": 5, "btd": 7, "rta": 8, "tgm": 13, "ugm": 14, "slm": 15,
+}  # fmt: skip
 LFSR_FORMS = {"b32": 0, "b16v2": 1, "b8v4": 2}
 DOWNSCALES = {"bftoe2m1": 1, "bftoint4": 2, "hftoe2m1": 4, "hftoint4": 5}
 DOWNSCALE_MODES = {f"mode{n}": n for n in range(4)}

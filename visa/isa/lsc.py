@@ -52,6 +52,7 @@ def _typed(access: Access, name: str, subop: int, summary: str, text: str, layou
 
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
 _ATOMIC = "(exec) @data:dst @address src1 src2"
+_COUNTER = f"{_HEAD} {_MODEL} {_DATA} B:=elems s:surface w:dst r:addr r:src1"
 _STRIDED = f"{_HEAD} {_ADDRESS} {_DATA} B:=0 s:surface w:dst r:addr s:pitch r:src1"
 _MATRIX = (
     "A:addressing s:base s?addressing&1:surface_width s?addressing&1:surface_height s?addressing&1:surface_pitch "
@@ -75,6 +76,9 @@ FORMS = (
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platform="cri", rules="words",
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
+    *(_untyped(Access.ATOMIC, f"lsc_apndctr_atomic_{name}", subop, f"{summary} the append counter of a surface, returning the old value.",
+               "(exec) @data:dst @address @data:src1", _COUNTER, "bare-surface", platform="bmg")
+      for name, subop, summary in (("add", 40, "Add to"), ("sub", 41, "Subtract from"), ("store", 42, "Write"))),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),

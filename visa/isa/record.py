@@ -13,6 +13,7 @@ T: S:  surface or sampler index, one byte             int
 L:     label index, two bytes                         int
 B: H:  unsigned integer of 1 or 2 bytes               int
 W: I:  unsigned and signed integer of 4 bytes         int
+X:     unsigned integer of 8 bytes                     int
 A:     how a matrix is addressed: no byte, it follows int
        from what stands behind it
 N2:    name of a symbol, two bytes                    int, index into the function's strings
@@ -27,7 +28,7 @@ whose length follows from ``mode``.
 
 The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
 ``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
-for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*`` for a list.
+for the two operands of LSC messages, ``@sized:x`` for a message operand with its bytes (x and x_bytes), ``x?`` for one that may be missing, ``x*`` for a list.
 
 Fields that the text leaves out are 0, or as ``implied`` says. The *spelling* is a set of words for what else is peculiar
 to the text of an instruction:
@@ -418,7 +419,7 @@ CLASSES: dict[str, type] = {
     "g": General, "i": Indirect, "c": Immediate, "a": Address, "p": Predicate, "s": State,
 }  # fmt: skip
 """Classes of vector operands by their letters."""
-_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "n": 1}
+_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "X": 8, "n": 1}
 _ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)&(?P<bit>\d+))?(?::(?P<rest>.+))?$")
 
 

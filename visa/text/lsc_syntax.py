@@ -62,6 +62,8 @@ class DataSyntax(OperandSyntax):
         if elements not in enums.LSC_ELEMENTS:
             raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
         args[self.name] = parser.binder.raw(node.register, at.text)
+        if args.get("data_size", size) != size:
+            raise Problem("V050", "data of one message have different sizes", f"write :{_size_name(args['data_size'])}")
         args["data_size"] = size
         args["order"] = enums.LSC_ORDERS[node.order or "n"]
         if self.names_channels != bool(node.channels):
@@ -195,11 +197,16 @@ class AddressSyntax(OperandSyntax):
         self.fields = desc.by_name
         self.coordinates = [n for n in ("u", "v", "r", "lod") if n in self.fields] if "u" in self.fields else []
         self.is_block = "width" in self.fields
+        self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         node = _address(at)
         kind = (node.kind or "flat") if node else ""
-        if node is None or kind not in enums.LSC_ADDRESS_TYPES or not (node.places or self.coordinates):
+        if (
+            node is None
+            or kind not in enums.LSC_ADDRESS_TYPES
+            or not (node.places or self.coordinates or self.is_counter)
+        ):
             hint = "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32"
             raise Problem("V051", f"'{at.text}' is not an LSC address", hint)
         if kind not in ("arg", "flat") and node.surface is None:
@@ -211,6 +218,12 @@ class AddressSyntax(OperandSyntax):
         self._bind_surface(parser.binder, kind, node.surface or (), args)
         if self.coordinates:
             self._bind_coordinates(parser.binder, node.places, args)
+        elif self.is_counter:
+            if node.places or node.surface is None:
+                raise Problem(
+                    "V051", f"'{at.text}' {_NOT_AN_ADDRESS}", "a counter is that of a surface: bti(3), surf(V)"
+                )
+            args["addr"] = NULL
         else:
             self._bind_memory(parser.binder, node.places, at.text, args)
 
@@ -281,6 +294,8 @@ class AddressSyntax(OperandSyntax):
         surface = f"({hex(named.bits) if wide else printer.bare_scalar(named)}{index})"
         if kind in ("flat", "arg") and args["surface"] == Immediate(types.UD, 0):
             surface = ""
+        if self.is_counter:
+            return kind + surface
         if self.coordinates:
             places = self._written_coordinates(printer, args)
             if not places and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
