@@ -42,6 +42,8 @@ scalar or a number, as addresses of messages have them."""
 
 _UNIFORM, _EMPTY = Execution(1, 0), Execution(1, 8)
 _ZERO = Immediate(types.UD, 0)
+_ADDRESSED = (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["surf"])
+"""Address types whose surface operand is an address."""
 Check = Callable[[Fields], str]
 """Says what is wrong with the fields of an instruction; empty if nothing is."""
 
@@ -229,8 +231,19 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
         return problem
     if args.get("vnni", 0) > 1:
         return f"vnni is {args['vnni']}"
-    if args.get("addr_type") == LSC_ADDRESS_TYPES["flat"] and args.get("surface_index"):
-        return "a flat address has the index of a surface"
+    return _illegal_address(args)
+
+
+def _illegal_address(args: Fields) -> str:
+    """What stands in front of the brackets of an LSC address, and numbers within them."""
+    kind, surface = args.get("addr_type"), args.get("surface")
+    if kind in (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["arg"]) and args.get("surface_index"):
+        return "an address without a surface has the index of one"
     if "moved" in args and args["moved"] != int(any(args.get(f"{name}_offset") for name in "uvr")):
         return "offsets of coordinates are 0"
+    if "addr" in args and "imm_scale" not in args and args["addr"] != NULL:
+        return "a counter has places"
+    if kind in _ADDRESSED and isinstance(surface, Immediate) and surface.type is not types.UQ:
+        is_none = kind == LSC_ADDRESS_TYPES["flat"] and surface == _ZERO
+        return "" if is_none else "a number in place of an address has no 8 bytes"
     return ""

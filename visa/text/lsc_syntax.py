@@ -279,7 +279,9 @@ class AddressSyntax(OperandSyntax):
         elif kind in _WIDE and (number := _number(node)) is not None:
             args["surface"] = Immediate(types.UQ, binder.integer(number, 0, (1 << 64) - 1, "address"))
         else:
-            args["surface"] = binder.packed(node, _written(node))
+            found = args["surface"] = binder.packed(node, _written(node))
+            if kind in _WIDE and isinstance(found, Immediate) and found.type is not types.UQ:
+                raise Problem("V051", f"an address has type uq, not {found.type}", "leave out the type")
         if len(surface) == 2:
             index = _number(surface[1])
             if index is None:
@@ -290,7 +292,7 @@ class AddressSyntax(OperandSyntax):
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
         index = f",{args['surface_index']:#x}" if args["surface_index"] else ""
         named = args["surface"]
-        wide = isinstance(named, Immediate) and named.type is types.UQ
+        wide = kind in _WIDE and isinstance(named, Immediate) and named.type is types.UQ
         surface = f"({hex(named.bits) if wide else printer.bare_scalar(named)}{index})"
         if kind in ("flat", "arg") and args["surface"] == Immediate(types.UD, 0):
             surface = ""
