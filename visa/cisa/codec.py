@@ -155,7 +155,7 @@ class Encoder:
         if f.condition:
             field, bit = f.condition
             emit = self._emitter(f._replace(condition=None))
-            return lambda args: emit(args) if args[field] & bit else b""
+            return lambda args: emit(args) if args.get(field, 0) & bit else b""
         if f.parts:
             return self._packed(f)
         if kind == "ec":

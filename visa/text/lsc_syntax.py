@@ -290,7 +290,7 @@ class AddressSyntax(OperandSyntax):
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
-        index = f",{args['surface_index']:#x}" if args["surface_index"] else ""
+        index = f",{args['surface_index']:#x}" if args.get("surface_index") else ""
         named = args["surface"]
         wide = kind in _WIDE and isinstance(named, Immediate) and named.type is types.UQ
         surface = f"({hex(named.bits) if wide else printer.bare_scalar(named)}{index})"
@@ -312,10 +312,10 @@ class AddressSyntax(OperandSyntax):
 
     def _written_coordinates(self, printer: FunctionPrinter, args: Fields) -> list[str]:
         """Registers and what is added to them, without the null ones at the end."""
-        found = [(args[name], args.get(f"{name}_offset", 0) if args["moved"] else 0) for name in self.coordinates]
+        found = [(args[name], args.get(f"{name}_offset", 0)) for name in self.coordinates]
         while found and found[-1] == (NULL, 0):
             found.pop()
-        if self.is_block and args["moved"]:
+        if self.is_block and args.get("moved"):
             found += [(NULL, 0)] * (2 - len(found))
             return [hex(by) if raw == NULL else printer.bare_raw(raw) + _moved_by(by) for raw, by in found]
         return [printer.bare_raw(raw) + _moved_by(offset) for raw, offset in found]

@@ -74,7 +74,7 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
 def surface_handle(m: Machine, instruction: Instruction) -> Read:
     """The number or handle of a message's surface: of several states in a row, that with the index of the message."""
     args, a, kind = instruction.args, m.algebra, address_kind(instruction)
-    surface, index = source(m, args["surface"], 1, types.UD), args["surface_index"]
+    surface, index = source(m, args["surface"], 1, types.UD), args.get("surface_index", 0)
     if not index:
         return surface
     if kind not in ("bss", "surf"):
