@@ -1,6 +1,6 @@
 """The command ``vsim``."""
 
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, Literal
 
 import typer
 
@@ -224,21 +224,16 @@ def app(
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
         others |= {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
         refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
-        settings = CtmSettings(group or 16, ctm or (), numbers[0])
-
-        def run_grid(out: TextIO | None) -> bool:
-            return run_ctm_image(loaded.name, launch, out_dir, settings, out, as_json, allow_paths, max_seconds)
-
-        return int(with_trace(trace, run_grid))
+        settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
+        return int(with_trace(trace, lambda out: run_ctm_image(loaded.name, launch, out_dir, settings, out)))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
     from vsim.command_arguments import named_files
-    from vsim.driver import CommandLine, capture_writer, open_session, run_launches, write_launch
+    from vsim.driver import CommandLine, capture_writer, open_session, run_traced, write_launch
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
     from vsim.session import Results
     from vsim.shown import parse_parts
-    from vsim.trace import Trace
 
     _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
@@ -256,12 +251,4 @@ def app(
     if make_launch:
         write_launch(session, make_launch, line)
         return 0
-
-    def run(out: TextIO | None) -> bool:
-        if out is not None:
-            session.options["trace"] = Trace(out, *numbers)
-        run_launches(session, loaded.name, line)
-        session.report()
-        return session.failed
-
-    return int(with_trace(trace, run))
+    return int(run_traced(session, loaded.name, line, trace, numbers))

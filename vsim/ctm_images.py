@@ -16,11 +16,17 @@ class CtmSettings(NamedTuple):
         group: processors that run in step.
         choices: ``NAME=VALUE``, which choose among the open points of docs/ctm.md.
         traced: the groups that a trace is about.
+        as_json: whether the report is JSON.
+        allow_paths: whether the launch in the image may use files anywhere.
+        max_seconds: when to give up; None for never.
     """
 
     group: int
     choices: Sequence[str]
     traced: Numbers
+    as_json: bool = False
+    allow_paths: bool = False
+    max_seconds: float | None = None
 
 
 def run_ctm_image(
@@ -29,9 +35,6 @@ def run_ctm_image(
     out_dir: str | None,
     settings: CtmSettings,
     trace: TextIO | None = None,
-    as_json: bool = False,
-    allow_paths: bool = False,
-    max_seconds: float | None = None,
 ) -> bool:
     """Run the launches of a launch file, or of the one in the image, and report them.
 
@@ -48,10 +51,12 @@ def run_ctm_image(
     from ctm.simulator import GridSession, load, options_from
 
     program = load(image, options_from(settings.choices, settings.group))
-    session = GridSession(program, image, out_dir, sys.stdout, trace, allow_paths, max_seconds, settings.traced)
+    session = GridSession(
+        program, image, out_dir, sys.stdout, trace, settings.allow_paths, settings.max_seconds, settings.traced
+    )
     if launch:
         session.run_file(launch)
     else:
         session.run_linked()
-    session.report(as_json)
+    session.report(settings.as_json)
     return session.failed

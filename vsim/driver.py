@@ -6,13 +6,16 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visa.diagnostics import UsageError
 from visa.usage import check_platform
 from vsim.loading import Loaded
+from vsim.numbers import Numbers
 from vsim.program import Program, RunOptions
 from vsim.session import Results, Session
+from vsim.trace import Trace
+from vsim.trace_file import with_trace
 from vsim.zebins import is_compiled, read_program
 
 if TYPE_CHECKING:
@@ -114,6 +117,28 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
     else:
         session.run_file(image, line.file, line.kernel)
     session.check_found()
+
+
+def run_traced(
+    session: Session, image: str, line: CommandLine, trace: str | None, numbers: tuple[Numbers, Numbers, Numbers]
+) -> bool:
+    """Run what a command line says, and report; whether a result was not as expected.
+
+    Args:
+        trace: the file that gets a line for each instruction of these groups, threads and lanes; None for none.
+
+    Raises:
+        VisaError: as of :func:`run_launches`, or the trace cannot be written.
+    """
+
+    def run(out: TextIO | None) -> bool:
+        if out is not None:
+            session.options["trace"] = Trace(out, *numbers)
+        run_launches(session, image, line)
+        session.report()
+        return session.failed
+
+    return with_trace(trace, run)
 
 
 def write_launch(session: Session, path: str, line: CommandLine) -> None:

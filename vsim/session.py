@@ -158,12 +158,7 @@ class Session:
             self.watch.end()
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
-        self.launched_names = {
-            number: name
-            for number, argument in enumerate(launch.args)
-            for name, given in launch.names.items()
-            if given is argument
-        }
+        self.launched_names = _names_by_number(launch)
         row: LaunchRow = {
             "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
         }  # fmt: skip
@@ -175,20 +170,26 @@ class Session:
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArgument, ImageArgument)):
                 continue
-            if argument.out or (self.out_dir and self._is_output(result, number, argument)):
-                path = os.path.join(self.out_dir or "", argument.out or f"l{index}_a{number}.npy")
-                if not argument.out:
-                    self._check_overwriting(path)
-                save_array(path, argument.array)
             names = self._names(result, number)
-            for path in (self.results.save[name] for name in names if name in self.results.save):
-                self._check_overwriting(path)
-                save_array(path, argument.array)
+            self._save(result, argument, number, names, f"l{index}_a{number}.npy")
             declared = result.dispatch.signature.argument_types.get(number, "")
             for part in (part for part in self.results.show if part.name in names):
                 self._show(row, part, as_elements(argument.array, declared))
             row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
+
+    def _save(
+        self, result: LaunchResult, argument: BufferArgument | ImageArgument, number: int, names: list[str], name: str
+    ) -> None:
+        """Write an array where the launch and the command line want it, as ``name`` where neither names a file."""
+        if argument.out or (self.out_dir and self._is_output(result, number, argument)):
+            path = os.path.join(self.out_dir or "", argument.out or name)
+            if not argument.out:
+                self._check_overwriting(path)
+            save_array(path, argument.array)
+        for path in (self.results.save[n] for n in names if n in self.results.save):
+            self._check_overwriting(path)
+            save_array(path, argument.array)
 
     @staticmethod
     def _is_output(result: LaunchResult, number: int, argument: BufferArgument | ImageArgument) -> bool:
@@ -250,3 +251,13 @@ class Session:
         image = self.program.image
         head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
         self.output.write((report_json(head, self.rows) if self.results.as_json else report_text(self.rows)) + "\n")
+
+
+def _names_by_number(launch: Launch) -> dict[int, str]:
+    """What a launch calls its arguments."""
+    return {
+        number: name
+        for number, argument in enumerate(launch.args)
+        for name, given in launch.names.items()
+        if given is argument
+    }
