@@ -168,6 +168,25 @@ def agree(a, b, t, ulps=0):
     return abs(a - b) <= ulps * unit
 
 
+def narrow_floats(precision):
+    """The numbers of a format by their code: sign, exponent and fraction, as fractions."""
+    exponent, fraction, bias = {"hf8": (4, 3, 7), "bf8": (5, 2, 15), "e2m1": (2, 1, 1)}[precision]
+    found = {}
+    for code in range(1 << 1 + exponent + fraction):
+        e, f = code >> fraction & (1 << exponent) - 1, code & (1 << fraction) - 1
+        if (precision == "bf8" and e == 31) or (precision == "hf8" and (e, f) == (15, 7)):
+            continue
+        size = Fraction(f, 1 << fraction) + (1 if e else 0)
+        found[code] = size * Fraction(2) ** (max(e, 1) - bias) * (-1 if code >> exponent + fraction else 1)
+    return found
+
+
+def packed(codes, bits):
+    """Dwords of so many bits each."""
+    per = 32 // bits
+    return [sum(c << bits * k for k, c in enumerate(codes[i : i + per])) for i in range(0, len(codes), per)]
+
+
 # -- one instruction -------------------------------------------------------------------------------------------
 # Each function takes the execution type and the sources as exact numbers, and gives the exact or rounded result.
 

@@ -296,8 +296,8 @@ TYPES = {t: DTYPES[t] for t in ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f",
 COUNT = 3
 """Variables of each type."""
 VARIABLES = [(t, f"{t.upper()}_{n}") for t in TYPES for n in range(COUNT)]
-ODD = ("lfsr", "dp2", "dp3", "dp4", "dph", "line", "plane", "madw", "sad2", "sad2add", "addc", "subb", "add3.o", "srnd", "fcvt",
-       "tanh", "sigm", "invm", "rsqtm")  # fmt: skip
+ODD = ("lfsr", "invm", "rsqtm", "dp2", "dp3", "dp4", "dph", "line", "plane", "madw", "sad2", "sad2add", "addc", "subb", "add3.o", "srnd", "fcvt",
+       "tanh", "sigm")  # fmt: skip
 ALU = [
     f
     for f in FORMS

@@ -82,7 +82,8 @@ def real_accepts(text, folder, platform):
     return done.returncode == 0
 
 
-NEWER = {"bdpas", "dnscl", "lfsr", "shfl_idx4", "sigm", "tanh"}
+NEWER = {"bdpas", "dnscl", "lfsr", "shfl_idx4", "sigm", "tanh", "srnd_bytes", "types_bfloat", "invm", "raw_sendg",
+         "lsc_atomic_bf", "lsc_apndctr", "lsc_with_bases", "lsc_block2d_payload"}  # fmt: skip
 """Instructions that Debian 12's assembler does not know."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, randoms
-from test_memory_values import INTEGER_ATOMICS, LSC_NAMES, model_atomics
+from test_memory_values import BFLOAT_NAMES, INTEGER_ATOMICS, LSC_NAMES, atomic_values, model_atomics
 
 from visa.diagnostics import LaunchError, SimulationError, VisaWarning
 from vsim.images import ImageFormat
@@ -569,6 +569,7 @@ TYPED_ATOMICS = [
     *((f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS),
 ]
 TYPED_ATOMICS += [(f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if o not in INTEGER_ATOMICS]
+TYPED_ATOMICS += [(f"lsc_atomic_{n}", f"b{o}", "cri") for n, o in BFLOAT_NAMES.items()]
 
 
 @pytest.mark.parametrize("form", TYPED_ATOMICS, ids=lambda f: f"{f[0]}-{f[2]}")
@@ -579,39 +580,34 @@ def test_typed_atomics(form, data):
     name, op, platform = form
     random = data.draw(randoms)
     running = data.draw(RUNNING) & 255 | 1
-    whole = op not in INTEGER_ATOMICS
-
-    def value():
-        return (
-            np.float32(random.choice([1.0, 2.5, random.uniform(-4, 4)])).tobytes()
-            if whole
-            else random.choice([random.randbytes(4), (3).to_bytes(4, "little")])
-        )
-
-    original = np.frombuffer(b"".join(value() for _ in range(6)), "f4" if whole else "u4").reshape(2, 3, 1)
+    size = 2 if platform == "cri" else 4
+    element = "u2" if platform == "cri" else "u4" if op in INTEGER_ATOMICS else "f4"
+    original = np.frombuffer(b"".join(atomic_values(random, op, size, 6)), element).reshape(2, 3, 1)
     places = [(random.randrange(-1, 4), random.randrange(0, 2)) for _ in range(LANES)]
     inside = [0 <= x < 3 for x, _ in places]
-    first, second = ([value() for _ in range(LANES)] for _ in range(2))
-    if op in ("cmpxchg", "fcmpwr"):
+    first, second = (atomic_values(random, op, size, LANES) for _ in range(2))
+    swap = op.endswith(("cmpxchg", "cmpwr"))
+    if swap:
         first = [original[y, x].tobytes() if ok else v for (x, y), ok, v in zip(places, inside, first, strict=True)]
     lanes = sum(1 << i for i in range(LANES) if running >> i & 1 and inside[i])
-    space, old = model_atomics(op, original.tobytes(), 4, [12 * y + 4 * x for x, y in places], first, second, lanes)
-    swap = op in ("cmpxchg", "fcmpwr")
+    offsets = [size * (3 * y + x) for x, y in places]
+    space, old = model_atomics(op, original.tobytes(), size, offsets, first, second, lanes)
     for engine in ENGINES:
         image = original.copy()
-        probe = probe_with(image, None, running, format="r_f32" if whole else "r_u32", platform=platform)
+        probe = probe_with(image, None, running, format=f"r_{element[0]}{8 * size}", platform=platform)
         probe.fill(
             X=("d", [p[0] for p in places]),
             Y=("d", [p[1] for p in places]),
-            A=("ud", b"".join(first)),
-            B=("ud", b"".join(second)),
+            A=("ud", b"".join(x.ljust(4, b"\0") for x in first)),
+            B=("ud", b"".join(x.ljust(4, b"\0") for x in second)),
             OLD=("ud", [7] * LANES),
         )
         if platform == "tgllp":
             a, b = ("B", "A") if swap else ("A", "%null")
             probe.lines.append(f"{name} (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 {a}.0 {b}.0 OLD.0")
         else:
-            probe.lines.append(f"{name}.tgm (M1, {LANES}) OLD:d32 bti(0x2)[X,Y]:a32 A {'B' if swap else '%null'}")
+            shape = "d16u32" if size == 2 else "d32"
+            probe.lines.append(f"{name}.tgm (M1, {LANES}) OLD:{shape} bti(0x2)[X,Y]:a32 A {'B' if swap else '%null'}")
         found = probe.run(engine)["OLD"]
         assert image.tobytes() == bytes(space), f"{engine}: {probe.lines}"
         assert found[:LANES].tolist() == [old.get(i, 0) if running >> i & 1 else 7 for i in range(LANES)], engine
@@ -792,6 +788,6 @@ COVERED_TYPED = {
     "lsc_store_quad",
     "lsc_store_uncompressed",
     "lsc_load_status",
-    *(f[0] for f in TYPED_ATOMICS if f[2] == "dg2"),
+    *(f[0] for f in TYPED_ATOMICS if f[0].startswith("lsc_")),
 }
 """Typed forms of LSC messages."""

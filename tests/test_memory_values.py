@@ -371,22 +371,23 @@ LSC_NAMES = {
     "iadd": "add", "isub": "sub", "iinc": "inc", "idec": "dec", "umin": "min", "umax": "max", "store": "xchg", "icas": "cmpxchg", "and": "and", "or": "or",
     "xor": "xor", "smin": "minsint", "smax": "maxsint", "load": "load", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr",
 }  # fmt: skip
+BFLOAT_NAMES = {n.replace("f", "bf", 1): o for n, o in LSC_NAMES.items() if o in FLOAT_ATOMICS}
 PORT_OPS = [o for o in (*INTEGER_ATOMICS, *FLOAT_ATOMICS) if o != "load"]
 
 
 def model_atomics(op, memory, size, offsets, first, second, running):
     """Memory afterwards and old values by lane, lanes in ascending order."""
     space, old_values = bytearray(memory), {}
-    floats = {2: ("<e", "hf"), 4: ("<f", "f"), 8: ("<d", "df")}
+    floats = {2: "bf" if op.startswith("b") else "hf", 4: "f", 8: "df"}
     for i, offset in enumerate(offsets):
         if not running >> i & 1:
             continue
         raw = bytes(space[offset : offset + size])
         old_values[i] = int.from_bytes(raw, "little")
-        if op in FLOAT_ATOMICS:
-            code, t = floats[size]
-            old, a, b = (struct.unpack(code, r)[0] for r in (raw, first[i], second[i]))
-            new = struct.pack(code, FLOAT_ATOMICS[op](old, a, b, t))
+        if op.removeprefix("b") in FLOAT_ATOMICS:
+            t = floats[size]
+            old, a, b = (scalar.decode(np.frombuffer(r, scalar.DTYPES[t]), t)[0] for r in (raw, first[i], second[i]))
+            new = scalar.encode(FLOAT_ATOMICS[op.removeprefix("b")](old, a, b, t), t)
         else:
             a, b = (int.from_bytes(r, "little") for r in (first[i], second[i]))
             new = _wrap(INTEGER_ATOMICS[op](old_values[i], a, b, 8 * size), 8 * size).to_bytes(size, "little")
@@ -396,11 +397,10 @@ def model_atomics(op, memory, size, offsets, first, second, running):
 
 def atomic_values(random, op, size, count):
     """Elements as bytes: small whole numbers, so that sums of floats are exact often, never NaN or a negative zero."""
-    code = {2: "<e", 4: "<f", 8: "<d"}[size]
-    if op in FLOAT_ATOMICS:
-        return [
-            struct.pack(code, random.choice([1.0, 2.0, 0.5, -3.25, 100.0, random.uniform(-5, 5)])) for _ in range(count)
-        ]
+    t = "bf" if op.startswith("b") else {2: "hf", 4: "f", 8: "df"}[size]
+    if op.removeprefix("b") in FLOAT_ATOMICS:
+        few = (1.0, 2.0, 0.5, -3.25, 100.0)
+        return [scalar.encode(scalar.narrow(random.choice([*few, random.uniform(-5, 5)]), t), t) for _ in range(count)]
     return [random.choice([random.randbytes(size), (3).to_bytes(size, "little"), b"\xff" * size]) for _ in range(count)]
 
 
@@ -410,6 +410,7 @@ ATOMIC_FORMS = [
     *((f"lsc_atomic_{n}:d32", o, 4, "dg2") for n, o in LSC_NAMES.items()),
     *((f"lsc_atomic_{n}:d64", o, 8, "pvc") for n, o in LSC_NAMES.items()),
     *((f"lsc_atomic_{n}:d16c32", o, 2, "pvc") for n, o in LSC_NAMES.items()),
+    *((f"lsc_atomic_{n}:d16u32", f"b{o}", 2, "cri") for n, o in BFLOAT_NAMES.items()),
 ]  # fmt: skip
 
 
@@ -425,7 +426,7 @@ def test_atomics(form, data):
     offsets = [register * random.randrange(6) for _ in range(lanes)]
     memory = b"".join(v.ljust(register, b"\0") for v in atomic_values(random, op, size, 16))
     first, second = (atomic_values(random, op, size, lanes) for _ in range(2))
-    if op in ("cmpxchg", "fcmpwr"):
+    if op.endswith(("cmpxchg", "cmpwr")):
         first = [memory[o : o + size] if random.random() < 0.7 else v for o, v in zip(offsets, first, strict=True)]
     running = data.draw(RUNNING) | 1
     probe = Probe(platform, lanes, running)
@@ -434,7 +435,7 @@ def test_atomics(form, data):
     x_bytes, y_bytes = (b"".join(v.ljust(register, b"\0") for v in values) for values in (first, second))
     probe.fill(OFFSETS=("ud", offsets), OLD=("ud", padding), X=("ud", x_bytes), Y=("ud", y_bytes))
     probe.addresses("PLACES", "MEM", offsets)
-    swap = op in ("cmpxchg", "fcmpwr")
+    swap = op.endswith(("cmpxchg", "cmpwr"))
     # The data port's compare-and-swap has the new value first, LSC's has it last.
     x, y = ("Y", "X") if swap else ("X", "%null")
     if op in ("inc", "dec", "load"):

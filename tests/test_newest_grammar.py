@@ -243,32 +243,23 @@ MNEMONICS = [
 ]
 
 ASSEMBLED = {
-    *("lfsr", "shfl_idx4", "dnscl", "bdpas"),
     *("avs", "sample_unorm", "vme_fbr", "vme_ime", "vme_sic"),
+    *("lsc_apndctr_atomic_add", "lsc_apndctr_atomic_sub", "lsc_apndctr_atomic_store"),
+    *("raw_sendg", "raw_sendg_eot", "raw_sendgc", "raw_sendgc_eot"),
 }
 """Those without a public functional definition: a kernel that can reach one is refused when it is loaded (S022)."""
 
-_SENDG = "descriptors of 64 bits of Xe3P, whose fields are not published"
 _SAMPLER = "sampler messages of Xe2 and later, whose payloads are not public"
 UNKNOWN = {
     **dict.fromkeys(("acos", "asin", "atan"), "the grammar reads them; the table of opcodes has none for them"),
     "breakpoint": "stops in a debugger; there is none here",
     "lod": _SAMPLER,
     "load_l": _SAMPLER,
-    **dict.fromkeys([f"raw_send{c}{e}" for c in ("g", "gc") for e in ("", "_eot")], _SENDG),
     **dict.fromkeys(
         ("lsc_load_quad_msrt", "lsc_store_quad_msrt", "lsc_load_quad_status"),
         "typed messages of Xe3P, whose results are not published",
     ),
     "lsc_extended_cache_ctrl": "control of caches of Xe3P, which computes nothing",
-    **dict.fromkeys(
-        [f"lsc_apndctr_atomic_{op}" for op in ("add", "sub", "store")],
-        "the counter of a surface is state of the driver",
-    ),
-    **dict.fromkeys(
-        [f"lsc_atomic_bf{op}" for op in ("add", "sub", "min", "max", "cas")],
-        "not yet: atomics of bfloat16 need a data type of their own in both engines",
-    ),
     **dict.fromkeys(
         [f"sample4_{w}" for w in ["b", "i", "i_c", "l", "l_c", "po_b", "po_i", "po_i_c", "po_l", "po_l_c"]], _SAMPLER
     ),

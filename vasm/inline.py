@@ -47,6 +47,7 @@ class Operand(NamedTuple):
         elements: how many there are.
         constant: the number that it is, if it is one.
         guessed: only the compiler knows that number.
+        written: what the compiler writes behind it: the type of a number, the region of a register; may be empty.
     """
 
     name: str = ""
@@ -54,6 +55,7 @@ class Operand(NamedTuple):
     elements: int = UNKNOWN_ELEMENTS
     constant: int | None = None
     guessed: bool = False
+    written: str = ""
 
 
 class Snippet(NamedTuple):
@@ -233,5 +235,8 @@ def _replacement(m: re.Match[str], snippet: Snippet) -> str:
     number = _number(m, snippet)
     if number < 0:
         return m[0]
-    constant = snippet.operands[number].constant
-    return _variable(number) if constant is None else str(constant)
+    operand = snippet.operands[number]
+    if operand.constant is not None:
+        return f"{operand.constant & 0xFFFFFFFF:#x}{operand.written}" if operand.written else str(operand.constant)
+    behind = m.string[m.end() :].lstrip(" ")[:1]
+    return _variable(number) + ("" if behind in ("(", "<") else operand.written)

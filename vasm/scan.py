@@ -32,6 +32,9 @@ _IR = re.compile(r'\basm\s+(?:sideeffect\s+|alignstack\s+|inteldialect\s+|unwind
 _ASM = frozenset({"asm", "__asm", "__asm__"})
 _QUALIFIERS = frozenset({"volatile", "__volatile__", "inline", "goto"})
 _CONSTANTS = frozenset("PinIJKLMNO")
+_REGISTERS = frozenset("ra")
+"""Constraints of the vector compiler, which writes registers with their regions."""
+_FLAGS = re.compile(r"[=&+]+|@\d+")
 _IS_VISA = re.compile(r"\(\s*(?:M\d|NoMask)|\.decl\b|\blsc_fence\b")
 _ESCAPES = {"n": "\n", "t": "\t", "r": " ", "0": " "}
 _ELSEWHERE = frozenset({"V010", "V026"})
@@ -185,7 +188,9 @@ def _operand(name: str, constraint: str, expression: str) -> Operand:
     if kind in _CONSTANTS:
         known = re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9}|0)", expression)
         number = int(expression, 0) if known else UNKNOWN_CONSTANT
-        return Operand(name, constant=number, guessed=known is None)
+        # The compiler writes the numbers of template arguments as they are, others as operands.
+        written = "" if kind == "P" else ":d" if number < 0 else ":ud"
+        return Operand(name, constant=number, guessed=known is None, written=written)
     return Operand(name, "P", 32) if kind == "cr" else Operand(name)
 
 
@@ -248,7 +253,11 @@ def _constrained(constraints: str, arguments: Sequence[str]) -> list[Operand]:
     words = [w for w in constraints.split(",") if not w.startswith("~")]
     values = [a.split()[-1] if a.split() else "" for a in arguments]
     results = sum(w.startswith("=") for w in words)
-    return [
-        _operand("", w.strip("=&+"), values[n - results] if 0 <= n - results < len(values) else "")
-        for n, w in enumerate(words)
-    ]
+    found = []
+    for n, word in enumerate(words):
+        constraint = _FLAGS.sub("", word)
+        operand = _operand("", constraint, values[n - results] if 0 <= n - results < len(values) else "")
+        if constraint in _REGISTERS:
+            operand = operand._replace(written="(0,0)<1>" if word.startswith("=") else "(0,0)<1;1,0>")
+        found.append(operand)
+    return found

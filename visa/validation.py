@@ -226,13 +226,27 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
         raws += [(name, raw) for name in shape.lists for raw in args.get(name, ())]
     for name, raw in [*raws, *_matrix_payload(extents, args)]:
         at = extents.place(raw.var) if raw.var else None
-        if at is None or not (at.start + raw.offset) % grf:
+        unit = _unit(extents, i, name, raw)
+        if at is None or not (at.start + raw.offset) % unit:
             continue
         small = extents.function.variable_size(at.root, grf) < grf
         owner = extents.function.variable_name(at.root)
-        message = f"the message begins at byte {at.start + raw.offset} of '{owner}', not with a register of {grf} bytes"
-        hint = "copy it with mov to the beginning of a register"
+        where = f"begins at byte {at.start + raw.offset} of '{owner}', not"
+        if unit == grf:
+            message = f"the message {where} with a register of {grf} bytes"
+            hint = "copy it with mov to the beginning of a register"
+        else:
+            message, hint = f"the operand {where} at a multiple of {unit} bytes", "copy it with mov to such a place"
         yield Violation("W012" if small else "V056", message, hint, name)
+
+
+def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
+    """The bytes of which the place of a message operand is a multiple: a register if the table does not say less."""
+    unit = i.desc.parts.get(name)
+    if unit is None:
+        return extents.grf_size
+    size = extents.function.variable_type(raw.var).size if raw.var else 1
+    return min(unit or size * i.args["exec"].size, extents.grf_size)
 
 
 # -- the parts of a function -------------------------------------------------------------------------------------------

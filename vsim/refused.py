@@ -6,6 +6,7 @@ from visa.isa.record import InstructionDesc
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"
+_COUNTER = "the append counter is part of a surface's state, and where the driver keeps it is not published"
 
 REFUSED = {
     **dict.fromkeys(("vme_ime", "vme_sic", "vme_fbr", "vme_idm"), _MOTION),
@@ -13,10 +14,8 @@ REFUSED = {
     "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public "
     "definition",
     "sample_unorm": "the filter of this media sampler is state of the driver without a public definition",
-    "lfsr": "neither which bits of the polynomial are taps nor the direction of the shift is published",
-    "shfl_idx4": "the layout of its table and of the result is not published",
-    "dnscl": "how scales are chosen and where the four-bit results lie in its four modes is not published",
-    "bdpas": "where the scales of its blocks lie is not published",
+    **dict.fromkeys([f"lsc_apndctr_atomic_{op}" for op in ("add", "sub", "store")], _COUNTER),
+    "raw_sendg": "of its descriptors of 64 bits only some fields are published",
     "typed_lsc_read_state_info": "the contents of a surface state are the driver's, without a functional definition",
 }
 """Reasons by the name of the semantics."""

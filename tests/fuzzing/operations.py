@@ -20,7 +20,22 @@ COPIES, ELEMENTS = 2, 32
 """Variables of each type, and elements of each."""
 VARIABLES = {f"{t.upper()}_{n}": t for t in TYPES for n in range(COPIES)}
 PREDICATES = ("P1", "P2", "P3", "P4")
-SPECIAL = {"addr_add", "movs", "setp", "cmp", "min", "max", "dpas", "dpasw", "invm", "rsqtm"}
+SPECIAL = {
+    "addr_add",
+    "dnscl",
+    "lfsr",
+    "shfl_idx4",
+    "bdpas",
+    "movs",
+    "setp",
+    "cmp",
+    "min",
+    "max",
+    "dpas",
+    "dpasw",
+    "invm",
+    "rsqtm",
+}
 """What has a rule of its own below, or needs registers in an order of its own."""
 COMPUTING = [
     f

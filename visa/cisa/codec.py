@@ -155,7 +155,7 @@ class Encoder:
         if f.condition:
             field, bit = f.condition
             emit = self._emitter(f._replace(condition=None))
-            return lambda args: emit(args) if args[field] & bit else b""
+            return lambda args: emit(args) if args.get(field, 0) & bit else b""
         if f.parts:
             return self._packed(f)
         if kind == "ec":
@@ -208,7 +208,7 @@ _BYTE, _WORD, _DWORD, _QWORD = (struct.Struct(fmt) for fmt in ("<B", "<H", "<I",
 _RAW = struct.Struct("<IH")
 _INTEGERS = {
     "B": _BYTE, "H": _WORD, "W": _DWORD, "I": struct.Struct("<i"), "T": _BYTE, "S": _BYTE, "L": _WORD, "N2": _WORD,
-    "N4": _DWORD,
+    "N4": _DWORD, "X": _QWORD,
 }  # fmt: skip
 """How the numbers of a kind of field are stored."""
 _GENERAL, _ADDRESS = struct.Struct("<IBBH"), struct.Struct("<HBB")

@@ -42,6 +42,8 @@ scalar or a number, as addresses of messages have them."""
 
 _UNIFORM, _EMPTY = Execution(1, 0), Execution(1, 8)
 _ZERO = Immediate(types.UD, 0)
+_ADDRESSED = (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["surf"])
+"""Address types whose surface operand is an address."""
 Check = Callable[[Fields], str]
 """Says what is wrong with the fields of an instruction; empty if nothing is."""
 
@@ -136,10 +138,11 @@ _GROUPS = {
         "addressing", "base", "surface_width", "surface_height", "surface_pitch", "x", "x_offset", "y", "y_offset",
     ),
     "@address": (
-        "addr_type", "addr_size", "surface", "u", "v", "r", "lod", "addr", "imm_scale", "imm_offset", "pitch",
+        "addr_type", "surface_index", "addr_size", "surface", "u", "v", "r", "lod", "moved", "u_offset", "v_offset",
+        "r_offset", "addr", "imm_scale", "imm_offset", "pitch",
     ),
     "@data": ("data_size", "order", "elems"), "@block2d": ("data_size", "order", "blocks", "width", "height", "vnni"),
-    "@tile": ("width", "height"),
+    "@tile": ("width", "height"), "@sized": ("dst_bytes", "src0_bytes", "src1_bytes"),
 }  # fmt: skip
 """The fields that an operand of the text fills."""
 
@@ -228,6 +231,19 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
         return problem
     if args.get("vnni", 0) > 1:
         return f"vnni is {args['vnni']}"
-    if args.get("addr_type") == LSC_ADDRESS_TYPES["flat"] and args["surface"] != _ZERO:
-        return "a flat address has a surface"
+    return _illegal_address(args)
+
+
+def _illegal_address(args: Fields) -> str:
+    """What stands in front of the brackets of an LSC address, and numbers within them."""
+    kind, surface = args.get("addr_type"), args.get("surface")
+    if kind in (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["arg"]) and args.get("surface_index"):
+        return "an address without a surface has the index of one"
+    if "moved" in args and args["moved"] != int(any(args.get(f"{name}_offset") for name in "uvr")):
+        return "offsets of coordinates are 0"
+    if "addr" in args and "imm_scale" not in args and args["addr"] != NULL:
+        return "a counter has places"
+    if kind in _ADDRESSED and isinstance(surface, Immediate) and surface.type is not types.UQ:
+        is_none = kind == LSC_ADDRESS_TYPES["flat"] and surface == _ZERO
+        return "" if is_none else "a number in place of an address has no 8 bytes"
     return ""

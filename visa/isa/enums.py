@@ -8,6 +8,9 @@ RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 NO_RELATION = 6
 
 PRECISIONS = {"u1": 1, "s1": 2, "u2": 3, "s2": 4, "u4": 5, "s4": 6, "u8": 7, "s8": 8, "bf": 9, "hf": 10, "bf8": 11, "tf32": 12, "hf8": 14, "e2m1": 15}
+SHARED_FUNCTIONS = {f"0x{n:x}": n for n in range(16)} | {f"0x{n:X}": n for n in range(10, 16)} | {str(n): n for n in range(16)} | {
+    "null": 0, "smpl": 2, "gtwy": 3, "rc": 5, "btd": 7, "rta": 8, "tgm": 13, "ugm": 14, "slm": 15,
+}  # fmt: skip
 LFSR_FORMS = {"b32": 0, "b16v2": 1, "b8v4": 2}
 DOWNSCALES = {"bftoe2m1": 1, "bftoint4": 2, "hftoe2m1": 4, "hftoint4": 5}
 DOWNSCALE_MODES = {f"mode{n}": n for n in range(4)}
@@ -20,10 +23,12 @@ ATOMICS = {
 LSC_ATOMICS = {
     "iinc": "inc", "idec": "dec", "load": "load", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "minsint", "smax": "maxsint", "umin": "min",
     "umax": "max", "icas": "cmpxchg", "fadd": "fadd", "fsub": "fsub", "fmin": "fmin", "fmax": "fmax", "fcas": "fcmpwr", "and": "and", "or": "or",
-    "xor": "xor",
+    "xor": "xor", "bfadd": "bfadd", "bfsub": "bfsub", "bfmin": "bfmin", "bfmax": "bfmax", "bfcas": "bfcmpwr",
 }  # fmt: skip
-"""LSC's words for atomic operations by those of the data port; ``load`` is LSC's alone."""
-ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2}
+"""LSC's words for atomic operations by those of the data port; ``load`` and those of bfloat16 are LSC's alone."""
+BFLOAT_ATOMICS = {"bfadd": "fadd", "bfsub": "fsub", "bfmin": "fmin", "bfmax": "fmax", "bfcmpwr": "fcmpwr"}
+"""The operations on bfloat16, and what they are on other floats."""
+ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2, "bfcmpwr": 2}
 """How many sources an atomic has, if not one, by the data port's words."""
 ATOMIC_WIDTHS = {"16": 1, "64": 2}
 ATOMIC_TYPES = (types.UD, types.UW, types.UQ)
@@ -35,9 +40,11 @@ OWORDS = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
 LSC_SFIDS = {"ugm": 0, "ugml": 1, "tgm": 2, "slm": 3}
 LSC_CACHES = {"df": 0, "uc": 1, "ca": 2, "wb": 3, "wt": 4, "st": 5, "ri": 6, "cc": 7}
 LSC_ADDRESS_TYPES = {"flat": 1, "bss": 2, "ss": 3, "bti": 4, "arg": 5, "surf": 6}
-LSC_ADDRESS_SIZES = {"a16": 1, "a32": 2, "a64": 3}
+LSC_ADDRESS_SIZES = {"a16": 1, "a32": 2, "a64": 3, "a32u": 4, "a32s": 5}
 LSC_DATA_SIZES = {"d8": 1, "d16": 2, "d32": 3, "d64": 4, "d8u32": 5, "d16u32": 6, "d16u32h": 7}
-LSC_POINTER_TYPES = {LSC_ADDRESS_SIZES[name]: t for name, t in (("a16", types.UW), ("a32", types.UD), ("a64", types.UQ))}
+LSC_POINTER_TYPES = {LSC_ADDRESS_SIZES[name]: t for name, t in (
+    ("a16", types.UW), ("a32", types.UD), ("a64", types.UQ), ("a32u", types.UD), ("a32s", types.D),
+)}  # fmt: skip
 """What an address is in registers, by its code."""
 LSC_DATA_TYPES = {
     LSC_DATA_SIZES[name]: (memory, register) for name, memory, register in (

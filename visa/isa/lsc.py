@@ -18,10 +18,12 @@ _CACHES = (Choice("l1", LSC_CACHES, 0), Hint("l2", LSC_CACHES), Choice("l3", LSC
 _UNTYPED_SUFFIXES = (Choice("sfid", {k: v for k, v in LSC_SFIDS.items() if k != "tgm"}), *_CACHES)
 _TYPED_SUFFIXES = (Choice("", {"tgm": 2}), *_CACHES)
 _HEAD = "B:subop ec pr B:sfid B:l1 B:l3"
-_ADDRESS = "B:addr_type H:imm_scale I:imm_offset B:addr_size"
+_MODEL = "B:addr_type.3+surface_index.5"
+_ADDRESS = f"{_MODEL} H:imm_scale I:imm_offset B:addr_size"
 _DATA = "B:data_size B:order B:elems"
 _PAYLOAD = "s:surface w:dst r:addr r:src1 r:src2"
-_TYPED_HEAD = "B:subop ec pr B:l1 B:l3 B:addr_type B:addr_size B:data_size B:order B:elems B:=elems s:surface"
+_TYPED_HEAD = f"B:subop ec pr B:l1 B:l3 {_MODEL} B:addr_size.4+moved.1 B:data_size B:order B:elems B:=elems s:surface"
+_PLACE = "r:u I?moved&1:u_offset r:v I?moved&1:v_offset"
 
 _ATOMICS = (
     ("iinc", 8, "Add one"), ("idec", 9, "Subtract one"), ("load", 10, "Read atomically"), ("store", 11, "Write atomically"),
@@ -30,34 +32,39 @@ _ATOMICS = (
     ("fsub", 20, "Float subtract"), ("fmin", 21, "Float minimum"), ("fmax", 22, "Float maximum"),
     ("fcas", 23, "Float compare and swap"), ("and", 24, "And"), ("or", 25, "Or"), ("xor", 26, "Exclusive or"),
 )  # fmt: skip
+_BFLOAT_ATOMICS = (
+    ("bfadd", 33, "Add bfloat16"), ("bfsub", 34, "Subtract bfloat16"), ("bfmin", 35, "Minimum of bfloat16"),
+    ("bfmax", 36, "Maximum of bfloat16"), ("bfcas", 37, "Compare and swap bfloat16"),
+)  # fmt: skip
 
 
-def _rules(layout: str) -> str:
-    """Restrictions of messages whose data have an order; blocks of matrices have one of their own."""
-    return "transposed-of-one" if "B:order" in layout and "B:blocks" not in layout else ""
+def _rules(layout: str, own: str) -> str:
+    """Restrictions of a message: its own, and that of data with an order; blocks of matrices have another."""
+    return f"{own} transposed-of-one" if "B:order" in layout and "B:blocks" not in layout else own
 
 
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
-             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "") -> InstructionDesc:
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                rules=_rules(layout), memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation)  # fmt: skip
+             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
+    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since(platform), subop=subop,
+                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=_rules(layout, rules))  # fmt: skip
 
 
-def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst r:u r:v r:r r:lod r:src1 r:src2",
-           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "") -> InstructionDesc:
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since("dg2"), subop=subop,
-                semantics=f"typed_{name}", rules=_rules(layout), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
+def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2",
+           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
+    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since(platform), subop=subop,
+                semantics=f"typed_{name}", rules=_rules(layout, rules), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
 _ATOMIC = "(exec) @data:dst @address src1 src2"
+_COUNTER = f"{_HEAD} {_MODEL} {_DATA} B:=elems s:surface w:dst r:addr r:src1"
 _STRIDED = f"{_HEAD} {_ADDRESS} {_DATA} B:=0 s:surface w:dst r:addr s:pitch r:src1"
 _MATRIX = (
     "A:addressing s:base s?addressing&1:surface_width s?addressing&1:surface_height s?addressing&1:surface_pitch "
     "s?addressing&1:x I?addressing&2:x_offset s?addressing&1:y I?addressing&2:y_offset"
 )
 _BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst {_MATRIX} r:src1"
-_TYPED_BLOCK2D = "B:subop ec pr B:l1 B:l3 B:addr_type H:width H:height s:surface w:dst r:u r:v r:src1"
+_TYPED_BLOCK2D = f"B:subop ec pr B:l1 B:l3 {_MODEL} H:width H:height.15+moved.1 s:surface w:dst {_PLACE} r:src1"
 
 FORMS = (
     _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, payload=Payload.ELEMENTS),
@@ -72,6 +79,11 @@ FORMS = (
              "optional-exec"),
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC,
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
+    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platform="cri", rules="words",
+               payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
+    *(_untyped(Access.ATOMIC, f"lsc_apndctr_atomic_{name}", subop, f"{summary} the append counter of a surface, returning the old value.",
+               "(exec) @data:dst @address @data:src1", _COUNTER, "bare-surface", platform="bmg")
+      for name, subop, summary in (("add", 40, "Add to"), ("sub", 41, "Subtract from"), ("store", 42, "Write"))),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
@@ -81,6 +93,8 @@ FORMS = (
     _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC,
              operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
+    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC, platform="cri",
+             rules="words", operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),

@@ -1,6 +1,8 @@
 """Raw messages, video motion estimation, debugging and lifetimes."""
 
-from visa.isa.record import Flow, InstructionDesc, Number, form
+from visa.isa.enums import SHARED_FUNCTIONS
+from visa.isa.record import Choice, Flow, InstructionDesc, Number, form
+from visa.platforms import since
 
 _CATEGORY = "misc"
 _SENDS = "B:sendc.1+eot.1 ec pr B:src0_grfs B:src1_grfs B:dst_grfs B:sfid s:ex_desc s:desc r:src0 r:src1 w:dst"
@@ -17,6 +19,13 @@ def _sends(name: str, suffixes: tuple[Number, ...], sendc: int, eot: int, summar
 def _send(name: str, sendc: int, summary: str) -> InstructionDesc:
     return form(0x5D, name, "B:sendc ec pr W:ex_desc B:src_grfs B:dst_grfs s:desc r:src w:dst", summary, category=_CATEGORY, semantics="raw_send",
                 types="ud", limits={"src_grfs": (1, 15), "dst_grfs": (0, 16)}, sendc=sendc)  # fmt: skip
+
+
+def _sendg(name: str, ways: int, summary: str) -> InstructionDesc:
+    return form(0x93, name, "B:ways ec W:sfid pr w:dst W:dst_bytes r:src0 W:src0_bytes r:src1 W:src1_bytes s:ind0 s:ind1 X:descriptor", summary,
+                category=_CATEGORY, text="(exec) @sized:dst @sized:src0 @sized:src1 ind0 ind1 descriptor", platforms=since("cri"), semantics="raw_sendg",
+                suffixes=(Choice("sfid", SHARED_FUNCTIONS),), classes="ind0:gc ind1:gc",
+                flow=Flow.END if ways & 2 else Flow.NEXT, modifiers="", ways=ways)  # fmt: skip
 
 
 FORMS = (
@@ -39,6 +48,10 @@ FORMS = (
     _sends("raw_sends_eot", (Number("sfid"), *_GRFS), 0, 1, "Send the thread's last message."),
     _sends("raw_sendsc", _GRFS, 1, 0, "Send a message in two parts after conflicting threads have ended."),
     _sends("raw_sendsc_eot", _GRFS, 1, 1, "Send the thread's last message after conflicting threads have ended."),
+    _sendg("raw_sendg", 0, "Send a message whose descriptor has 64 bits."),
+    _sendg("raw_sendg_eot", 2, "Send the thread's last message, with a descriptor of 64 bits."),
+    _sendg("raw_sendgc", 1, "Send a message with a descriptor of 64 bits after conflicting threads have ended."),
+    _sendg("raw_sendgc_eot", 3, "Send the thread's last message with a descriptor of 64 bits after conflicting threads have ended."),
     form(0x7B, "lifetime.start", "B:end.4+class.4 W:variable", "From here on the variable's contents count.", category=_CATEGORY, text="variable", end=0,
          semantics="lifetime"),
     form(0x7B, "lifetime.end", "B:end.4+class.4 W:variable", "From here on the variable's contents do not count.", category=_CATEGORY, text="variable",

@@ -13,6 +13,7 @@ T: S:  surface or sampler index, one byte             int
 L:     label index, two bytes                         int
 B: H:  unsigned integer of 1 or 2 bytes               int
 W: I:  unsigned and signed integer of 4 bytes         int
+X:     unsigned integer of 8 bytes                     int
 A:     how a matrix is addressed: no byte, it follows int
        from what stands behind it
 N2:    name of a symbol, two bytes                    int, index into the function's strings
@@ -27,7 +28,7 @@ whose length follows from ``mode``.
 
 The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
 ``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
-for the two operands of LSC messages, ``x?`` for one that may be missing, ``x*`` for a list.
+for the two operands of LSC messages, ``@sized:x`` for a message operand with its bytes (x and x_bytes), ``x?`` for one that may be missing, ``x*`` for a list.
 
 Fields that the text leaves out are 0, or as ``implied`` says. The *spelling* is a set of words for what else is peculiar
 to the text of an instruction:
@@ -300,6 +301,10 @@ class InstructionDesc:
     saturation: Saturation = Saturation.ANY
     aligned: dict[str, int] = field(default_factory=dict)
     """Bytes of which the places of operands are multiples where more than one lane executes."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """Bytes of which the places of message operands are multiples that need not begin with a register; 0 stands for a
+    row of their elements, one for each lane.
+    """
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least and greatest value of a number, of an immediate, or length of a list."""
 
@@ -424,7 +429,7 @@ CLASSES: dict[str, type] = {
     "g": General, "i": Indirect, "c": Immediate, "a": Address, "p": Predicate, "s": State,
 }  # fmt: skip
 """Classes of vector operands by their letters."""
-_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "n": 1}
+_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "X": 8, "n": 1}
 _ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)&(?P<bit>\d+))?(?::(?P<rest>.+))?$")
 
 
@@ -500,6 +505,7 @@ def form(
     modifiers: str | None = None,
     saturation: Saturation = Saturation.ANY,
     aligned: dict[str, int] | None = None,
+    parts: dict[str, int] | None = None,
     limits: dict[str, tuple[int, int]] | None = None,
     **fixed: int,
 ) -> InstructionDesc:
@@ -513,7 +519,7 @@ def form(
         semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
          frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
          types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
-         aligned or {}, limits or {},
+         aligned or {}, parts or {}, limits or {},
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ from visa.text.problem import FollowUp, Problem
 
 MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
 _NOT_HERE = "is not an operand that can stand here"
-_EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
+EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
 
 
 class Binder:
@@ -89,7 +89,7 @@ class Binder:
     def _evaluate(self, node: syntax.Node) -> int:
         if isinstance(node, syntax.NameNode):
             raise Problem("V020", f"'{node.name}' is not an integer expression")
-        if not isinstance(node, _EXPRESSIONS):
+        if not isinstance(node, EXPRESSIONS):
             raise Problem("V020", "this is not an integer expression")
         try:
             return evaluate(node, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
@@ -130,7 +130,7 @@ class Binder:
             return self.immediate(node.value, node.type, text)
         if isinstance(node, syntax.NumberNode):
             node = node.value
-        if isinstance(node, _EXPRESSIONS):
+        if isinstance(node, EXPRESSIONS):
             return Immediate(types.UD, self.integer(node, -(1 << 31), (1 << 32) - 1) & 0xFFFFFFFF)
         if isinstance(node, syntax.NameNode):
             return General(self.symbol(node.name, "V").index, 0, 0, region)

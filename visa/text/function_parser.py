@@ -169,7 +169,7 @@ def _complete(desc: InstructionDesc, args: Fields, saturate: bool) -> None:
         elif f.parts:
             for name, _ in f.parts:
                 args.setdefault(name, 0)
-        elif f.kind in ("B", "H", "W", "I") and f.name:
+        elif f.kind in ("B", "H", "W", "I", "X") and f.name:
             args.setdefault(f.name, 0)
         elif f.kind == "ec":
             args.setdefault("exec", _EMPTY_EXEC)

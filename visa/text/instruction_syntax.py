@@ -25,6 +25,7 @@ from visa.text.operand_syntax import (
     PackedSyntax,
     RawListSyntax,
     RawSyntax,
+    SizedSyntax,
     StateSyntax,
     StringSyntax,
     VariableSyntax,
@@ -61,6 +62,8 @@ def _lsc_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
         return BlockSyntax(name)
     if kind == "tile":
         return TileSyntax(name)
+    if kind == "sized":
+        return SizedSyntax(name)
     return AddressSyntax(desc) if kind == "address" else MatrixSyntax("base")
 
 

@@ -9,10 +9,10 @@ from visa.cisa.matrices import illegal_matrix
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
 from visa.isa.enums import LSC_ORDERS
-from visa.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
+from visa.operands import NULL, SCALAR, General, Immediate, VectorOperand
 from visa.program import Fields
 from visa.text import syntax
-from visa.text.binder import Binder
+from visa.text.binder import EXPRESSIONS, Binder
 from visa.text.operand_syntax import OperandSyntax
 from visa.text.problem import Problem
 from visa.text.syntax import AddressNode, BlockNode, MovedNode, Placed, PlaceNode, TileNode
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from visa.text.printer import FunctionPrinter
 
 _A32 = enums.LSC_ADDRESS_SIZES["a32"]
+_WIDE = ("flat", "surf")
+"""What is named by an address of 64 bits."""
 _NOT_AN_ADDRESS = "is not the address of this message"
 
 
@@ -60,6 +62,8 @@ class DataSyntax(OperandSyntax):
         if elements not in enums.LSC_ELEMENTS:
             raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
         args[self.name] = parser.binder.raw(node.register, at.text)
+        if args.get("data_size", size) != size:
+            raise Problem("V050", "data of one message have different sizes", f"write :{_size_name(args['data_size'])}")
         args["data_size"] = size
         args["order"] = enums.LSC_ORDERS[node.order or "n"]
         if self.names_channels != bool(node.channels):
@@ -115,6 +119,8 @@ class TileSyntax(OperandSyntax):
             raise Problem("V050", f"'{at.text}' is not a tile of an image", "write V:64x4 (bytes, rows)")
         args[self.name] = parser.binder.raw(node.register, at.text)
         args["width"], args["height"] = _extent(parser.binder, node)
+        if args["height"] > 0x7FFF:
+            raise Problem("V021", f"height {args['height']} is outside 0 to {0x7FFF}")
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         return f"{printer.bare_raw(args[self.name])}:{args['width']}x{args['height']}"
@@ -169,6 +175,17 @@ def _written(node: syntax.Node) -> str:
     return f"{node.name}.{node.offset}" if isinstance(node, syntax.RawNode) else ""
 
 
+def _number(node: syntax.Node) -> syntax.Value | None:
+    """A number without a type; None if something else stands there."""
+    value = node.value if isinstance(node, syntax.NumberNode) and node.type is None else node
+    return value if isinstance(value, EXPRESSIONS) else None
+
+
+def _moved_by(offset: int) -> str:
+    """What is added to a register within an address; nothing for 0."""
+    return f"{'-' if offset < 0 else '+'}{abs(offset):#x}" if offset else ""
+
+
 class AddressSyntax(OperandSyntax):
     """``flat[V+0x10]:a64`` and its relatives."""
 
@@ -179,34 +196,58 @@ class AddressSyntax(OperandSyntax):
         self.desc = desc
         self.fields = desc.by_name
         self.coordinates = [n for n in ("u", "v", "r", "lod") if n in self.fields] if "u" in self.fields else []
+        self.is_block = "width" in self.fields
+        self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         node = _address(at)
         kind = (node.kind or "flat") if node else ""
-        if node is None or kind not in enums.LSC_ADDRESS_TYPES or not (node.places or self.coordinates):
+        if (
+            node is None
+            or kind not in enums.LSC_ADDRESS_TYPES
+            or not (node.places or self.coordinates or self.is_counter)
+        ):
             hint = "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32"
             raise Problem("V051", f"'{at.text}' is not an LSC address", hint)
-        if kind != "arg" and (kind == "flat") != (node.surface is None):
-            raise Problem("V051", f"'{kind}' {'takes no' if kind == 'flat' else 'needs a'} surface in parentheses")
+        if kind not in ("arg", "flat") and node.surface is None:
+            raise Problem("V051", f"'{kind}' needs a surface in parentheses")
         args["addr_type"] = enums.LSC_ADDRESS_TYPES[kind]
         args["addr_size"] = enums.LSC_ADDRESS_SIZES.get(node.size or "a32", 0)
         if not args["addr_size"]:
-            raise Problem("V051", f"'{node.size}' is not an address size", "it is a16, a32 or a64")
-        args["surface"] = self._surface(parser.binder, node.surface)
+            raise Problem("V051", f"'{node.size}' is not an address size", "it is a16, a32, a32u, a32s or a64")
+        self._bind_surface(parser.binder, kind, node.surface or (), args)
         if self.coordinates:
             self._bind_coordinates(parser.binder, node.places, args)
+        elif self.is_counter:
+            if node.places or node.surface is None:
+                raise Problem(
+                    "V051", f"'{at.text}' {_NOT_AN_ADDRESS}", "a counter is that of a surface: bti(3), surf(V)"
+                )
+            args["addr"] = NULL
         else:
             self._bind_memory(parser.binder, node.places, at.text, args)
 
     def _bind_coordinates(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
-        """Registers with the coordinates of elements of an image."""
+        """Registers with the coordinates of elements of an image, and numbers that are added to them."""
         if len(places) > len(self.coordinates):
             raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} can stand here")
         args.update(dict.fromkeys(self.coordinates, NULL))
+        offsets = dict.fromkeys((n for n in self.coordinates if f"{n}_offset" in self.fields), 0)
         for name, place in zip(self.coordinates, places, strict=False):
-            if not isinstance(place, PlaceNode) or place.scale is not None or place.offset != 0:
-                raise Problem("V051", "a coordinate is a register", "write V or V.offset")
+            if isinstance(place, syntax.NumberNode) and self.is_block:
+                # A register that is none counts as 0.
+                offsets[name] = binder.integer(place.value, -(1 << 31), (1 << 31) - 1, "coordinate")
+                continue
+            movable = name in offsets
+            if not isinstance(place, PlaceNode) or place.scale is not None or (place.offset != 0 and not movable):
+                raise Problem("V051", "a coordinate is a register", "write V, V.offset or V+number")
             args[name] = binder.raw(place.register, _written(place.register))
+            if movable:
+                offset = binder.integer(place.offset, -(1 << 31) + 1, (1 << 31) - 1, "offset")
+                offsets[name] = -offset if place.sign == "-" else offset
+        args["moved"] = int(any(offsets.values()))
+        if args["moved"]:
+            args.update({f"{name}_offset": offset for name, offset in offsets.items()})
 
     def _bind_memory(self, binder: Binder, places: tuple[syntax.Node, ...], text: str, args: Fields) -> None:
         """``scale*V+offset``, and a pitch where the message has one."""
@@ -223,31 +264,45 @@ class AddressSyntax(OperandSyntax):
         args["imm_offset"] = offset - (1 << 32) if offset >= 1 << 31 else offset
         args["addr"] = binder.raw(place.register, text)
 
-    def _surface(self, binder: Binder, surface: tuple[syntax.Node, ...] | None) -> VectorOperand:
-        if surface is None:
-            return Immediate(types.UD, 0)
-        if len(surface) != 1:
-            raise Problem("V051", f"{len(surface)} surfaces, one can stand here", "write bti(3) or ss(V)")
+    def _bind_surface(self, binder: Binder, kind: str, surface: tuple[syntax.Node, ...], args: Fields) -> None:
+        """A surface, and the number of one behind it; of flat memory an address to which the others are added."""
+        args["surface"], args["surface_index"] = Immediate(types.UD, 0), 0
+        if not surface:
+            return
+        if len(surface) > 2 or (len(surface) == 2 and kind in ("flat", "arg")):
+            raise Problem("V051", f"{len(surface)} surfaces, one can stand here", "write bti(3), ss(V) or surf(V,1)")
         node = surface[0]
         if isinstance(node, syntax.RawNode):
             # The reference assembler takes the number behind the dot as the column.
             column = binder.integer(node.offset, 0, 255, "column")
-            return General(binder.symbol(node.name, "V").index, 0, column, SCALAR)
-        return binder.packed(node, _written(node))
+            args["surface"] = General(binder.symbol(node.name, "V").index, 0, column, SCALAR)
+        elif kind in _WIDE and (number := _number(node)) is not None:
+            args["surface"] = Immediate(types.UQ, binder.integer(number, 0, (1 << 64) - 1, "address"))
+        else:
+            found = args["surface"] = binder.packed(node, _written(node))
+            if kind in _WIDE and isinstance(found, Immediate) and found.type is not types.UQ:
+                raise Problem("V051", f"an address has type uq, not {found.type}", "leave out the type")
+        if len(surface) == 2:
+            index = _number(surface[1])
+            if index is None:
+                raise Problem("V051", "the number of a surface behind another is a number", "write surf(V,1)")
+            args["surface_index"] = binder.integer(index, 0, 31, "number of a surface")
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
-        surface = f"({printer.bare_scalar(args['surface'])})"
-        if kind == "flat" or (kind == "arg" and args["surface"] == Immediate(types.UD, 0)):
+        index = f",{args['surface_index']:#x}" if args.get("surface_index") else ""
+        named = args["surface"]
+        wide = kind in _WIDE and isinstance(named, Immediate) and named.type is types.UQ
+        surface = f"({hex(named.bits) if wide else printer.bare_scalar(named)}{index})"
+        if kind in ("flat", "arg") and args["surface"] == Immediate(types.UD, 0):
             surface = ""
+        if self.is_counter:
+            return kind + surface
         if self.coordinates:
-            raws = [args[name] for name in self.coordinates]
-            while raws and raws[-1] == Raw(0, 0):
-                raws.pop()
-            inside = ",".join(printer.bare_raw(r) for r in raws)
-            if not raws and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
+            places = self._written_coordinates(printer, args)
+            if not places and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
                 return kind + surface
-            inside = inside or "%null"
+            inside = ",".join(places) or "%null"
         else:
             inside = self._written_memory(printer, args)
         if "addr_size" not in self.fields:
@@ -255,12 +310,22 @@ class AddressSyntax(OperandSyntax):
         size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
         return f"{kind}{surface}[{inside}]:{size}"
 
+    def _written_coordinates(self, printer: FunctionPrinter, args: Fields) -> list[str]:
+        """Registers and what is added to them, without the null ones at the end."""
+        found = [(args[name], args.get(f"{name}_offset", 0)) for name in self.coordinates]
+        while found and found[-1] == (NULL, 0):
+            found.pop()
+        if self.is_block and args.get("moved"):
+            found += [(NULL, 0)] * (2 - len(found))
+            return [hex(by) if raw == NULL else printer.bare_raw(raw) + _moved_by(by) for raw, by in found]
+        return [printer.bare_raw(raw) + _moved_by(offset) for raw, offset in found]
+
     def _written_memory(self, printer: FunctionPrinter, args: Fields) -> str:
         inside = printer.bare_raw(args["addr"])
         if args["imm_scale"] > 1:
             inside = f"{args['imm_scale']}*{inside}"
         if args["imm_offset"]:
-            inside += f"{'-' if args['imm_offset'] < 0 else '+'}{abs(args['imm_offset']):#x}"
+            inside += _moved_by(args["imm_offset"])
         return f"{inside},{printer.bare_scalar(args['pitch'])}" if "pitch" in self.fields else inside
 
 
@@ -307,6 +372,5 @@ class MatrixSyntax(OperandSyntax):
         shown = []
         for name in self._names:
             offset = args.get(f"{name}_offset", 0) if args["addressing"] & enums.MATRIX_OFFSETS else 0
-            sign = "-" if offset < 0 else "+"
-            shown.append(printer.bare_scalar(args[name]) + (f"{sign}{abs(offset):#x}" if offset else ""))
+            shown.append(printer.bare_scalar(args[name]) + _moved_by(offset))
         return f"flat[{','.join(shown)}]"

@@ -247,6 +247,24 @@ class RawSyntax(OperandSyntax):
         return printer.raw(args[self.name])
 
 
+class SizedSyntax(OperandSyntax):
+    """``V.0/64``: a message operand and its bytes, which are a field of their own."""
+
+    what = "a message operand and its bytes (V.offset/64)"
+    maximum = 0xFFFFFFFF
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, syntax.SizedNode):
+            raise Problem("V012", f"'{at.text}' does not say how many bytes it has", "write V.offset/64")
+        if node.size > self.maximum:
+            raise Problem("V021", f"{node.size} bytes are outside 0 to {self.maximum}")
+        args[self.name], args[f"{self.name}_bytes"] = parser.binder.raw(node.register, at.text), node.size
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"{printer.raw(args[self.name])}/{args[f'{self.name}_bytes']}"
+
+
 class RawListSyntax(RawSyntax):
     many = True
     pure = False
@@ -313,11 +331,12 @@ class IntegerSyntax(OperandSyntax):
     what = "an integer"
     _limits: ClassVar[dict[str, tuple[int, int]]] = {
         "B": (0, 255), "H": (0, 65535), "W": (0, (1 << 32) - 1), "I": (-(1 << 31), (1 << 31) - 1),
+        "X": (0, (1 << 64) - 1),
     }  # fmt: skip
 
     def __init__(self, name: str, kind: str, optional: bool = False) -> None:
         super().__init__(name)
-        self.limits, self.optional, self.hexadecimal = self._limits[kind], optional, name == "ex_desc"
+        self.limits, self.optional, self.hexadecimal = self._limits[kind], optional, name in ("ex_desc", "descriptor")
 
     def accepts(self, at: Placed) -> bool:
         return isinstance(at.node, NumberNode) and at.node.type is None

@@ -9,9 +9,20 @@ import functools
 from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc
-from visa.isa.enums import LSC_ORDERS, PRECISIONS
+from visa.isa.enums import LSC_DATA_SIZES, LSC_ORDERS, PRECISIONS
 from visa.isa.record import ANY_SIZE
-from visa.operands import Execution, General, Immediate, Indirect, VectorOperand, region_elements
+from visa.operands import (
+    CONSECUTIVE,
+    SAT,
+    SCALAR,
+    Execution,
+    General,
+    Immediate,
+    Indirect,
+    Region,
+    VectorOperand,
+    region_elements,
+)
 from visa.program import Fields, Instruction
 from visa.types import VECTOR, DataType
 from visa.violation import Violation
@@ -21,6 +32,7 @@ SYSTOLIC_DEPTH = 8
 _PRECISIONS = {code: name for name, code in PRECISIONS.items()}
 _BYTE_FLOATS = {"bf8", "hf8"}
 TypeOf = Callable[[VectorOperand], DataType | None]
+_LANE_BY_LANE: tuple[Region, ...] = ((1, 1, 0), SCALAR)
 _Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
 
@@ -89,6 +101,40 @@ def _no_mask_to_bytes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> I
         yield Violation("W015", f"{desc.mnemonic} to bytes executes for all lanes in the manual", "write (M1_NM, ...)")
 
 
+def _saturates_bytes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    result = type_of(args["dst"])
+    if result is not None and result.size > 1 and args["dst"].modifier == SAT:
+        yield Violation("V038", f"{desc.mnemonic} cannot saturate type {result}", "leave out .sat", "dst")
+
+
+def _packed_lanes(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    yield from _regions(desc, args, {"dst": (CONSECUTIVE,), "src0": _LANE_BY_LANE, "src1": _LANE_BY_LANE})
+
+
+def _table_of_dwords(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    index = type_of(args["src1"])
+    table: Region = (0, 16, 1) if args["exec"].size == 32 else (1, 1, 0)
+    wanted: dict[str, tuple[Region, ...]] = {"src0": (table,)}
+    if index is not None and index.name in desc.types_of("src1"):
+        wanted["src1"] = ((4 // index.size, 1, 0),)
+    yield from _regions(desc, args, wanted)
+
+
+def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region, ...]]) -> Iterator[Violation]:
+    """Regions of registers that are none of those that the instruction takes."""
+    for name, regions in wanted.items():
+        op = args[name]
+        if isinstance(op, General) and op.region not in regions:
+            written = [f"<{h}>" if v is None else f"<{v};{w},{h}>" for v, w, h in regions]
+            message = f"{desc.mnemonic} does not take this region as {name}"
+            yield Violation("V035", message, f"write {' or '.join(written)}", name)
+
+
+def _words(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    if args["data_size"] != LSC_DATA_SIZES["d16u32"]:
+        yield Violation("V050", f"{desc.mnemonic} works on words in dwords", "write V:d16u32", "")
+
+
 def _needs_predicate(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     if args["pred"] is None:
         message = f"{desc.mnemonic} needs a predicate, which takes the overflow"
@@ -134,6 +180,10 @@ _RULES: dict[str, _Rule] = {
     "no-packed": _no_packed,
     "no-mask": _no_mask,
     "no-mask-to-bytes": _no_mask_to_bytes,
+    "saturates-bytes": _saturates_bytes,
+    "packed-lanes": _packed_lanes,
+    "table-of-dwords": _table_of_dwords,
+    "words": _words,
     "needs-predicate": _needs_predicate,
     "predicate-bits": _predicate_bits,
     "contiguous": _contiguous,

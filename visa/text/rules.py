@@ -159,7 +159,8 @@ class Rules:
             yield Violation("V055", *wrong_class(desc, name, op), name)
             return
         t = self.type_of(op)
-        if t is not None:
+        null = isinstance(op, General) and not op.var
+        if t is not None and not (null and name in desc.operand_types):
             yield from self._type(desc, name, t)
         if op.modifier:
             yield from self._modifier(desc, name, op, t, destination)
@@ -170,7 +171,7 @@ class Rules:
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
             yield overrun
-        if not isinstance(op, General | Indirect) or takes_scalars(desc) or (isinstance(op, General) and not op.var):
+        if not isinstance(op, General | Indirect) or takes_scalars(desc) or null:
             return
         yield from self._region(name, op, size, destination)
         if isinstance(op, General) and not overrun:

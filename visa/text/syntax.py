@@ -150,6 +150,13 @@ class TileNode(NamedTuple):
     height: int
 
 
+class SizedNode(NamedTuple):
+    """``V34.0/64``: a part of a message, and how many bytes of it are sent."""
+
+    register: Register
+    size: int
+
+
 class AddressNode(NamedTuple):
     """``ss(V34)[4*V35+0x10]:a32``: where an LSC message goes; ``size`` is the word behind the colon."""
 

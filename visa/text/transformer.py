@@ -179,6 +179,9 @@ class SyntaxTransformer:
     def flat_address(self, children: Children) -> syntax.AddressNode:
         return syntax.AddressNode(None, None, *children)
 
+    def sized(self, children: Children) -> syntax.SizedNode:
+        return syntax.SizedNode(children[0], _integer(children[1]))
+
     def places(self, children: Children) -> tuple[syntax.Node, ...]:
         return tuple(children)
 

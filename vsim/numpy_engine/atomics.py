@@ -23,6 +23,18 @@ def _bits(x: Array) -> Array:
     return x.view(f"u{x.itemsize}")
 
 
+def _bfloat(x: Array) -> Array:
+    """Bits of bfloat16 as floats."""
+    return (x.astype(np.uint32) << 16).view(np.float32)
+
+
+def _to_bfloat(x: Array) -> Array:
+    """Floats as bits of bfloat16, rounded to nearest even; a NaN stays one."""
+    bits = x.view(np.uint32)
+    upper = bits >> 16
+    return np.where(np.isnan(x), upper | 0x40, (bits + (upper & 1) + 0x7FFF) >> 16).astype(np.uint16)
+
+
 def _choose(condition: Bools, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
@@ -47,6 +59,11 @@ _UPDATES: dict[str, Callable[..., Array]] = {
     "fmin": lambda old, x: _bits(np.where((_float(old) < _float(x)) | np.isnan(_float(x)), _float(old), _float(x))),
     "fadd": lambda old, x: _bits(_float(old) + _float(x)),
     "fsub": lambda old, x: _bits(_float(old) - _float(x)),
+    "bfcmpwr": lambda old, x, y: _choose(_bfloat(old) == _bfloat(x), y, old),
+    "bfmax": lambda old, x: _choose((_bfloat(old) > _bfloat(x)) | np.isnan(_bfloat(x)), old, x),
+    "bfmin": lambda old, x: _choose((_bfloat(old) < _bfloat(x)) | np.isnan(_bfloat(x)), old, x),
+    "bfadd": lambda old, x: _to_bfloat(_bfloat(old) + _bfloat(x)),
+    "bfsub": lambda old, x: _to_bfloat(_bfloat(old) - _bfloat(x)),
 }
 """New values from old ones and operands, unsigned bits all of them, by the data port's word for the operation."""
 _SUMS = {"add": 1, "inc": 1, "sub": -1, "dec": -1}

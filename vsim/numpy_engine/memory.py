@@ -100,6 +100,9 @@ class SurfaceSpace:
             buffer = self.table.get(number)
             if isinstance(buffer, Buffer):
                 yield BufferPart(buffer.data, access.in_buffer(address, buffer, lanes), lanes)
+            elif isinstance(buffer, SurfaceImage):
+                data = buffer.bytes
+                yield BufferPart(data, access.checked(address, data.size, buffer.name, lanes), lanes)
             else:
                 access.missing(f"surface {number}", address, lanes)
 

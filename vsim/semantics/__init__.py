@@ -1,7 +1,20 @@
 """What instructions do, written once over the lane algebra; a module for each chapter of the manual."""
 
 from vsim.refused import REFUSED
-from vsim.semantics import arithmetic, flow, logic, lsc, mathematics, memory, messages, move, sampler, systolic, typed
+from vsim.semantics import (
+    arithmetic,
+    flow,
+    logic,
+    lsc,
+    mathematics,
+    memory,
+    messages,
+    move,
+    narrow,
+    sampler,
+    systolic,
+    typed,
+)
 from vsim.semantics.core import ALLOWED_DEVIATION, SEMANTICS, nothing
 
 __all__ = [
@@ -15,6 +28,7 @@ __all__ = [
     "memory",
     "messages",
     "move",
+    "narrow",
     "sampler",
     "systolic",
     "typed",

@@ -12,7 +12,6 @@ predicated write) is :func:`vsim.semantics.core.alu`. Two families need more:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from visa import types
@@ -251,30 +250,6 @@ def inv(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """1 / x, correctly rounded; the manual allows ``inv`` some units in the last place."""
     return a.fdiv(a.const(1.0, t), x)
 
-
-def _with_early_out(name: str, compute: Callable[..., Lanes]) -> None:
-    """An instruction with a predicate as second destination: where the result is zero, infinite or NaN."""
-
-    @semantics(name, deviation="Rounded to nearest, not only approximated.")
-    def prepare(m: Machine, instruction: Instruction) -> Step:
-        args, a = instruction.args, m.algebra
-        count, t = args["exec"].size, m.type_of(args["dst"])
-        reads = [operand(m, args[n], count, t) for n in ("src0", "src1") if n in args]
-        write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
-        early_out = m.predicate_writer(args["early_out"].var, args["exec"].offset, count)
-        zero, infinity = a.const(0.0, t), a.const(math.inf, t)
-
-        def step() -> None:
-            value, lanes = flush(a, compute(a, t, *[r() for r in reads]), t, m.denormals(t)), mask()
-            write(value, lanes)
-            size = a.absolute(value)
-            early_out((size == zero) | (size == infinity) | (size != size), lanes)
-
-        return step
-
-
-_with_early_out("invm", lambda a, t, x, y: a.fdiv(x, y))
-_with_early_out("rsqtm", lambda a, t, x: a.fdiv(a.const(1.0, t), a.sqrt(x)))
 
 # -- whole numbers and interpolation ---------------------------------------------------------------------------
 

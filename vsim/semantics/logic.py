@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visa import types
+from visa.isa.enums import LFSR_FORMS
 from visa.operands import Predicate
 from visa.program import Instruction
 from visa.types import DataType
@@ -138,6 +139,31 @@ def _rotate(name: str, left: bool) -> None:
 
 _rotate("rol", left=True)
 _rotate("ror", left=False)
+
+_REGISTER_BITS = {LFSR_FORMS[name]: bits for name, bits in (("b32", 32), ("b16v2", 16), ("b8v4", 8))}
+
+
+@semantics(
+    "lfsr",
+    deviation="Galois registers that shift right: where a one falls out, the polynomial is XORed. That is the public "
+    "name of the operation, and the one direction in which its published polynomials have their full period.",
+)
+def lfsr(m: Machine, instruction: Instruction) -> Step:
+    """One step of the registers of 32, 16 or 8 bits that lie in a dword; 0xACE1 with 0xB400 is 0xE270."""
+    args, a, t = instruction.args, m.algebra, types.UD
+    count, bits = args["exec"].size, _REGISTER_BITS[args["function"]]
+    lowest = sum(1 << at for at in range(0, 32, bits))
+    seed, polynomial = (source(m, args[n], count, t) for n in ("src0", "src1"))
+    write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
+
+    def step() -> None:
+        x = seed()
+        shifted = (x >> a.const(1, t)) & a.const(t.maximum ^ (lowest << (bits - 1)), t)
+        filled = (x & a.const(lowest, t)) * a.const((1 << bits) - 1, t)
+        write(shifted ^ (filled & polynomial()), mask())
+
+    return step
+
 
 # -- counting and finding bits ---------------------------------------------------------------------------------
 

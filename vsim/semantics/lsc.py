@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.isa.enums import (
+    LSC_ADDRESS_SIZES,
     LSC_ADDRESS_TYPES,
     LSC_ATOMICS,
     LSC_DATA_SIZES,
@@ -31,9 +32,9 @@ from visa.isa.enums import (
     MATRIX_OPERANDS,
 )  # fmt: skip
 from visa.message_sizes import BLOCK_SHAPE, block_shape
-from visa.operands import NULL, General, Raw
+from visa.operands import NULL, General, Immediate, Raw
 from visa.program import Instruction
-from visa.types import UQ, UW, DataType, Q
+from visa.types import UQ, UW, D, DataType, Q
 from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer
@@ -41,6 +42,9 @@ from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, i
 ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 """Elements of a lane, by their code."""
 _ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
+_EXTENDED = (LSC_ADDRESS_SIZES["a32u"], LSC_ADDRESS_SIZES["a32s"])
+SURFACE_STATE = 64
+"""Bytes of the state of a surface, to which a handle points; states of several surfaces lie behind each other."""
 _HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
 
 # -- operands --------------------------------------------------------------------------------------------------
@@ -52,7 +56,7 @@ def lsc_types(instruction: Instruction) -> tuple[DataType, DataType]:
 
 
 def address_kind(instruction: Instruction) -> str:
-    """How a message says where it goes: flat, bti, ss or bss."""
+    """How a message says where it goes: flat, bti, ss, bss or surf."""
     return _ADDRESS_KIND.get(instruction.args["addr_type"], "flat")
 
 
@@ -63,26 +67,51 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
         return m.slm
     if kind == "flat":
         return m.flat
-    surface = source(m, args["surface"], 1, types.UD)
+    surface = surface_handle(m, instruction)
     return lambda: m.surface_by_handle(kind, surface())
 
 
+def surface_handle(m: Machine, instruction: Instruction) -> Read:
+    """The number or handle of a message's surface: of several states in a row, that with the index of the message."""
+    args, a, kind = instruction.args, m.algebra, address_kind(instruction)
+    surface, index = source(m, args["surface"], 1, types.UD), args.get("surface_index", 0)
+    if not index:
+        return surface
+    if kind not in ("bss", "surf"):
+        raise m.cannot(f"what is behind a surface of kind {kind} is not published")
+    return lambda: surface() + a.const(SURFACE_STATE * index, types.UD)
+
+
 def _address(m: Machine, instruction: Instruction, count: int | None = None) -> Read:
-    """scale * address + offset, in the width of the address; of ``count`` lanes, else of all."""
+    """scale * address + offset, in the width of the address; of ``count`` lanes, else of all.
+
+    a32u and a32s are extended to 64 bits first, and so is what is added to an address in front of the brackets.
+    """
     args, a = instruction.args, m.algebra
-    t = LSC_POINTER_TYPES[args["addr_size"]]
+    t, based = LSC_POINTER_TYPES[args["addr_size"]], _base(m, instruction)
     read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=count is None)
     scale, offset = args["imm_scale"], args["imm_offset"]
-    wide = types.UD if t is UW else t
+    extended = based is not None or args["addr_size"] in _EXTENDED
+    wide = UQ if extended else types.UD if t is UW else t
 
     def address() -> Lanes:
         x = read()
-        x = a.cast(x, wide) if t is not wide else x
+        x = a.bitcast(a.cast(x, Q), UQ) if t is D else a.cast(x, wide) if t is not wide else x
         x = x * a.const(scale, wide) if scale > 1 else x
         x = x + a.const(offset & wide.maximum, wide) if offset else x
+        if based is not None:
+            x = x + based()
         return x if wide is UQ else a.cast(x, UQ)
 
     return address
+
+
+def _base(m: Machine, instruction: Instruction) -> Read | None:
+    """The address in front of the brackets, ``flat(V)[...]``, to which those of the lanes are added; None without."""
+    surface = instruction.args["surface"]
+    if address_kind(instruction) != "flat" or surface == Immediate(types.UD, 0):
+        return None
+    return source(m, surface, 1, UQ)
 
 
 # -- loads and stores ------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Transcendental functions (manual: chapter 6, "Arithmetic Instructions": EXP, LOG, SIN, COS, POW, RSQRT).
+"""Transcendental functions (manual: chapter 6, "Arithmetic Instructions": EXP, LOG, SIN, COS, POW, RSQRT,
+INVM, RSQTM).
 
 They are written in the algebra, so that every engine computes the same bits. Arguments are evaluated in double
 precision and rounded once, which is more exact than the hardware must be (its limits are in the manual's math tables).
@@ -22,9 +23,19 @@ from __future__ import annotations
 
 import math
 
+from visa.program import Instruction
 from visa.types import DF, UD, UQ, D, DataType, F, Q
-from vsim.semantics.algebra import Algebra, Lanes
-from vsim.semantics.core import alu, real_type
+from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
+from vsim.semantics.core import (
+    LaneFunction,
+    alu,
+    destination,
+    mask_of,
+    operand,
+    real_type,
+    semantics,
+    type_of_source,
+)  # fmt: skip
 
 _EXP2 = [math.log(2) ** k / math.factorial(k) for k in range(14)]
 _LOG2 = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
@@ -239,3 +250,36 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
 def rsqrt(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """1 / sqrt(x), both steps correctly rounded: within one unit in the last place, as the manual allows."""
     return a.fdiv(a.const(1.0, t), a.sqrt(x))
+
+
+# -- where divisions and roots begin ------------------------------------------------------------------------------
+
+_BEGINS = (
+    "Correctly rounded; the manual says of the hardware's approximation, which is to be refined, only that it is one."
+)
+
+
+def _where_it_begins(name: str, fields: tuple[str, ...], compute: LaneFunction) -> None:
+    """An instruction that begins what others refine; its predicate says which lanes have nothing to refine."""
+
+    @semantics(name, deviation=_BEGINS)
+    def prepare(m: Machine, instruction: Instruction) -> Step:
+        args, a = instruction.args, m.algebra
+        execution, dst_type = args["exec"], m.type_of(args["dst"])
+        count = execution.size
+        t = real_type([type_of_source(m, args[f]) for f in fields], dst_type, instruction)
+        reads = [operand(m, args[f], count, t) for f in fields]
+        write, mask = destination(m, args["dst"], count, t, rounded=True), mask_of(m, instruction)
+        flag = m.predicate_writer(args["early"].var, execution.offset, count)
+
+        def step() -> None:
+            value, lanes = compute(a, t, *[read() for read in reads]), mask()
+            size = a.absolute(value)
+            flag(~((size > a.const(0.0, t)) & (size < a.const(math.inf, t))), lanes)
+            write(value, lanes)
+
+        return step
+
+
+_where_it_begins("invm", ("src0", "src1"), lambda a, t, x, y: a.fdiv(x, y))
+_where_it_begins("rsqtm", ("src0",), lambda a, t, x: a.fdiv(a.const(1.0, t), a.sqrt(x)))

@@ -122,6 +122,7 @@ def _lsc(
         "l1": 0,
         "l3": 0,
         "addr_type": LSC_ADDRESS_TYPES["flat" if kind == "slm" else kind],
+        "surface_index": 0,
         "imm_scale": 1,
         "imm_offset": 0,
         "addr_size": LSC_ADDRESS_SIZES[address_size],

@@ -1,5 +1,5 @@
 """Moves, selection, comparison and addresses (manual: chapter 6, "Data Movement", "Comparison" and "Address
-Instructions"; FADDR, SRND).
+Instructions"; FADDR).
 
 What sets them apart from arithmetic is that they keep bits: a copy keeps denormals and NaNs, and its execution type is
 that of the source. Only a source modifier makes it a computation, which may need a wider type: (-)1 of type ub, moved
@@ -255,33 +255,3 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
         return lambda: write(a.bitcast(read(), F), mask())
     convert_to = destination(m, dst, count, type_of_source(m, src))
     return lambda: convert_to(read(), mask())
-
-
-@semantics(
-    "srnd",
-    deviation="The random bits are added right below the last place that is kept; the manual leaves their use open.",
-)
-def srnd(m: Machine, instruction: Instruction) -> Step:
-    """Stochastic rounding of hf to bf8 or f to hf: add random bits below the last place that is kept, then cut."""
-    args, a = instruction.args, m.algebra
-    count, dst, src, noise = args["exec"].size, args["dst"], args["src0"], args["src1"]
-    if (m.type_of(src), m.type_of(dst)) not in ((HF, UB), (F, HF)):
-        raise m.cannot("only hf to ub (bf8) and f to hf have a definition")
-    mask, write = m.mask(args["exec"], None), m.writer(dst, count)
-    value, random = source(m, src, count), m.reader(noise, count)
-    unsigned = {1: UB, 2: UW, 4: types.UD}[m.type_of(noise).size]
-
-    def noise_bits(kept: int) -> Lanes:
-        return a.cast(a.bitcast(random(), unsigned), types.UD) & a.const(kept, types.UD)
-
-    def to_byte() -> None:
-        x = value()
-        cut = (a.cast(a.bitcast(x, UW), types.UD) + noise_bits(0xFF)) >> a.const(8, types.UD)
-        write(a.select(x == x, a.cast(cut, UB), to_bf8(a, x)), mask())
-
-    def to_half() -> None:
-        x = value()
-        cut = a.bitcast((a.bitcast(x, types.UD) + noise_bits(0x1FFF)) & a.const(0xFFFFE000, types.UD), F)
-        write(a.cast(a.select(x == x, cut, x), HF), mask())
-
-    return to_byte if m.type_of(src) is HF else to_half

@@ -1,4 +1,4 @@
-"""Systolic dot products (manual: chapter 6, "Arithmetic Instructions": DPAS, DPASW).
+"""Systolic dot products (manual: chapter 6, "Arithmetic Instructions": DPAS, DPASW; BDPAS has no page).
 
 ``dpas`` multiplies a small matrix of packed *activations* (src2) by one of packed *weights* (src1) and adds that to the
 accumulators (src0)::
@@ -11,15 +11,21 @@ fit into a dword, and four integers, or eight if none of both has eight bits. A 
 other, from the low end on, and each register holds a dword of every lane; the groups of activations stand one behind
 the other. So dpas.s4.u8.8.8 on 8 lanes is 8 rows of 8 sums of 8 * 4 products: a lane's dword of s4 weights is for two
 steps, a dword of u8 activations for one.
+
+``bdpas`` does it with blocks of up to 32 elements: the sum of a block is multiplied by a power of two of its lane
+(src3) and by one of its row (src4). Each is a byte s that means 2**(s - 127), 255 is NaN, and %null stands for ones. 16
+bytes of src3 and 8 of src4 belong to a block; those of the second block, which only e2m1 has, begin 32 bytes behind.
 """
 
 from __future__ import annotations
+
+import math
 
 from visa import types
 from visa.isa.enums import PRECISIONS
 from visa.operands import General, Raw
 from visa.program import Instruction
-from visa.types import BF, HF, UB, UW, D, DataType, F
+from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
 from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics
@@ -110,6 +116,63 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
+@semantics(
+    "bdpas",
+    deviation="Products and scaled sums of blocks are added in order in double precision, and the result is rounded; "
+    "order and precision of the hardware are not published.",
+)
+def bdpas(m: Machine, instruction: Instruction) -> Step:
+    """The sum of the matrix products of blocks, each with its scales."""
+    args, a = instruction.args, m.algebra
+    lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
+    weights, activations = _NAMES[args["src1_precision"]], _NAMES[args["src2_precision"]]
+    per_word = 32 // bits_of(weights)
+    per_block = min(depth, 32 // per_word)
+    acc_type, dst_type = (_accumulator_type(m, args[n], F) for n in ("src0", "dst"))
+    width = bits_of(activations)
+    first, second = _weights(m, instruction, depth), _activations(m, instruction, 32 // width, width)
+    accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
+    of_lanes = [_scale_reader(m, args["src3"], 32 * block, lanes) for block in range(depth // per_block)]
+    of_rows = [[_scale_reader(m, args["src4"], 32 * b + r, 1) for b in range(depth // per_block)] for r in range(rows)]
+    writes = _results(m, args["dst"], rows, lanes, dst_type)
+    mask = mask_of(m, instruction)
+
+    def step() -> None:
+        active, by_lane = mask(), [read() for read in of_lanes]
+        columns = [[a.cast(element(a, w, k, weights), DF) for k in range(per_word)] for w in (read() for read in first)]
+        results = []
+        for r in range(rows):
+            total = a.cast(convert(a, accumulators[r](), acc_type, F), DF) if accumulators else a.const(0.0, DF)
+            for block, scale in enumerate(by_lane):
+                part = a.const(0.0, DF)
+                for d in range(block * per_block, (block + 1) * per_block):
+                    read, start = second[r][d]
+                    word = read()
+                    for k in range(per_word):
+                        part = a.fma(columns[d][k], a.cast(element(a, word, start + k, activations), DF), part)
+                total = a.fma(part, scale * of_rows[r][block](), total)
+            results.append(convert(a, a.cast(total, F), F, dst_type))
+        for write, value in zip(writes, results, strict=True):
+            write(value, active)
+
+    return step
+
+
+def _scale_reader(m: Machine, op: General, offset: int, count: int) -> Read:
+    """Scales as doubles, from so many bytes behind an operand on."""
+    a = m.algebra
+    if not op.var:
+        return lambda: a.const(1.0, DF)
+    read = m.raw_reader(_raw_of(m, op), offset, count, UB)
+
+    def scale() -> Lanes:
+        exponent = a.cast(read(), UQ)
+        power = a.bitcast((exponent + a.const(1023 - 127, UQ)) << a.const(52, UQ), DF)
+        return a.select(exponent == a.const(255, UQ), a.const(math.nan, DF), power)
+
+    return scale
+
+
 # -- operands --------------------------------------------------------------------------------------------------
 
 
@@ -130,14 +193,20 @@ def _activations(m: Machine, instruction: Instruction, group: int, bits: int) ->
     """For each row and each step of the depth a word that all lanes share, and which of its elements, of so many bits,
     is the group's first; from a register of any type on."""
     args, op = instruction.args, instruction.args["src2"]
-    base = m.function.variable_type(op.var).size * op.col + m.grf_size * op.row if isinstance(op, General) else 0
-    raw, depth = Raw(op.var, 0), args["depth"]
+    raw, depth = _raw_of(m, op), args["depth"]
 
     def word(number: int) -> tuple[Read, int]:
         byte, rest = divmod(number * group * bits, 8)
-        return _word_reader(m, raw, base + byte, 1, max(8, group * bits)), rest // bits
+        return _word_reader(m, raw, byte, 1, max(8, group * bits)), rest // bits
 
     return [[word(r * depth + d) for d in range(depth)] for r in range(args["count"])]
+
+
+def _raw_of(m: Machine, op: Raw | General) -> Raw:
+    """The bytes from an operand on."""
+    if isinstance(op, Raw):
+        return op
+    return Raw(op.var, m.function.variable_type(op.var).size * op.col + m.grf_size * op.row)
 
 
 def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Read:

@@ -15,7 +15,16 @@ from visa.program import Instruction
 from visa.types import UB, UQ, UW, D, DataType
 from vsim.semantics.algebra import Algebra, FindImage, ImageView, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
-from vsim.semantics.lsc import ALL_MAPPED, ELEMENTS_OF, address_kind, block_mask, lsc_types, power_of_two, status_step
+from vsim.semantics.lsc import (
+    ALL_MAPPED,
+    ELEMENTS_OF,
+    address_kind,
+    block_mask,
+    lsc_types,
+    power_of_two,
+    status_step,
+    surface_handle,
+)  # fmt: skip
 from vsim.semantics.memory import (
     ANY_ORDER,
     ATOMIC_NAMES,
@@ -30,14 +39,19 @@ from vsim.semantics.texels import COORDINATES, channel_writer, image_of, inside,
 
 def _coordinates(m: Machine, instruction: Instruction) -> list[Read]:
     """Each lane's integer coordinates."""
-    args = instruction.args
-    return [m.raw_reader(args[n], 0, args["exec"].size, D) for n in COORDINATES]
+    return [_coordinate(m, instruction, name, instruction.args["exec"].size) for name in COORDINATES]
+
+
+def _coordinate(m: Machine, instruction: Instruction, name: str, count: int) -> Read:
+    """Integer coordinates of an axis, moved by a number of the message."""
+    a, read = m.algebra, m.raw_reader(instruction.args[name], 0, count, D)
+    offset = instruction.args.get(f"{name}_offset", 0)
+    return (lambda: read() + a.const(offset, D)) if offset else read
 
 
 def _lsc_image(m: Machine, instruction: Instruction) -> FindImage:
     """The image behind the surface operand of an LSC message."""
-    kind = address_kind(instruction)
-    surface = source(m, instruction.args["surface"], 1, types.UD)
+    kind, surface = address_kind(instruction), surface_handle(m, instruction)
     return lambda: m.image_by_handle(kind, surface())
 
 
@@ -187,7 +201,7 @@ def media_block(m: Machine, instruction: Instruction) -> Step:
 def lsc_block(m: Machine, instruction: Instruction) -> Step:
     """A block of bytes at a scalar place of an LSC surface."""
     args = instruction.args
-    x, y = (m.raw_reader(args[n], 0, 1, D) for n in ("u", "v"))
+    x, y = (_coordinate(m, instruction, n, 1) for n in ("u", "v"))
     image, size = _lsc_image(m, instruction), (args["width"], args["height"])
     return _image_block(m, instruction, image, (x, y), size, data_of(instruction), block_mask(m, instruction))
 

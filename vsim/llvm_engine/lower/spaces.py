@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from visa import types
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
@@ -16,6 +14,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
 from vsim.memory import SLM_ADDRESS_MASK
+from vsim.payload import IMAGE_HANDLE_STEP
 
 
 class Spaces:
@@ -60,16 +59,32 @@ class Spaces:
         """The surface behind an LSC surface operand."""
         if kind == "ss":
             return self.scratch()
-        if kind == "bti":
-            return self._by_number(value)
-        return self._by_handle(value)
+        return self._by_number(value) if kind == "bti" else self._by_handle(value)
 
     def _by_handle(self, handle: Value) -> MemorySpace:
-        """A bindless surface: images alone are, so there is no buffer, and every access is outside."""
+        """The memory of a bindless image; of a handle that is none, that of the last, which few launches have.
+
+        The number is for fault records, where surfaces by handle have another range than those of the binding table.
+        """
         b = self.state.b
-        nowhere = self._by_number(b.const(cx.SURFACE_LIMIT - 1, types.UD))
-        number = b.assign(f"add i64 {b.cast(handle, types.UQ).text}, {cx.BINDLESS_NUMBER}")
-        return replace(nowhere, number=number)
+        number = b.cast(b.udiv(handle, b.const(IMAGE_HANDLE_STEP, types.UD)), types.UD)
+        limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
+        exists = (number < limit) & ((handle & b.const(IMAGE_HANDLE_STEP - 1, types.UD)) == b.const(0, types.UD))
+        held = b.select(exists, number, limit) + b.const(cx.SURFACE_LIMIT, types.UD)
+        table = b.field("%ctx", cx.SURFACES, "ptr")
+        shown = b.assign(f"add i64 {b.cast(handle, types.UQ).text}, {cx.BINDLESS_NUMBER}")
+        return self._entry(table, b.cast(held, types.UQ).text, shown)
+
+    def _entry(self, table: str, index: str, number: str) -> MemorySpace:
+        """The surface of an entry of the table."""
+        b = self.state.b
+        at = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {index}")
+        pointer = b.assign(f"load ptr, ptr {at}, align 8, {INVARIANT_LOAD}")
+        size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, {INVARIANT_LOAD}")
+        writable = None
+        if self.state.dispatch.has_read_only:
+            writable = b.assign(f"load i64, ptr {b.offset(at, cx.WRITTEN_SURFACES + 8)}, align 8, {INVARIANT_LOAD}")
+        return MemorySpace(cx.SURFACE, pointer, size, number, writable=writable)
 
     def urb(self) -> MemorySpace:
         """The buffer that the launch names ``%urb``."""
@@ -89,10 +104,4 @@ class Spaces:
             return MemorySpace(cx.SURFACE, pointer, size, str(known), writable=writable)
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
         held = b.cast(b.select(number < limit, number, limit), types.UQ).text
-        at = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {held}")
-        pointer = b.assign(f"load ptr, ptr {at}, align 8, {INVARIANT_LOAD}")
-        size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, {INVARIANT_LOAD}")
-        writable = None
-        if self.state.dispatch.has_read_only:
-            writable = b.assign(f"load i64, ptr {b.offset(at, cx.WRITTEN_SURFACES + 8)}, align 8, {INVARIANT_LOAD}")
-        return MemorySpace(cx.SURFACE, pointer, size, held, writable=writable)
+        return self._entry(table, held, held)

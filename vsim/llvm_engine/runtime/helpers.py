@@ -6,6 +6,7 @@ usual way nothing.
 
 from __future__ import annotations
 
+from visa.isa.enums import BFLOAT_ATOMICS
 from vsim.llvm_engine.ir.intrinsics import MaskedIntrinsic
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime.templates import fill
@@ -20,6 +21,8 @@ _ORDERS = {
 }  # fmt: skip
 """Comparisons after which the value that was there stays, of operations that give the smaller or larger one."""
 _FLOATS = {2: "half", 4: "float", 8: "double"}
+_ROUNDED = ("bfadd", "bfsub")
+"""Operations on bfloat16 whose results are rounded; the others choose one of the values that were there."""
 _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
 
@@ -109,11 +112,17 @@ def _act(op: str, ty: str, size: int, own: bool) -> str:
         return fill("lanes", "read_modify_write", ty=ty, size=size, operation=operation, operand=operand)
     if op == "cmpxchg":
         return fill("lanes", "plain", ty=ty, update=fill("lanes", "compare_exchange", ty=ty))
-    real = _FLOATS[size]
-    update = fill("lanes", op, ty=ty, real=real)
+    if op in BFLOAT_ATOMICS:
+        floats, same = fill("lanes", "as_bfloats"), BFLOAT_ATOMICS[op]
+        update = fill("lanes", op) if op in _ROUNDED else fill("lanes", same, ty=ty, real="float")
+    else:
+        floats, update = (
+            fill("lanes", "as_floats", ty=ty, real=_FLOATS[size]),
+            fill("lanes", op, ty=ty, real=_FLOATS[size]),
+        )
     if own:
-        return fill("lanes", "plain", ty=ty, update=f"{fill('lanes', 'as_floats', ty=ty, real=real)}\n{update}")
-    return fill("lanes", "float_loop", ty=ty, size=size, real=real, update=update)
+        return fill("lanes", "plain", ty=ty, update=f"{floats}\n{update}")
+    return fill("lanes", "float_loop", ty=ty, size=size, floats=floats, update=update)
 
 
 def _plain_update(operation: str, ty: str, operand: str) -> str:

@@ -186,8 +186,7 @@ $update
   br label %again
 again:
   %seen = phi $ty [ %start, %good ], [ %old, %again ]
-  %x = bitcast $ty %seen to $real
-  %y = bitcast $ty %s0 to $real
+$floats
 $update
   %pair = cmpxchg ptr %p, $ty %seen, $ty %new monotonic monotonic, align $size
   %old = extractvalue { $ty, i1 } %pair, 0
@@ -216,6 +215,41 @@ written:
 ;; fsub
   %t = fsub $real %x, %y
   %new = bitcast $real %t to $ty
+
+;; as_bfloats
+  %x.w = zext i16 %seen to i32
+  %x.s = shl i32 %x.w, 16
+  %x = bitcast i32 %x.s to float
+  %y.w = zext i16 %s0 to i32
+  %y.s = shl i32 %y.w, 16
+  %y = bitcast i32 %y.s to float
+
+;; bfadd
+; Rounded to nearest even on the bits; a NaN stays one.
+  %t = fadd float %x, %y
+  %t.b = bitcast float %t to i32
+  %t.s = lshr i32 %t.b, 16
+  %t.o = and i32 %t.s, 1
+  %t.h = add i32 %t.o, 32767
+  %t.r = add i32 %t.b, %t.h
+  %t.c = lshr i32 %t.r, 16
+  %t.q = or i32 %t.s, 64
+  %t.n = fcmp uno float %t, %t
+  %t.v = select i1 %t.n, i32 %t.q, i32 %t.c
+  %new = trunc i32 %t.v to i16
+
+;; bfsub
+  %t = fsub float %x, %y
+  %t.b = bitcast float %t to i32
+  %t.s = lshr i32 %t.b, 16
+  %t.o = and i32 %t.s, 1
+  %t.h = add i32 %t.o, 32767
+  %t.r = add i32 %t.b, %t.h
+  %t.c = lshr i32 %t.r, 16
+  %t.q = or i32 %t.s, 64
+  %t.n = fcmp uno float %t, %t
+  %t.v = select i1 %t.n, i32 %t.q, i32 %t.c
+  %new = trunc i32 %t.v to i16
 
 ;; fcmpwr
   %k = fcmp oeq $real %x, %y
