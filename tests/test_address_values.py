@@ -128,6 +128,26 @@ def test_surfaces_by_handle(random, running, how, store):
         assert np.array_equal(images[1], original), (engine, place)
 
 
+@pytest.mark.parametrize(
+    ("surface", "name"),
+    [
+        ("bti(0x3)", "argument 3"),
+        ("surf(0x100)", "argument 3"),
+        ("surf(0x104)", "surface 260"),
+        ("bss(0x3)", "surface 3"),
+    ],
+)
+def test_faults_name_images(surface, name):
+    """The image behind a number or a handle; where there is none, the number itself."""
+    probe, _ = with_two_images()
+    probe.fill(PLACES=("ud", [64 + 8 * lane for lane in range(LANES)]), DATA=("ud", range(LANES)))
+    probe.lines.append(f"lsc_store.ugm (M1, 16) {surface}[PLACES]:a32 DATA:d32")
+    size, at = (128, 128) if name.startswith("argument") else (0, 64)
+    for engine in ENGINES:
+        with pytest.raises(SimulationError, match=f"outside '{name}', which has {size} bytes, at offset {at} by"):
+            probe.run(engine)
+
+
 @CHECKED
 @given(randoms, st.sampled_from(["bti(0x2)", "surf(0xc0)", "surf(STATE)", "surf(0x80,0x1)"]))
 def test_moved_coordinates(random, surface):

@@ -788,6 +788,6 @@ COVERED_TYPED = {
     "lsc_store_quad",
     "lsc_store_uncompressed",
     "lsc_load_status",
-    *(f[0] for f in TYPED_ATOMICS if f[2] == "dg2"),
+    *(f[0] for f in TYPED_ATOMICS if f[0].startswith("lsc_")),
 }
 """Typed forms of LSC messages."""

@@ -130,11 +130,13 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
 
 
 def _surface_name(dispatch: Dispatch, number: int) -> str:
-    """What messages call a surface."""
-    if number >= cx.BINDLESS_NUMBER:
-        return f"surface {number - cx.BINDLESS_NUMBER}"
-    surface = dispatch.surfaces.get(number)
-    return dispatch.name_of(surface) if isinstance(surface, Buffer) else f"surface {number}"
+    """What messages call a surface, or memory of an image."""
+    bindless = number >= cx.BINDLESS_NUMBER
+    number -= cx.BINDLESS_NUMBER if bindless else 0
+    surface = dispatch.images.get(number) if bindless else dispatch.surfaces.get(number)
+    if surface is None:
+        return f"surface {number}"
+    return dispatch.name_of(surface) if isinstance(surface, Buffer) else surface.name
 
 
 def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
