@@ -2,8 +2,8 @@
 
 import itertools
 
-import page
 import pytest
+import sections
 
 from vsim.llvm_engine.runtime import native
 
@@ -48,9 +48,12 @@ def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monke
 
 
 def test_sections_of_the_page():
-    old = f"# Page\n\n## First\n\none\n\n## {page.CORPUS}\n\nbars\n\n## Last\n\ntwo\n"
-    found = page.with_section(old, page.CORPUS, ["new bars"])
-    assert "\nbars" not in found and found.endswith(f"## {page.CORPUS}\n\nnew bars\n")
-    assert page.section(found, "First") == "## First\n\none\n" and page.section(found, "Last") == "## Last\n\ntwo\n"
-    assert page.with_kept("# New\n\nall\n", found) == f"# New\n\nall\n\n## {page.CORPUS}\n\nnew bars\n"
-    assert page.with_kept("# New\n", old) == f"# New\n\n## {page.CORPUS}\n\nbars\n"
+    old = f"# Page\n\n## First\n\none\n\n## {sections.CORPUS}\n\nbars\n\n## Last\n\ntwo\n"
+    found = sections.with_section(old, sections.CORPUS, ["new bars"])
+    assert "\nbars" not in found and found.endswith(f"## {sections.CORPUS}\n\nnew bars\n")
+    assert (
+        sections.section(found, "First") == "## First\n\none\n"
+        and sections.section(found, "Last") == "## Last\n\ntwo\n"
+    )
+    assert sections.with_kept("# New\n\nall\n", found) == f"# New\n\nall\n\n## {sections.CORPUS}\n\nnew bars\n"
+    assert sections.with_kept("# New\n", old) == f"# New\n\n## {sections.CORPUS}\n\nbars\n"

@@ -84,6 +84,7 @@ class Operands:
                 return lambda: self._read(key, low, index, types.UD)
             return lambda: self.state.registers.read(key, low, width, types.UD)
         if isinstance(op, Indirect):
+            self._check_addresses(op, count)
             return lambda: self._read_indirect(op, count)
         raise CannotExecute(f"an operand of class {type(op).__name__}")
 
@@ -99,6 +100,7 @@ class Operands:
             key, low, index = (ADDRESS, op.var), 4 * op.offset, elements(count)
             return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
+            self._check_addresses(op, count)
             return lambda value, mask: self._write_indirect(op, count, value, mask)
         raise CannotExecute(f"an operand of class {type(op).__name__}")
 
@@ -218,10 +220,13 @@ class Operands:
         """Byte offsets of the lanes in the register file, UD."""
         b = self.state.b
         chosen, added = indirect_elements(op, count)
-        self._check_elements(op.var, min(chosen), max(chosen) + 1)
         base = self._read((ADDRESS, op.var), 0, listed(chosen), types.UD)
         same = len(set(added)) == 1
         return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
+
+    def _check_addresses(self, op: Indirect, count: int) -> None:
+        chosen, _ = indirect_elements(op, count)
+        self._check_elements(op.var, min(chosen), max(chosen) + 1)
 
     def _check_elements(self, variable: int, first: int, end: int) -> None:
         if not self.state.layout.has_elements(variable, first, end):
