@@ -180,7 +180,7 @@ def main() -> None:
         return
     import tools
 
-    stem = "performance" if given.cpu == target.NATIVE else f"performance-{given.cpu}"
+    stem = "performance" if given.cpu == "native" else f"performance-{given.cpu}"
     parts = [*unoptimised(), *tools.report()]
     found = page.Measurements(rows, versions, six(), c_loop(given.cpu), parts, given.cpu, REPEATS, OCLGRIND_SCALES)
     path = DOCS / f"{stem}.md"
