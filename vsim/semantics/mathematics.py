@@ -275,8 +275,9 @@ def _where_it_begins(name: str, fields: tuple[str, ...], compute: LaneFunction) 
         def step() -> None:
             value, lanes = compute(a, t, *[read() for read in reads]), mask()
             size = a.absolute(value)
-            flag(~((size > a.const(0.0, t)) & (size < a.const(math.inf, t))), lanes)
+            done = ~((size > a.const(0.0, t)) & (size < a.const(math.inf, t)))
             write(value, lanes)
+            flag(done, lanes)  # Last: it may be the instruction's own predicate.
 
         return step
 
