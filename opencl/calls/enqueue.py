@@ -56,6 +56,33 @@ def address_of(data: Bytes) -> int:
     return int(data.__array_interface__["data"][0])
 
 
+def _transfer(
+    reads: bool,
+    command_queue: int,
+    buffer: int,
+    blocking: int,
+    offset: int,
+    size: int,
+    pointer: int,
+    num: int,
+    events: int,
+    event: int,
+) -> None:
+    """Enqueue a copy of a part of a buffer to the program's memory, or the other way."""
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
+    data = memory.part(offset, size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=reads, writes=not reads)
+    ends = (pointer, address_of(data)) if reads else (address_of(data), pointer)
+
+    def work() -> None:
+        host.move(*ends, size)
+
+    submit(queue, cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER, work, waits, event, blocking)
+
+
 @entry
 def clEnqueueReadBuffer(
     command_queue: int,
@@ -68,17 +95,7 @@ def clEnqueueReadBuffer(
     events: int,
     event: int,
 ) -> None:
-    queue = Queue.find(command_queue)
-    memory = own_buffer(queue.context, buffer)
-    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to")
-    data = memory.part(offset, size)
-    waits = find_events(events, num, queue.context)
-    memory.check_host(reads=True, writes=False)
-
-    def work() -> None:
-        host.move(pointer, address_of(data), size)
-
-    submit(queue, cl.CL_COMMAND_READ_BUFFER, work, waits, event, blocking)
+    _transfer(True, command_queue, buffer, blocking, offset, size, pointer, num, events, event)
 
 
 @entry
@@ -93,17 +110,7 @@ def clEnqueueWriteBuffer(
     events: int,
     event: int,
 ) -> None:
-    queue = Queue.find(command_queue)
-    memory = own_buffer(queue.context, buffer)
-    require(pointer, cl.CL_INVALID_VALUE, "there is nothing to write")
-    data = memory.part(offset, size)
-    waits = find_events(events, num, queue.context)
-    memory.check_host(reads=False, writes=True)
-
-    def work() -> None:
-        host.move(address_of(data), pointer, size)
-
-    submit(queue, cl.CL_COMMAND_WRITE_BUFFER, work, waits, event, blocking)
+    _transfer(False, command_queue, buffer, blocking, offset, size, pointer, num, events, event)
 
 
 @entry

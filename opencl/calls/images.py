@@ -137,21 +137,35 @@ def _texels(image: Image, origin: int, region: int) -> tuple[tuple[int, ...], tu
     return start, size
 
 
+def _transfer(
+    reads: bool, command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int,
+    pointer: int, num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    """Enqueue a copy of a box of an image to the program's memory, or the other way."""
+    queue = Queue.find(command_queue)
+    image = _image(queue, handle)
+    start, size = _texels(image, origin, region)
+    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
+    own, other = image.box(start, size), image.outside(size, row, slice_)
+    waits = find_events(events, num, queue.context)
+    image.check_host(reads=reads, writes=not reads)
+    outside = host.view(pointer, other.end)
+
+    def work() -> None:
+        if reads:
+            copy_rectangle(image.data, own, outside, other)
+        else:
+            copy_rectangle(outside, other, image.data, own)
+
+    submit(queue, cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE, work, waits, event, blocking)
+
+
 @entry
 def clEnqueueReadImage(
     command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
     num: int, events: int, event: int,
 ) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
-    image = _image(queue, handle)
-    start, size = _texels(image, origin, region)
-    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to")
-    own, other = image.box(start, size), image.outside(size, row, slice_)
-    waits = find_events(events, num, queue.context)
-    image.check_host(reads=True, writes=False)
-    outside = host.view(pointer, other.end)
-    work = lambda: copy_rectangle(image.data, own, outside, other)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_READ_IMAGE, work, waits, event, blocking)
+    _transfer(True, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
 
 
 @entry
@@ -159,16 +173,7 @@ def clEnqueueWriteImage(
     command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
     num: int, events: int, event: int,
 ) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
-    image = _image(queue, handle)
-    start, size = _texels(image, origin, region)
-    require(pointer, cl.CL_INVALID_VALUE, "there is nothing to write")
-    own, other = image.box(start, size), image.outside(size, row, slice_)
-    waits = find_events(events, num, queue.context)
-    image.check_host(reads=False, writes=True)
-    outside = host.view(pointer, other.end)
-    work = lambda: copy_rectangle(outside, other, image.data, own)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_WRITE_IMAGE, work, waits, event, blocking)
+    _transfer(False, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
 
 
 @entry
