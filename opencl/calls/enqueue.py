@@ -160,24 +160,45 @@ def _region(region: int) -> tuple[int, ...]:
     return found
 
 
+def _transfer_rectangle(
+    reads: bool,
+    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
+    buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
+    num: int, events: int, event: int,
+) -> None:  # fmt: skip
+    """Enqueue a copy of a rectangle of a buffer to the program's memory, or the other way."""
+    queue = Queue.find(command_queue)
+    memory = own_buffer(queue.context, buffer)
+    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
+    sizes = _region(region)
+    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
+    other = _rectangle(host_origin, sizes, host_row, host_slice)
+    own.check(memory.size)
+    waits = find_events(events, num, queue.context)
+    memory.check_host(reads=reads, writes=not reads)
+    outside = host.view(pointer, other.end)
+
+    def work() -> None:
+        if reads:
+            copy_rectangle(memory.data, own, outside, other)
+        else:
+            copy_rectangle(outside, other, memory.data, own)
+
+    command = cl.CL_COMMAND_READ_BUFFER_RECT if reads else cl.CL_COMMAND_WRITE_BUFFER_RECT
+    submit(queue, command, work, waits, event, blocking)
+
+
 @entry
 def clEnqueueReadBufferRect(
     command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
     num: int, events: int, event: int,
 ) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
-    memory = own_buffer(queue.context, buffer)
-    require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to")
-    sizes = _region(region)
-    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
-    other = _rectangle(host_origin, sizes, host_row, host_slice)
-    own.check(memory.size)
-    waits = find_events(events, num, queue.context)
-    memory.check_host(reads=True, writes=False)
-    outside = host.view(pointer, other.end)
-    work = lambda: copy_rectangle(memory.data, own, outside, other)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_READ_BUFFER_RECT, work, waits, event, blocking)
+    _transfer_rectangle(
+        True,
+        command_queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
+        host_slice, pointer, num, events, event,
+    )  # fmt: skip
 
 
 @entry
@@ -186,18 +207,11 @@ def clEnqueueWriteBufferRect(
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
     num: int, events: int, event: int,
 ) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
-    memory = own_buffer(queue.context, buffer)
-    require(pointer, cl.CL_INVALID_VALUE, "there is nothing to write")
-    sizes = _region(region)
-    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
-    other = _rectangle(host_origin, sizes, host_row, host_slice)
-    own.check(memory.size)
-    waits = find_events(events, num, queue.context)
-    memory.check_host(reads=False, writes=True)
-    outside = host.view(pointer, other.end)
-    work = lambda: copy_rectangle(outside, other, memory.data, own)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_WRITE_BUFFER_RECT, work, waits, event, blocking)
+    _transfer_rectangle(
+        False,
+        command_queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
+        host_slice, pointer, num, events, event,
+    )  # fmt: skip
 
 
 @entry
