@@ -52,7 +52,29 @@ MORE = {
     "fcvt": ["fcvt (M1, 16) VUD(0,0)<1> VHF(0,0)<1;1,0> // no: a pair that is not converted",
              "fcvt (M1, 8) VUB(0,0)<1> VHF(0,0)<1;1,0> // no: to bytes under a mask"],
     "srnd": ["srnd (M1, 16) VHF(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: a mask",
-             "srnd (M1_NM, 16) VUB(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: a pair that is not converted"],
+             "srnd (M1_NM, 16) VUB(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: a pair that is not converted",
+             "srnd.sat (M1_NM, 16) VHF(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: saturation of halves"],
+    "lfsr": ["lfsr.b32 (M1, 16) VUD(0,0)<1> VUD(1,0)<0;1,0> 0x7:ud // yes: scalars",
+             "lfsr.b32 (M1, 8) VUD(0,0)<2> VUD(1,0)<1;1,0> VUD(2,0)<1;1,0> // no: results side by side",
+             "lfsr.b32 (M1, 8) VUD(0,0)<1> VUD(1,0)<2;1,0> VUD(2,0)<1;1,0> // no: a source lane by lane",
+             "lfsr.b32 (M1, 8) VUD(0,0)<1> VUD(1,0)<1;1,0> VUD(2,0)<2;1,0> // no: a source lane by lane"],
+    "shfl_idx4": ["shfl_idx4 (M1, 16) VUD.0 VUD(1,0)<1;1,0> VUB(0,0)<4;1,0> // yes: indices of bytes",
+                  "shfl_idx4 (M1, 32) VUD.0 VUD(1,0)<0;16,1> VUW(0,0)<2;1,0> // yes: the table twice",
+                  "shfl_idx4 (M1, 16) VUD.0 VUD(1,0)<0;1,0> VUW(0,0)<2;1,0> // no: the table",
+                  "shfl_idx4 (M1, 32) VUD.0 VUD(1,0)<1;1,0> VUW(0,0)<2;1,0> // no: the table twice",
+                  "shfl_idx4 (M1, 16) VUD.0 VUD(1,0)<1;1,0> VUW(0,0)<1;1,0> // no: indices"],
+    "lsc_atomic_bfadd": ["lsc_atomic_bfadd.ugm (M1, 16) VBIG:d32 flat[VUD]:a32 VUE %null // no: dwords"],
+    "dpas": ["dpas.bf.bf.8.8 (M1, 8) VBF.0 VF.0 VBIG.0 VUD(0,0) // yes: accumulators of bf",
+             "dpas.bf.bf.8.8 (M1, 8) VW.0 VF.0 VBIG.0 VUD(0,0) // no: type w of dst, which compilers write",
+             "dpas.bf.bf.8.8 (M1, 8) VD.0 VF.0 VBIG.0 VUD(0,0) // no: type d of dst with bf",
+             "dpas.hf.hf.8.8 (M1, 8) VF.0 VBF.0 VBIG.0 VUD(0,0) // no: type bf of src0 with hf",
+             "dpas.bf8.hf8.8.8 (M1, 8) VHF.0 VF.0 VBIG.0 VUD(0,0) // no: type hf of dst with bf8",
+             "dpas.bf.hf.8.8 (M1, 8) VF.0 VF.0 VBIG.0 VUD(0,0) // no: precisions",
+             "dpas.bf.bf.4.8 (M1, 8) VF.0 VF.0 VBIG.0 VUD(0,0) // no: depth",
+             "dpas.bf.bf.8.8 (M1, 8) VF.0 VF.0 VBIG.0 VUD(0,4) // no: place of activations",
+             "dpas.s8.s4.8.8 (M1, 8) VD.0 VD.0 VBIG.0 VUD(0,4) // yes: place of activations of four bits"],
+    "dpasw": ["dpasw.bf.bf.8.4 (M1, 8) VBF.0 VF.0 VBIG.0 VUD(0,0) // no: type bf of dst",
+              "dpasw.s8.s8.8.4 (M1, 8) VF.0 VD.0 VBIG.0 VUD(0,0) // no: type f of dst with s8"],
     "add3.o": ["add3.o (M1, 8) VUD(0,0)<1> VUD(1,0)<1;1,0> VUD(2,0)<1;1,0> 1:ud // no: no predicate"],
     "lrp": ["lrp (M1, 8) r[A0(0),0]<1>:f VF(1,0)<1;1,0> VF(2,0)<1;1,0> VF(3,0)<1;1,0> // no: register-indirect",
             "lrp (M1, 8) VF(0,0)<1> VF(1,1)<1;1,0> VF(2,0)<1;1,0> VF(3,0)<1;1,0> // no: place",
@@ -240,8 +262,8 @@ def golden(page: str, forms: list[InstructionDesc], shown: dict[InstructionDesc,
 
 
 def _distinct(forms: list[InstructionDesc]) -> list[InstructionDesc]:
-    """Of many forms of one page that differ in the operation alone, the first."""
-    return forms if len(forms) <= 2 else forms[:1]
+    """Of many forms of one page that differ in the operation alone, the first; and those that have lines of their own."""
+    return forms if len(forms) <= 2 else [forms[0], *(desc for desc in forms[1:] if desc.mnemonic in MORE)]
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -283,7 +305,8 @@ def _modifier_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
         taken = {"signs": "(-), (abs) and (-abs)", "complement": "(~)"}.get(desc.modifiers, "no modifiers")
         yield f"sources take {taken}", "assembler (V037)"
         if any(isinstance(s, Saturate) for s in desc.suffixes):
-            what = {Saturation.ANY: "results saturate", Saturation.FLOATS: "results of float types saturate, others do not",
+            any_type = "results saturate" + (", as far as the next rows say" if "saturates-bytes" in desc.rules else "")
+            what = {Saturation.ANY: any_type, Saturation.FLOATS: "results of float types saturate, others do not",
                     Saturation.NONE: "no result saturates"}[desc.saturation]  # fmt: skip
             yield what, "assembler (V038)" if desc.saturation is not Saturation.ANY else "value"
         else:
@@ -297,7 +320,18 @@ RULES = {
     "no-mask": ("executes under NoMask", "assembler (V039)"),
     "no-mask-to-bytes": ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
     "needs-predicate": ("has a predicate, which takes the overflow", "assembler (V039)"),
-    "systolic": ("the depth is 8, and precisions go together as the manual's table has it", "assembler (V039, V034)"),
+    "saturates-bytes": ("results of bytes saturate, others do not", "assembler (V038)"),
+    "packed-lanes": ("results lie side by side, sources are scalars or lane by lane", "assembler (V035)"),
+    "table-of-dwords": (
+        "the table is the dwords of the lanes, twice for 32 of them, and each lane's indices begin a dword",
+        "assembler (V035)",
+    ),
+    "words": ("works on words in dwords", "assembler (V050)"),
+    "systolic": (
+        "the depth is 8; precisions go together, and with the types of accumulators, as the manual's table has it;"
+        " activations begin at a multiple of the bytes of a row of them",
+        "assembler (V039, V034)",
+    ),
     "transposed-of-one": ("transposed data are behind a single address", "assembler (V039)"),
     "predicate-bits": ("executes under M1_NM, or in sizes below 32 under M5_NM", "assembler (W015)"),
     "contiguous": ("elements lie side by side", "assembler (V039)"),

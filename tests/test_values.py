@@ -672,6 +672,20 @@ def test_dpas_of_floats(data, precision):
     expect(probe, {"R": ("f", wanted)})
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_words_are_accumulators_of_bf(engine):
+    """As compilers wrote them before there was bf (docs/deviations.md): the same bits as with variables of bf."""
+    seed = np.random.default_rng(8)
+    acc = (seed.integers(0x3F80, 0x4100, 32)).astype("i2")
+    w, x = (seed.integers(0x3F00, 0x4000, n).astype("u2") for n in (256, 32))
+    probe = Probe("pvc")
+    probe.fill(A=("bf", acc.tobytes()), AW=("w", acc.tobytes()), W=("ud", w.tobytes()), X=("ud", x.tobytes()),
+               R=("bf", bytes(64)), RW=("w", bytes(64)))  # fmt: skip
+    probe.lines += ["dpas.bf.bf.8.2 (M1, 16) R.0 A.0 W.0 X(0,0)", "dpas.bf.bf.8.2 (M1, 16) RW.0 AW.0 W.0 X(0,0)"]
+    found = probe.run(engine)
+    assert found["RW"].tobytes() == found["R"].tobytes() != bytes(64)
+
+
 @CHECKED
 @given(seeds, st.sampled_from(["hf8", "bf8", "e2m1"]))
 def test_dpas_of_narrow_floats(seed, precision):

@@ -30,8 +30,8 @@ def _systolic(opcode: int, name: str, results: str, summary: str, platforms: fro
     return form(
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
-        types="d ud f hf bf", platforms=platforms, spelling="bare-region", sizes=(8, 16), modifiers="", rules="systolic",
-        operands=f"dst:{results} src0:{results} src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub", classes="src2:g",
+        types=results, platforms=platforms, spelling="bare-region", sizes=(8, 16), modifiers="", rules="systolic",
+        operands="src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub", classes="src2:g",
         limits={"count": (1, 8)}, parts={"dst": 0, "src0": 0},
     )  # fmt: skip
 
@@ -81,7 +81,7 @@ FORMS = (
     _unary(0x19, "sqrt", "Square root.", "f hf bf", beyond="dst:df src0:df"),
     _unary(0x1A, "rsqrt", "Reciprocal square root.", "f hf bf"),
     _unary(0x1B, "inv", "Reciprocal.", FLOATS | {"bf"}),
-    _systolic(0x1C, "dpasw", "d,ud,f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads.", since("xehp") - since("pvc")),
+    _systolic(0x1C, "dpasw", "d ud f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads.", since("xehp") - since("pvc")),
     form(0x1E, "srnd", "ec d:dst s:src0 s:src1", "Stochastic rounding to a narrower float; src1 holds the random bits.",
          category=_CATEGORY, suffixes=(SAT,), types="ub b hf bf f", operands="dst:ub,b,hf src0:hf,bf,f src1:ub,uw", beyond="src1:hf,f",
          pairs="hf:f ub:hf,bf b:hf,bf", platforms=since("pvc"), modifiers="", rules="no-mask saturates-bytes", classes="dst:g src0:gc src1:gc"),
@@ -98,7 +98,7 @@ FORMS = (
     _binary(0x7F, "divm", "Correctly rounded quotient (the IEEE macro).", "f df"),
     _ternary(0x82, "dp4a", "Dot product of four packed bytes with accumulation: dst = src0 + sum of src1.b[i] * src2.b[i].", "d ud",
              platforms=since("tgllp"), modifiers=""),
-    _systolic(0x83, "dpas", "d,ud,f,bf,hf", "Systolic dot product with accumulation.", since("xehp")),
+    _systolic(0x83, "dpas", "d ud f bf hf", "Systolic dot product with accumulation.", since("xehp")),
     _ternary(0x84, "add3", "dst = src0 + src1 + src2.", "ud d uw w", platforms=since("xehp")),
     _ternary(0x91, "madw", "Multiply and add with the full 64-bit result, low and high halves in consecutive registers.", "ud d",
              sizes=(1, 2, 4, 8, 16), saturation=Saturation.NONE),

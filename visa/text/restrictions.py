@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 
-from visa.isa import InstructionDesc
-from visa.isa.enums import LSC_DATA_SIZES, LSC_ORDERS, PRECISIONS
+from visa.isa import InstructionDesc, systolic
+from visa.isa.enums import LSC_DATA_SIZES, LSC_ORDERS
 from visa.isa.record import ANY_SIZE
 from visa.operands import (
     CONSECUTIVE,
@@ -19,6 +19,7 @@ from visa.operands import (
     General,
     Immediate,
     Indirect,
+    Raw,
     Region,
     VectorOperand,
     region_elements,
@@ -29,9 +30,8 @@ from visa.violation import Violation
 
 UNDEFINED_RELATION = 6
 SYSTOLIC_DEPTH = 8
-_PRECISIONS = {code: name for name, code in PRECISIONS.items()}
 _BYTE_FLOATS = {"bf8", "hf8"}
-TypeOf = Callable[[VectorOperand], DataType | None]
+TypeOf = Callable[[VectorOperand | Raw], DataType | None]
 _LANE_BY_LANE: tuple[Region, ...] = ((1, 1, 0), SCALAR)
 _Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
@@ -160,7 +160,7 @@ def _contiguous(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterato
 
 
 def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
-    depth, pair = args["depth"], {_PRECISIONS[args[f"src{n}_precision"]] for n in (1, 2)}
+    depth, pair = args["depth"], {systolic.NAMES[args[f"src{n}_precision"]] for n in (1, 2)}
     if depth != SYSTOLIC_DEPTH:
         yield Violation(
             "V039", f"{desc.mnemonic} does not exist with depth {depth}", f"it is {SYSTOLIC_DEPTH}", "depth"
@@ -168,6 +168,23 @@ def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[
     if len(pair) > 1 and pair != _BYTE_FLOATS and not all(name[0] in "us" for name in pair):
         message = f"{desc.mnemonic} does not multiply {' and '.join(sorted(pair))}"
         yield Violation("V034", message, "precisions are both integers, both bf8 or hf8, or the same", "src2_precision")
+    else:
+        yield from _accumulators(type_of, desc, args)
+
+
+def _accumulators(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
+    """Accumulators and results whose type does not go with the precision."""
+    precision = systolic.NAMES[args["src1_precision"]]
+    allowed = systolic.results_of(precision) & desc.types
+    for name in ("dst", "src0"):
+        t = type_of(args[name])
+        if t is None or t.name in allowed:
+            continue
+        hint = f"with {precision} it takes {' and '.join(sorted(allowed))}"
+        if precision == "bf" and t.name in systolic.BFLOAT_STAND_INS:
+            yield Violation("W015", f"{desc.mnemonic} does not take type {t} here in the manual", hint, name)
+        else:
+            yield Violation("V034", f"{desc.mnemonic} of {precision} does not take type {t} as {name}", hint, name)
 
 
 def _transposed_of_one(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:

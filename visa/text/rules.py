@@ -13,6 +13,7 @@ from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS, Flow, Saturation
+from visa.isa.systolic import NAMES, row_bytes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
@@ -128,6 +129,8 @@ class Rules:
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
             yield from self._raw_types(i)
+            if "systolic" in i.desc.rules:
+                yield from self._activations(i)
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))
             yield from state_overruns(self.extents, i)
@@ -144,10 +147,12 @@ class Rules:
         t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
         return 0 if t is None else _KINDS.get(t.name, _INTEGER)
 
-    def type_of(self, op: VectorOperand) -> DataType | None:
+    def type_of(self, op: VectorOperand | Raw) -> DataType | None:
         """The element type of an operand; None where it has none."""
         if isinstance(op, General):
             return self.function.variable_type(op.var)
+        if isinstance(op, Raw):
+            return self.function.variable_type(op.var) if op.var else None
         return op.type if isinstance(op, (Immediate, Indirect)) else None
 
     # -- one operand ---------------------------------------------------------------------------------------
@@ -166,8 +171,8 @@ class Rules:
             yield from self._modifier(desc, name, op, t, destination)
         if isinstance(op, General) and op.col:
             yield from self._column(name, op)
-        if size > 1 and name in desc.aligned and isinstance(op, General) and op.var:
-            yield from self._alignment(desc, name, op)
+        if size > 1 and name in desc.aligned and isinstance(op, General) and op.var and op.region != SCALAR:
+            yield from self._alignment(desc, name, op, desc.aligned[name])
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
             yield overrun
@@ -217,18 +222,26 @@ class Rules:
             message = f"the operand reaches over more than two registers of {self.grf_size} bytes"
             yield Violation("W005", message, "", name)
 
-    def _alignment(self, desc: InstructionDesc, name: str, op: General) -> Iterator[Violation]:
-        """An operand that does not begin at a multiple of the bytes that the table asks for, in its root variable."""
+    def _activations(self, i: Instruction) -> Iterator[Violation]:
+        """Activations begin at a multiple of the bytes of a row of them (manual, DPAS)."""
+        op, args = i.args["src2"], i.args
+        if isinstance(op, General) and op.var:
+            weights, activations = (NAMES[args[f"src{n}_precision"]] for n in (1, 2))
+            unit = row_bytes(weights, activations, args["depth"])
+            yield from self._alignment(i.desc, "src2", op, max(unit, 1))
+
+    def _alignment(self, desc: InstructionDesc, name: str, op: General, unit: int) -> Iterator[Violation]:
+        """An operand that does not begin at a multiple of so many bytes, in its root variable."""
         place = self.extents.place(op.var)
-        if place is None or op.region == SCALAR:
+        if place is None:
             return
-        unit = desc.aligned[name]
         at = place.start + self.extents.region(op, 1)[0]
         wanted = f"{desc.mnemonic} takes operands that begin at a multiple of {unit} bytes"
         if at % unit:
             yield Violation("V039", f"{wanted}, this one begins at byte {at}", "", name)
         elif self._declared_alignment(place.root) < unit:
-            hint = f"declare '{self.function.variable_name(place.root)}' with align={'oword' if unit == 16 else 'GRF'}"
+            align = {4: "dword", 8: "qword", 16: "oword"}.get(unit, "GRF")
+            hint = f"declare '{self.function.variable_name(place.root)}' with align={align}"
             yield Violation("W015", f"{wanted}, this one's variable may begin anywhere", hint, name)
 
     def _declared_alignment(self, var: int) -> int:

@@ -22,22 +22,13 @@ from __future__ import annotations
 import math
 
 from visa import types
-from visa.isa.enums import PRECISIONS
+from visa.isa.systolic import BFLOAT_STAND_INS, FLOATS, NAMES, bits_of, group_of
 from visa.operands import General, Raw
 from visa.program import Instruction
 from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
 from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics
-
-_NAMES = {v: k for k, v in PRECISIONS.items()}
-_FLOATS = ("bf", "hf", "tf32", "bf8", "hf8", "e2m1")
-_FLOAT_BITS = {"tf32": 32, "bf": 16, "hf": 16, "bf8": 8, "hf8": 8, "e2m1": 4}
-
-
-def bits_of(precision: str) -> int:
-    """Bits of an element in memory; tf32 takes a whole dword."""
-    return _FLOAT_BITS.get(precision) or int(precision[1:])
 
 
 def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
@@ -84,10 +75,10 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     """The matrix product above; floats are added in the order of d and k, each product with one rounding."""
     args, a = instruction.args, m.algebra
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
-    weights, activations = _NAMES[args["src1_precision"]], _NAMES[args["src2_precision"]]
-    total_type = F if weights in _FLOATS else D
-    group = _group(weights, activations)
-    acc_type, dst_type = (_accumulator_type(m, args[n], total_type) for n in ("src0", "dst"))
+    weights, activations = NAMES[args["src1_precision"]], NAMES[args["src2_precision"]]
+    total_type = F if weights in FLOATS else D
+    group = group_of(weights, activations)
+    acc_type, dst_type = (_accumulator_type(m, args[n], total_type, weights) for n in ("src0", "dst"))
     steps_of_dword = 32 // (group * bits_of(weights))
     dwords = _weights(m, instruction, -(-depth // steps_of_dword))
     second = _activations(m, instruction, group, bits_of(activations))
@@ -125,10 +116,10 @@ def bdpas(m: Machine, instruction: Instruction) -> Step:
     """The sum of the matrix products of blocks, each with its scales."""
     args, a = instruction.args, m.algebra
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
-    weights, activations = _NAMES[args["src1_precision"]], _NAMES[args["src2_precision"]]
+    weights, activations = NAMES[args["src1_precision"]], NAMES[args["src2_precision"]]
     per_word = 32 // bits_of(weights)
     per_block = min(depth, 32 // per_word)
-    acc_type, dst_type = (_accumulator_type(m, args[n], F) for n in ("src0", "dst"))
+    acc_type, dst_type = (_accumulator_type(m, args[n], F, weights) for n in ("src0", "dst"))
     width = bits_of(activations)
     first, second = _weights(m, instruction, depth), _activations(m, instruction, 32 // width, width)
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
@@ -176,13 +167,6 @@ def _scale_reader(m: Machine, op: General, offset: int, count: int) -> Read:
 # -- operands --------------------------------------------------------------------------------------------------
 
 
-def _group(weights: str, activations: str) -> int:
-    """Elements of each lane, and of each row, that a step of the depth multiplies."""
-    if weights in _FLOATS:
-        return 32 // bits_of(weights)
-    return 4 if 8 in (bits_of(weights), bits_of(activations)) else 8
-
-
 def _weights(m: Machine, instruction: Instruction, count: int) -> list[Read]:
     """So many dwords a lane."""
     args, lanes = instruction.args, instruction.args["exec"].size
@@ -219,9 +203,11 @@ def _word_reader(m: Machine, raw: Raw, offset: int, count: int, bits: int) -> Re
     return lambda: a.cast(read(), types.UD)
 
 
-def _accumulator_type(m: Machine, raw: Raw, total_type: DataType) -> DataType:
+def _accumulator_type(m: Machine, raw: Raw, total_type: DataType, weights: str) -> DataType:
     """The type of a variable that holds rows of sums; that of the sums where it says nothing."""
     found = m.function.variable_type(raw.var) if raw.var else total_type
+    if weights == "bf" and found.name in BFLOAT_STAND_INS:
+        return BF
     return found if found in (F, HF, BF, D, types.UD) else total_type
 
 
