@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 MAXIMUM_INPUT = 1 << 30
+MAXIMUM_STREAM = 1 << 28
+"""Bytes of what does not say its size: standard input, devices, FIFOs."""
 
 
 def _failure(path: str, error: OSError | ValueError) -> FileError:
@@ -45,15 +47,26 @@ def read_bytes(path: str) -> bytes:
     """
     try:
         if path == "-":
-            path = "<stdin>"
-            return sys.stdin.buffer.read()
-        size = os.path.getsize(path) if os.path.isfile(path) else 0
-        if size <= MAXIMUM_INPUT:
-            with open(path, "rb") as f:
-                return f.read()
+            path, size = "<stdin>", 0
+            data = sys.stdin.buffer.read(MAXIMUM_STREAM + 1)
+        else:
+            size = os.path.getsize(path) if os.path.isfile(path) else 0
+            data = _contents(path, size)
     except OSError as error:
         raise _failure(path, error) from None
-    raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
+    if size > MAXIMUM_INPUT:
+        raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
+    if not size and len(data) > MAXIMUM_STREAM:
+        raise FileError(Diagnostic("F002", f"there are more than {MAXIMUM_STREAM} bytes", Span(path, 0)))
+    return data
+
+
+def _contents(path: str, size: int) -> bytes:
+    """A file of so many bytes, 0 where that is not known: a device may have no end. Nothing of what is too large."""
+    if size > MAXIMUM_INPUT:
+        return b""
+    with open(path, "rb") as f:
+        return f.read() if size else f.read(MAXIMUM_STREAM + 1)
 
 
 def read_text(path: str) -> str:
