@@ -66,7 +66,7 @@ class GridLaunchFile(LaunchEntries):
         return launch
 
     def _size(self, value: object, key: str, where: str) -> int:
-        if not isinstance(value, int) or not abs(value) < MAXIMUM_GRID:
+        if type(value) is not int or not abs(value) < MAXIMUM_GRID:
             raise self.fail(f"'{key}' is a number of processors below {MAXIMUM_GRID}, found {value!r:.80}", where)
         return value
 

@@ -161,7 +161,7 @@ def test_samples_and_cases_have_known_keys_alone():
 
 
 @pytest.mark.parametrize("key", ["global_size", "local_size", "global_offset"])
-@pytest.mark.parametrize("value", [1 << 32, [HUGE], -1, "1", [1, 2, 3, 4], [], 1.5, {}], ids=repr)
+@pytest.mark.parametrize("value", [1 << 32, [HUGE], -1, "1", [1, 2, 3, 4], [], 1.5, {}, True, [True]], ids=repr)
 def test_sizes(folder, key, value):
     place, message = failure({key: value}, folder)
     assert place == "launch.json, launch 0" and message.startswith(f"{key} is a list of one to three numbers")
@@ -201,6 +201,7 @@ DAMAGED = {
     "huge in several axes": npy(GOOD | {"shape": (1 << 40, 1 << 40)}),
     "negative": npy(GOOD | {"shape": (-1,)}, bytes(8)),
     "no shape": npy(GOOD | {"shape": 5}),
+    "true for a length": npy(GOOD | {"shape": (True,)}, bytes(4)),
     "objects": npy(GOOD | {"descr": "|O"}, bytes(16)),
     "big-endian": saved(np.arange(8, dtype=">f4")),
     "texts": saved(np.array(["a", "b"])),

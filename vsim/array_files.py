@@ -55,7 +55,7 @@ def _read_npy(stream: BinaryIO, size: int) -> Array:
         raise ArrayFileError(f"its numbers are in another byte order (type {dtype}); save array.astype('=')")
     count = 1
     for length in shape:
-        if length < 0:
+        if type(length) is not int or length < 0:  # True is an int, but no length.
             raise ArrayFileError(f"its header claims the shape {shape}")
         count *= length
     there = size - stream.tell()

@@ -386,7 +386,7 @@ class LaunchFile(LaunchEntries):
             return ScalarArgument(scalar_bytes(item["scalar"], self.text(item, "type", "i32", where), where))
         if "local" in item:
             size = item["local"]
-            if not isinstance(size, int) or not 0 < size < MAXIMUM_LOCAL:
+            if type(size) is not int or not 0 < size < MAXIMUM_LOCAL:
                 raise _fail(f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", where)
             return LocalArgument(size)
         return self._sampler(item["sampler"], f"{where}, sampler")
@@ -416,15 +416,15 @@ def _launches_hint(keys: Iterable[str]) -> str:
 
 
 def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:
-    """One to three sizes of a launch; None if it does not have them."""
+    """One to three sizes of a launch, which true and false are not; None if it does not have them."""
     value = entry.get(key)
     if value is None:
         return None
-    numbers = [value] if isinstance(value, int) else value
+    numbers = [value] if type(value) is int else value
     if (
         not isinstance(numbers, list)
         or not 1 <= len(numbers) <= 3
-        or not all(isinstance(n, int) and 0 <= n < MAXIMUM_SIZE for n in numbers)
+        or not all(type(n) is int and 0 <= n < MAXIMUM_SIZE for n in numbers)
     ):
         wanted = f"{key} is a list of one to three numbers below {MAXIMUM_SIZE}"
         raise _fail(f"{wanted}, found {numbers!r:.80}", where)
