@@ -79,6 +79,13 @@ PANELS = {
 }
 
 
+@pytest.mark.parametrize("width", ["9" * 30, "wide", "\u00b2", ""], ids=ascii)
+def test_help_with_odd_widths_of_the_terminal(width):
+    environment = os.environ | dict.fromkeys(("COLUMNS", "LINES", "TERMINAL_WIDTH"), width)
+    shown = subprocess.run([sys.executable, "-m", "vdis", "--help"], env=environment, capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "") and "Usage" in shown.stdout
+
+
 @pytest.mark.parametrize("tool", APPS)
 def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")

@@ -51,8 +51,17 @@ def application(
 def run(app: typer.Typer, tool: str) -> NoReturn:
     """Run a command with the arguments of the process, and leave it."""
     open_streams()
+    _forget_odd_widths()
     show_warnings()
     _leave(exit_code(app, tool, sys.argv[1:]))
+
+
+def _forget_odd_widths() -> None:
+    """Sizes of a terminal that are none: what shows the help takes them for numbers."""
+    for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
+        said = os.environ.get(name, "1")
+        if not (said.isascii() and said.isdecimal() and len(said) <= 4):
+            del os.environ[name]
 
 
 def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
