@@ -143,8 +143,12 @@ def check(tree: Tree, lines: Lines, name: str) -> None:
     subject = ""
     try:
         for key in ("kernels", "kernels_misc_info"):
+            names: set[str] = set()
             for info in _mappings(tree, key):
                 subject = f" of kernel '{info.get('name')!s:.80}'"
+                if str(info.get("name")) in names:
+                    raise ZeInfoError("there is another entry of this name", info, "name")
+                names.add(str(info.get("name")))
                 if key == "kernels":
                     _kernel(info, SIMD_SIZES[-1])
                 else:
