@@ -239,6 +239,11 @@ BY_NAME = {
 }  # fmt: skip
 
 
+def test_names_of_arguments_are_texts(program):
+    with pytest.raises(visa.LaunchError, match="no argument '1'"):
+        program.launch("scale", 8, args={1: np.ones(8, "f4"), 2: 4})
+
+
 @pytest.mark.parametrize("what", BY_NAME)
 def test_faulty_arguments_by_name(program, what):
     call, message = BY_NAME[what]

@@ -104,7 +104,7 @@ class Kernel:
             return error("its arguments have no names", hint)
         for name in named:
             if name not in names:
-                return error(f"it has no argument '{name}'", did_you_mean(name, names) or known)
+                return error(f"it has no argument '{name}'", did_you_mean(str(name), names) or known)
             if name in names[:given]:
                 return error(f"argument '{name}' is given twice, in order and by name", known)
         if given > len(names):
