@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from visa.isa.record import InstructionDesc
+from visa.program import Function
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"
@@ -21,6 +22,11 @@ REFUSED = {
 """Reasons by the name of the semantics."""
 RAW_MESSAGES = ("raw_send", "raw_sends")
 """Refused if their descriptors say nothing that an instruction says, too."""
+
+
+def returns_to_nobody(function: Function, desc: InstructionDesc) -> bool:
+    """Whether it goes back to the caller of a function, and stands in a kernel (manual, chapter 6, FRET)."""
+    return function.is_kernel and "function-only" in desc.rules
 
 
 def may_be_refused(desc: InstructionDesc) -> bool:
