@@ -15,7 +15,7 @@ REFUSED = {
     "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public "
     "definition",
     "sample_unorm": "the filter of this media sampler is state of the driver without a public definition",
-    **dict.fromkeys([f"lsc_apndctr_atomic_{op}" for op in ("add", "sub", "store")], _COUNTER),
+    **dict.fromkeys(("lsc_apndctr_atomic_add", "lsc_apndctr_atomic_sub", "lsc_apndctr_atomic_store"), _COUNTER),
     "raw_sendg": "of its descriptors of 64 bits only some fields are published",
     "typed_lsc_read_state_info": "the contents of a surface state are the driver's, without a functional definition",
 }
