@@ -72,6 +72,34 @@ def test_what_the_driver_gets(driver):
     assert "-options" not in calls()[1]
 
 
+def test_folders_of_includes_are_those_of_the_user(driver, tmp_path, monkeypatch):
+    """The driver runs elsewhere, so that names from the working directory would lead nowhere."""
+    calls, here = driver(), tmp_path / "my work"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    given = '-DI=-1 -I inc -I../up -I "a b" -I"c" -I /usr/x -cl-std=CL2.0 -DX=-Iy'
+    compiled(options=given, path="k.cl")
+    (words,) = calls()
+    expected = f'-DI=-1 -I "{here}/inc" -I {tmp_path}/up -I "{here}/a b" -I "{here}/c" -I /usr/x -cl-std=CL2.0 -DX=-Iy -I "{here}"'
+    assert words[words.index("-options") + 1] == expected
+
+
+@needs_ocloc
+def test_a_folder_of_includes_beside_the_user(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "inc" / "width.h").write_text("#define WIDTH 3\n")
+    (tmp_path / "src" / "k.cl").write_text(
+        '#include "width.h"\nkernel void k(global int *y) { y[get_global_id(0)] = WIDTH; }\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ["src/k.cl", "--platform", "tgllp", "--build-options=-I inc", "--arg", "y=zeros:8:i4", "--global-size", "8"]
+    code, out, errors = said(capsys, "vsim", *words, "--show", "y")
+    assert code == 0, errors
+    assert "3 3 3 3 3 3 3 3" in out
+
+
 def test_the_driver_is_told_where_the_source_lies_if_lines_are_wanted(driver):
     """Else FILE would name the folder in which the driver ran."""
     calls = driver()

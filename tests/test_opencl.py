@@ -290,6 +290,9 @@ def test_parts_of_buffers(session):
     y = session.buffer(np.zeros(4, "f4"))
     session.run(session.kernel("saxpy", y, part, np.float32(1), np.uint32(4)), (4,))
     assert (session.read(y, "f4", 4) == [32, 66, 136, 280]).all()
+    next_one = host.clCreateSubBuffer(whole, 0, cl.CL_BUFFER_CREATE_TYPE_REGION, sizes(256, 64))
+    session.run(session.kernel("saxpy", next_one, part, np.float32(1), np.uint32(4)), (4,))  # S004 would be a failure
+    assert (session.read(next_one, "f4", 4) == [96, 131, 202, 347]).all()
     assert status(part, 0, 0, 4) == cl.CL_INVALID_MEM_OBJECT
     assert status(whole, 0, 4, 4) == cl.CL_MISALIGNED_SUB_BUFFER_OFFSET
     assert status(whole, 0, 896, 256) == cl.CL_INVALID_VALUE

@@ -28,7 +28,7 @@ _ENTRY = re.compile(
 )
 _DECLARED = re.compile(r"^[ \t{]*\.decl[ \t]+([\w%]+)", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t{]*([A-Za-z_]\w*)[ \t]*:(?!\w)", re.MULTILINE)
-_OF_TYPES = frozenset({"V030", "V032", "V034", "V035", "V036", "V038", "V039", "V056", "V057", "W010", "W012"})
+_OF_TYPES = frozenset({"V030", "V032", "V034", "V035", "V036", "V038", "V039", "V056", "V057", "W010"})
 """What is said of types and sizes, which nobody knows of an operand without a description."""
 _OF_NUMBERS = frozenset({"V004", "V016", "V021", "V042", "V043", "V050", "V051", "V057"})
 """What may follow from a number that stands for one that only the compiler knows."""

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 _PYTHON_STRING = re.compile(r"""([rRuU]?)(\"""|'''|"|')(.*?)(?<!\\)(?:\\\\)*+\2""", re.DOTALL)
 _IR = re.compile(r'\basm\s+(?:sideeffect\s+|alignstack\s+|inteldialect\s+|unwind\s+)*"([^"]*)"\s*,\s*"([^"]*)"\s*\(')
 _ASM = frozenset({"asm", "__asm", "__asm__"})
-_QUALIFIERS = frozenset({"volatile", "__volatile__", "inline", "goto"})
+_QUALIFIER = re.compile(r"volatile|__volatile__|inline|goto")
 _CONSTANTS = frozenset("PinIJKLMNO")
 _REGISTERS = frozenset("ra")
 """Constraints of the vector compiler, which writes registers with their regions."""
@@ -113,7 +113,7 @@ def _c(text: str) -> Iterator[Snippet | None]:
     while (token := tokens.next()) is not None:
         if token["word"] in _ASM:
             opened = tokens.next()
-            while opened is not None and opened["word"] in _QUALIFIERS:
+            while opened is not None and _QUALIFIER.fullmatch(opened["word"] or ""):
                 opened = tokens.next()
             if opened is not None and opened[0] == "(":
                 yield from _statement(_sections(tokens), token.start())

@@ -60,8 +60,8 @@ def _target(function: Function, i: Instruction) -> Iterator[Violation]:
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:
     """What a call or return should not do, although the reference assembler takes it."""
     if function.is_kernel and "function-only" in i.desc.rules:
-        message = f"{i.desc.mnemonic} returns from a function, and '{function.name}' is a kernel: its lanes end"
-        yield Violation("W014", message, "a kernel ends with ret")
+        message = f"{i.desc.mnemonic} returns from a function, and '{function.name}' is a kernel, which has no caller"
+        yield Violation("W014", message, "a kernel ends with ret (manual, chapter 6, FRET)")
     execution = i.args.get("exec")
     if i.desc.flow.is_call and execution is not None and execution.size == 1 and not execution.no_mask:
         message = f"a scalar {i.desc.mnemonic} ignores the execution mask, but is not marked {{NoMask}}"

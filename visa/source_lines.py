@@ -10,6 +10,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from visa.isa.record import LINE
 from visa.program import Function
 
 MAXIMUM_SOURCE = 16 << 20
@@ -35,7 +36,7 @@ def source_lines(function: Function) -> list[SourcePlace | None]:
         if desc.names_file:
             file, here = function.strings[i.args["name"]], None
         elif desc.marks_line:
-            line: int = i.args["line"]
+            line: int = i.args[LINE]
             here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 where there is none.
         found.append(here)
     return found

@@ -214,10 +214,7 @@ def _matrix_payload(extents: Extents, args: Fields) -> list[tuple[str, Raw]]:
 
 
 def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
-    """The parts of a message that do not begin with a register (manual, chapter 5, "Raw Operands").
-
-    Variables smaller than a register are a warning, as the reference compiler does not check them.
-    """
+    """The parts of a message that do not begin with a register (manual, chapter 5, "Raw Operands")."""
     shape, args, grf = _shape(i.desc), i.args, extents.grf_size
     raws = [(name, args[name]) for name in shape.raws if name in args]
     if shape.lists:
@@ -227,15 +224,14 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
         unit = _unit(extents, i, name, raw)
         if at is None or not (at.start + raw.offset) % unit:
             continue
-        small = extents.function.variable_size(at.root, grf) < grf
         owner = extents.function.variable_name(at.root)
         where = f"begins at byte {at.start + raw.offset} of '{owner}', not"
         if unit == grf:
             message = f"the message {where} with a register of {grf} bytes"
-            hint = "copy it with mov to the beginning of a register"
+            hint = 'copy it with mov to the beginning of a register (manual, chapter 5, "Raw Operands")'
         else:
             message, hint = f"the operand {where} at a multiple of {unit} bytes", "copy it with mov to such a place"
-        yield Violation("W012" if small else "V056", message, hint, name)
+        yield Violation("V056", message, hint, name)
 
 
 def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:

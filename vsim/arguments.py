@@ -106,9 +106,14 @@ class ArgumentReader:
         return found
 
     def _warn_of_overlap(self, index: int, found: Buffer) -> None:
-        """Warn of memory that two arguments share in part. One array for two arguments is what programs mean."""
+        """Warn of memory that two arrays share in part. One array for two arguments is what programs mean.
+
+        Where an address is given, nobody knows how far it is meant to reach.
+        """
         start, end = found.host, found.host + found.size
-        for number, other in self.buffers.items():
+        arrays = [n for n in (*self.buffers, index) if isinstance(self.launch.args[n], BufferArgument)]
+        for number in arrays[:-1] if index in arrays else ():
+            other = self.buffers[number]
             if start < other.host + other.size and other.host < end and (start, found.size) != (other.host, other.size):
                 signature = self.signature
                 shared = min(end, other.host + other.size) - max(start, other.host)

@@ -27,6 +27,7 @@ _BARE = re.compile(r"^(?:fatal )?(error|warning): (.+)$")
 _FAILED = "backend compiler failed build."
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """What lines of the driver begin with that say nothing of the source."""
+_FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include|\\\r?\n|\?\?", re.MULTILINE)
 
 
@@ -92,14 +93,23 @@ def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
     return FormatError(Diagnostic(code, message, Span(path, 0), hint))
 
 
+def _folder(place: str) -> str:
+    """The option that has a folder searched for includes; none for one that the driver's options cannot name."""
+    return "" if '"' in place else f'-I "{place}"' if " " in place else f"-I {place}"
+
+
+def _from_here(option: re.Match[str]) -> str:
+    """The same with a folder that is named from the working directory of the user, where the driver does not run."""
+    return _folder(os.path.abspath(option[1] or option[2])) or option[0]
+
+
 def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
     """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
     binary = data.startswith(SPIRV)
     words = ["compile", "-file", "source.spv" if binary else "source.cl", "-device", device, "--format", "zebin"]
     words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
-    beside = os.path.dirname(os.path.abspath(path))
-    place = f'"{beside}"' if " " in beside else beside
-    own = (options if binary or '"' in beside else f"{options} -I {place}").strip()
+    own = options if binary else f"{_FOLDER.sub(_from_here, options)} {_folder(os.path.dirname(os.path.abspath(path)))}"
+    own = own.strip()
     return [*words, *(["-spirv_input"] if binary else []), *(["-options", own] if own else [])]
 
 

@@ -18,6 +18,10 @@ MAXIMUM_PLACES, MAXIMUM_GROUPS = 8, 4
 """Places that an error names, and work-groups of each."""
 
 
+_AT = (("is at", "are at"), ("waits at", "wait at"))
+"""What is said of one thread and of several: where they are, or what holds them up."""
+
+
 class ThreadPosition(NamedTuple):
     """Where one thread is: in front of an instruction, or held up at it by a barrier.
 
@@ -67,9 +71,9 @@ def _note(dispatch: Dispatch, positions: list[ThreadPosition], number: int, wait
     function = positions[0].function
     instruction = function.instructions[number]
     text = FunctionPrinter(function).instruction(instruction)
-    verb = f"{'wait' if waits else 'are'}" if len(positions) > 1 else "waits" if waits else "is"
     span, _ = dispatch.image.place(function, instruction)
-    return Label(span, f"{_who(positions)} {verb} at '{text}' (instruction {number} of '{function.name}')")
+    at = _AT[waits][len(positions) > 1]
+    return Label(span, f"{_who(positions)} {at} '{text}' (instruction {number} of '{function.name}')")
 
 
 def _who(positions: list[ThreadPosition]) -> str:

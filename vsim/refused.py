@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from visa.isa.record import InstructionDesc
+from visa.program import Function
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"
@@ -14,13 +15,18 @@ REFUSED = {
     "avs": "adaptive video scaling: its filter coefficients and their choice are state of the driver without a public "
     "definition",
     "sample_unorm": "the filter of this media sampler is state of the driver without a public definition",
-    **dict.fromkeys([f"lsc_apndctr_atomic_{op}" for op in ("add", "sub", "store")], _COUNTER),
+    **dict.fromkeys(("lsc_apndctr_atomic_add", "lsc_apndctr_atomic_sub", "lsc_apndctr_atomic_store"), _COUNTER),
     "raw_sendg": "of its descriptors of 64 bits only some fields are published",
     "typed_lsc_read_state_info": "the contents of a surface state are the driver's, without a functional definition",
 }
 """Reasons by the name of the semantics."""
 RAW_MESSAGES = ("raw_send", "raw_sends")
 """Refused if their descriptors say nothing that an instruction says, too."""
+
+
+def returns_to_nobody(function: Function, desc: InstructionDesc) -> bool:
+    """Whether it goes back to the caller of a function, and stands in a kernel (manual, chapter 6, FRET)."""
+    return function.is_kernel and "function-only" in desc.rules
 
 
 def may_be_refused(desc: InstructionDesc) -> bool:

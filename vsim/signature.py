@@ -23,7 +23,7 @@ from visa.yaml_tree import Tree
 from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
 from vsim.atomics import depends_on_order
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
-from vsim.refused import may_be_refused
+from vsim.refused import may_be_refused, returns_to_nobody
 from vsim.registers import FloatModes, float_modes
 
 
@@ -214,8 +214,9 @@ def _find_kernel(image: LinkedImage, wanted: str) -> Function:
 
 def _check_refused(image: LinkedImage, kernel: Function) -> None:
     """Look closer only where some function has an instruction that may be refused: most images have none."""
-    descs = {i.desc for function in image.functions_of(kernel) for i in function.instructions}
-    if any(may_be_refused(desc) for desc in descs):
+    own = {i.desc for i in kernel.instructions}
+    descs = own.union(i.desc for function in image.module.functions for i in function.instructions)
+    if any(returns_to_nobody(kernel, desc) for desc in own) or any(may_be_refused(desc) for desc in descs):
         from vsim.analysis.reachability import check
 
         check(image, kernel)

@@ -58,6 +58,9 @@ from visa.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
 from visa.operands import Address, General, Immediate, Indirect, Predicate, State
 from visa.platforms import ALL
 
+LINE = "line"
+"""The field that holds a source line."""
+
 
 class Field(NamedTuple):
     """One field of the binary form. ``parts`` are (name, bits) of a packed integer."""
@@ -369,7 +372,7 @@ class InstructionDesc:
     @cached_property
     def marks_line(self) -> bool:
         """Whether it says which source line follows."""
-        return self.is_directive and "line" in self.by_name
+        return self.is_directive and LINE in self.by_name
 
     @cached_property
     def is_directive(self) -> bool:

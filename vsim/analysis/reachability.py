@@ -13,7 +13,7 @@ from visa.image import LinkedImage
 from visa.isa.record import Flow
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
-from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 from vsim.semantics.messages import NoEquivalent, equivalent
 
 
@@ -76,17 +76,21 @@ def refusal(instruction: Instruction, grf_size: int) -> str:
 
 
 def check(image: LinkedImage, kernel: Function) -> None:
-    """Refuse a kernel that can reach an instruction without a public functional definition.
+    """Refuse a kernel that can reach an instruction without a public functional definition, or its own fret.
 
     Raises:
-        LaunchError: S022 for each such instruction, with its line and the reason.
+        LaunchError: S022 or S023 for each such instruction, with its line and the reason.
     """
     found = []
     for function, n, i in reachable(image, kernel):
         why = refusal(i, image.grf_size)
+        lost = returns_to_nobody(function, i.desc)
+        what = f"kernel '{kernel.name}' reaches {i.desc.mnemonic} (instruction {n} of '{function.name}')"
         if why:
-            what = f"kernel '{kernel.name}' reaches {i.desc.mnemonic} (instruction {n} of '{function.name}')"
             message = f"{what}, which cannot be executed: {why}"
             found.append(Diagnostic("S022", message, image.span(function, i.line)))
+        if lost:
+            message, hint = f"{what}, which returns to the caller of a function: a kernel has none", "end it with ret"
+            found.append(Diagnostic("S023", message, image.span(function, i.line), hint))
     if found:
         raise LaunchError(found)
