@@ -39,16 +39,19 @@ class StorageUse:
     dominators: Dominators
     repeats: Mapping[int, int]
     """The block from which the first way back leads to a block or in front of it, of those from that block on."""
+    private: Mapping[int, int]
+    """Registers of which the lanes that do not run, while a block runs, read nothing any more."""
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
         """What the others want of a block."""
-        live, stored, bits = self.live_out[block], self.stored[block], self.bits
+        live, stored, bits, private = self.live_out[block], self.stored[block], self.bits, self.private.get(block, 0)
         visible = state.storage.is_visible
         return BlockNeeds(
             stores=lambda key: bool(stored & bits.get(key, 0)) or visible(key),
             carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
             sees=lambda other: self.dominators.dominates(other, block),
             lies_in=lambda other: self._lies_in(block, other),
+            private=lambda key: bool(private & bits.get(key, 0)),
         )
 
     def _lies_in(self, block: int, other: int) -> bool:
@@ -88,6 +91,31 @@ class _Uses:
             n: self.as_bits(k for k, covered in use.covered.items() if covered >= self.extents.get(k, size(k)))
             for n, use in self.uses.items()
         }
+
+    def killed_by_all(self) -> dict[int, int]:
+        """Registers that blocks overwrite whole in the lanes that run."""
+        size = self.state.storage.size
+        return {
+            n: self.as_bits(k for k, covered in use.covered_by_all.items() if covered >= self.extents.get(k, size(k)))
+            for n, use in self.uses.items()
+        }
+
+    def private(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
+        """For each block the registers of which lanes that do not run, while it runs, read nothing before they write
+        them: they wait at points behind it. Registers of which lanes see what belongs to others are none.
+        """
+        state, registers = self.state, self.state.registers
+        if state.flow.subroutines:
+            return {}
+        hidden = self.as_bits(k for k in self.bits if k not in registers.crossed and not state.storage.is_visible(k))
+        blocks = [ENTRY, *state.flow.starts]
+        live_in = liveness(blocks, successors, self.exposed(), self.killed_by_all(), passed).live_in
+        found, behind = {}, 0
+        for start in reversed(state.flow.starts):
+            found[start] = hidden & ~behind
+            if start in state.reconvergence.points:
+                behind |= live_in[start]
+        return found
 
     def only_writer(self) -> dict[Key, int]:
         """The block of each register that one block alone writes, where nobody else sees the register."""
@@ -129,7 +157,8 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
     repeats = {} if flow.subroutines else _repeats(flow.starts, successors)
-    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats)
+    private = found.private(successors, passed)
+    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, private)
 
 
 def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> dict[int, int]:

@@ -87,7 +87,8 @@ class FunctionLowering:
         state = self.state
         state.begin(extents)
         self.exits.begin()
-        uses = {ENTRY: state.registers.begin_block(needs(ENTRY))}
+        full = state.is_kernel and state.module.full
+        uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()
         if not state.is_straight or not state.flow.starts:
             state.registers.end_block(ENTRY)
@@ -97,7 +98,8 @@ class FunctionLowering:
                 self.flow.gather(start)
             if not state.is_straight:
                 state.b.label(f"block{start}")
-                uses[start] = state.registers.begin_block(needs(start))
+                everybody = full and start in state.reconvergence.converged
+                uses[start] = state.registers.begin_block(needs(start), everybody)
             self._block(start, end, keep)
         for subroutine in state.flow.subroutines:
             self.flow.return_from_subroutine(subroutine)

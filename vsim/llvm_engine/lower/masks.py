@@ -105,6 +105,19 @@ class Masks:
         running = self.running(execution.offset, count)
         return None if running is True else running
 
+    def first_lane(self) -> int:
+        """The number of the first lane of the instruction of this moment."""
+        execution = self.state.at.execution
+        return execution.offset if execution else 0
+
+    def running_of(self, count: int) -> Value | None:
+        """The lanes that run of those of the instruction of this moment, if it is one for so many lanes."""
+        execution = self.state.at.execution
+        if execution is None or execution.size != count:
+            return None
+        running = self.running(execution.offset, count)
+        return None if running is True else running
+
     # -- predicates ----------------------------------------------------------------------------------------
 
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
@@ -115,7 +128,7 @@ class Masks:
             of_instruction = execution is state.at.execution and not predicate.mode
             running = self.reading(execution.size) if of_instruction else None
             key = (PREDICATE, predicate.var)
-            value = state.registers.read(key, execution.offset, execution.size, MASK, running)
+            value = state.registers.read(key, execution.offset, execution.size, MASK, running, execution.offset)
             if predicate.mode:
                 value = Value(b, MASK, 1, b.any(value) if predicate.mode == "any" else b.all(value))
             return ~value if predicate.inverse else value
@@ -131,7 +144,8 @@ class Masks:
     def predicate_reader(self, index: int, offset: int, count: int) -> Read:
         """Lanes of a predicate operand."""
         state = self.state
-        return lambda: state.registers.read((PREDICATE, index), offset, count, MASK, self.reading(count))
+        key = (PREDICATE, index)
+        return lambda: state.registers.read(key, offset, count, MASK, self.reading(count), self.first_lane())
 
     def predicate_as_integer(self, index: int) -> Read:
         """All bits of a predicate as one UD lane."""

@@ -136,7 +136,8 @@ class Operands:
         if index.one:
             return registers.read(key, low + index.last * data_type.size, 1, data_type)
         if index.consecutive:
-            return registers.read(key, low, count, data_type, self.masks.reading(count) if by_lane else None)
+            running = self.masks.reading(count) if by_lane else None
+            return registers.read(key, low, count, data_type, running, self.masks.first_lane())
         wide = self._window(key, low, index, data_type)
         whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
         return b.lanes(whole, index.numbers)
@@ -153,7 +154,8 @@ class Operands:
         elif mask is True:
             registers.write(key, low, count, value)
         else:
-            registers.write_predicated(key, low, count, value, mask)
+            running = self.masks.running_of(count)
+            registers.write_predicated(key, low, count, value, mask, running, self.masks.first_lane())
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Elements with gaps: what lies between them is read and written back."""
@@ -306,7 +308,8 @@ class Operands:
         key, low = self._raw(op, offset, count * data_type.size)
 
         def read() -> Value:
-            return self.state.registers.read(key, low, count, data_type, self.masks.reading(count) if by_lane else None)
+            running = self.masks.reading(count) if by_lane else None
+            return self.state.registers.read(key, low, count, data_type, running, self.masks.first_lane())
 
         return read
 

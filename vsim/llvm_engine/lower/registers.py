@@ -57,6 +57,8 @@ class ByteRange:
     stored: bool = True
     whole: bool = True
     predicated: PredicatedWrite | None = None
+    by_all: bool = False
+    """Whether all lanes that run have written it, of one that is not whole."""
 
     def __post_init__(self) -> None:
         self.stored = self.stored and not self.dirty
@@ -75,6 +77,8 @@ class BlockUse:
     written: set[Key] = field(default_factory=set)
     covered: dict[Key, int] = field(default_factory=dict)
     """Bytes that it writes in all lanes."""
+    covered_by_all: dict[Key, int] = field(default_factory=dict)
+    """Bytes that it writes in all lanes that run."""
     merged: set[Key] = field(default_factory=set)
     """Registers written in some lanes, so that what others read depends on what was there."""
 
@@ -86,12 +90,14 @@ class BlockNeeds:
     ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
     values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
     this one. ``lies_in``: whether all lanes that run in this one ran in another block when that was run last.
+    ``private``: registers of which lanes that do not run read nothing any more, so that these may be overwritten.
     """
 
     stores: Keys
     carries: Keys
     sees: Callable[[int], bool]
     lies_in: Callable[[int], bool] = lambda block: False
+    private: Keys = lambda key: False
 
 
 NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: True)
@@ -101,8 +107,8 @@ NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: 
 class Registers:
     """The registers of one emission of a function."""
 
-    def __init__(self, b: Builder, storage: Storage) -> None:
-        self.b, self.storage = b, storage
+    def __init__(self, b: Builder, storage: Storage, lanes: int) -> None:
+        self.b, self.storage, self.lanes = b, storage, lanes
         self.ranges: dict[Key, list[ByteRange]] = {}
         self.use = BlockUse()
         self.needs = NOTHING_NEEDED
@@ -110,14 +116,20 @@ class Registers:
         """Values that a block left for those that it dominates, with that block."""
         self.extents: dict[Key, int] = {}
         """How far the accesses to each key go."""
+        self.everybody = True
+        """Whether all lanes run in this block."""
+        self.shapes: dict[Key, tuple[int, int]] = {}
+        """Bytes of each lane and the first lane's byte, of registers that blocks in which not all lanes run access."""
+        self.crossed: set[Key] = set()
+        """Registers of which lanes see elements of others that may not run."""
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def begin_block(self, needs: BlockNeeds) -> BlockUse:
+    def begin_block(self, needs: BlockNeeds, everybody: bool = True) -> BlockUse:
         """Forget the values of the last block, but for those that were carried on by a block
-        that dominates this one.
+        that dominates this one. ``everybody``: all lanes run in this one.
         """
-        self.ranges = {}
+        self.ranges, self.everybody = {}, everybody
         self.use = BlockUse()
         self.needs = needs
         return self.use
@@ -145,6 +157,7 @@ class Registers:
                 continue
             self.use.written.add(key)
             self.use.covered[key] = sum(e.size for e in dirty if e.whole)
+            self.use.covered_by_all[key] = sum(e.size for e in dirty if e.whole or e.by_all)
             if not all(e.whole for e in dirty):
                 self.use.merged.add(key)
             if self.needs.stores(key):
@@ -189,13 +202,29 @@ class Registers:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
+    def read(
+        self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None, first: int = 0
+    ) -> Value:
         """Consecutive elements of a register.
 
         Args:
             low: byte offset of the first one (of predicates its lane).
-            running: a mask of as many lanes, outside of which the elements do not matter.
+            running: a mask of as many lanes, outside of which the elements do not matter; None: they may be of any.
+            first: the number of the first of these lanes.
         """
+        if running is None and not self.everybody:
+            self.crossed.add(key)
+        elif running is not None:
+            self._shape(key, low, data_type.size, first)
+        return self._read(key, low, count, data_type, running)
+
+    def _shape(self, key: Key, low: int, size: int, first: int) -> None:
+        """Remember where the elements of the lanes lie in a register; where that differs, they see those of others."""
+        shape = size, (low - first * size) % (self.lanes * size)
+        if self.shapes.setdefault(key, shape) != shape:
+            self.crossed.add(key)
+
+    def _read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
         high = self._reach(key, low + count * data_type.size)
         ranges = self._known(key)
         for e in ranges:
@@ -208,7 +237,7 @@ class Registers:
         if key[0] == PREDICATE:
             whole = self._whole(key, ranges)
             self.ranges[key] = [ByteRange(0, self.storage.size(key), whole, any(e.dirty for e in ranges))]
-            return self.read(key, low, count, data_type)
+            return self._read(key, low, count, data_type)
         touching = [e for e in ranges if e.low < high and e.high > low]
         if touching:
             return self._read_pieces(key, touching, low, count, data_type)
@@ -297,12 +326,29 @@ class Registers:
         self.ranges[key] = [*kept, written]
         return written
 
-    def write_predicated(self, key: Key, low: int, count: int, value: Value, mask: Value) -> None:
-        """Consecutive elements of the lanes for which a mask holds. The others are put to them where that is needed."""
+    def write_predicated(
+        self, key: Key, low: int, count: int, value: Value, mask: Value, running: Value | None = None, first: int = 0
+    ) -> None:
+        """Consecutive elements of the lanes for which a mask holds. The others are put to them where that is needed.
+
+        Args:
+            running: the lanes that run, of as many as there are elements; None: it is not known which they are.
+            first: the number of the first of these lanes.
+        """
+        if running is not None:
+            self._shape(key, low, value.type.size, first)
+        elif not self.everybody:
+            self.crossed.add(key)
+        by_all = running is not None and mask.text == running.text
+        if by_all and self.needs.private(key):
+            self.write(key, low, count, value)
+            return
+        high = low + count * value.type.size
+        by_all = by_all or any(e.by_all and e.low <= low and e.high >= high for e in self._known(key))
         old, whole, note = self._before(key, low, count, value.type, mask)
         value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
         written = self.write(key, low, count, self.b.merge(mask, value, old, note))
-        written.whole, written.predicated = whole, PredicatedWrite(mask, value, old)
+        written.whole, written.predicated, written.by_all = whole, PredicatedWrite(mask, value, old), by_all
 
     def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
         """Bytes of memory, straight into storage."""
@@ -335,7 +381,7 @@ class Registers:
             found = self._part(only, low, count, data_type)
             if found is not None:
                 return found, only.whole, None
-        return self.read(key, low, count, data_type), True, None
+        return self._read(key, low, count, data_type), True, None
 
     def _stored(self, key: Key, low: int, high: int, count: int, data_type: DataType) -> Value:
         """Elements out of storage."""
@@ -357,7 +403,7 @@ class Registers:
                 return []
             part = self._part(e, start, (end - start) // size, e.value.type)
             assert part is not None
-            pieces.append(ByteRange(start, end, part, e.dirty, whole=e.whole))
+            pieces.append(ByteRange(start, end, part, e.dirty, whole=e.whole, by_all=e.by_all))
         return pieces
 
     def _reach(self, key: Key, high: int) -> int:

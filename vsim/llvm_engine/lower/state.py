@@ -70,7 +70,7 @@ class FunctionState:
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations)
         self.storage = Storage(self.b, function, self.layout, self.shares)
-        self.registers = Registers(self.b, self.storage)
+        self.registers = Registers(self.b, self.storage, self.lanes)
         self.at = Position(ENTRY, True, self.is_kernel)
         self.around: list[Position] = []
         """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
@@ -84,7 +84,7 @@ class FunctionState:
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
-        self.registers = Registers(self.b, self.storage)
+        self.registers = Registers(self.b, self.storage, self.lanes)
         self.around = []
         self.cold = []
 
