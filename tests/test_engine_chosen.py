@@ -79,24 +79,27 @@ def test_what_cannot_be_executed_is_a_fault_when_it_is(kind):
     assert message in found[0] and found[0] == found[1]
 
 
-AGAIN = """.version 4.1
+TANGLED = """.version 4.1
 .kernel "k"
 .decl X v_type=G type=ud num_elts=8 align=GRF
 .decl P1 v_type=P num_elts=8
 .kernel_attr SimdSize=8
-call (M1, 8) again
+call (M1, 8) first
+call (M1, 8) second
 ret (M1, 8)
-again:
-add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+first:
 cmp.lt (M1, 8) P1 X(0,0)<1;1,0> 3:ud
-(P1) call (M1, 8) again
+(P1) goto (M1, 8) second
+ret (M1, 8)
+second:
+add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 ret (M1, 8)
 """
-WHY = "a subroutine that calls itself: there is one place for the lanes that it holds"
+WHY = "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
 
 
 def test_another_engine_than_the_one_asked_for_is_a_warning():
-    found = Program(build_text(AGAIN))
+    found = Program(build_text(TANGLED))
     with pytest.warns(VisaWarning, match=rf"'k' runs on the numpy engine: {WHY} \[U002\]") as caught:
         result = found.launch("k", 8, 8, [], engine="llvm")
     assert (result.engine, result.engine_reason) == ("numpy", WHY) and caught[0].filename == __file__
@@ -105,12 +108,12 @@ def test_another_engine_than_the_one_asked_for_is_a_warning():
             warnings.simplefilter("error")
             result = found.launch("k", 8, 8, [], engine=engine)
         assert (result.engine, result.engine_reason) == ("numpy", reason)
-    assert Program(build_text(AGAIN.replace("(P1) call", "//"))).launch("k", 8, 8, []).engine_reason == ""
+    assert Program(build_text(TANGLED.replace("(P1) goto", "//"))).launch("k", 8, 8, []).engine_reason == ""
 
 
 def test_the_command_says_what_ran(tmp_path):
     image = tmp_path / "k.bin"
-    image.write_bytes(build_text(AGAIN).to_bytes())
+    image.write_bytes(build_text(TANGLED).to_bytes())
     command = [sys.executable, "-m", "vsim", str(image), "--global-size", "8", "--json"]
     for options, warned in (([], False), (["--engine", "llvm"], True)):
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)

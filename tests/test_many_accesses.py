@@ -6,7 +6,9 @@ import pytest
 from probe import Probe, same_on_both_engines
 from strategies import ENGINES
 
+from visa import SimulationError
 from vsim.llvm_engine.memory.each_lane import LaneCopies
+from vsim.llvm_engine.memory.scatter import LaneLoops
 
 ROUNDS = 20
 
@@ -84,3 +86,46 @@ def test_of_lanes_at_one_place_the_last_wins(engine):
     last = {n % 8: 100 * n for n in range(ROUNDS)}
     assert found[:8].tolist() == [last[n] + 7 for n in range(8)]
     assert found[16:24].tolist() == [last[n] + 14 for n in range(8)], "lane 15 does not run"
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0x8421])
+@pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 4), (8, 4)])
+def test_several_elements_of_lanes_in_two_buffers_are_one_call(size, count, running, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    call, found = LaneLoops.call, []
+
+    def counted(self, op, *rest):
+        found.append((op, rest[-1]))
+        return call(self, op, *rest)
+
+    monkeypatch.setattr(LaneLoops, "call", counted)
+    probe = Probe(running=running)
+    probe.buffer("MEM", [n * 7 % 251 for n in range(4096)])
+    probe.buffer("OTHER", [n * 11 % 241 for n in range(4096)])
+    probe.fill(DATA=({4: "ud", 8: "uq"}[size], range(64)))
+    places = [96 * (n * 5 % 16) for n in range(16)]
+    probe.addresses("FROM", "MEM", places)
+    probe.addresses("TO", "OTHER", places)
+    probe.lines += [f"mov (M1_NM, 4) FROM({row},0)<1> TO({row},0)<1;1,0>" for row in (0, 2)]
+    probe.lines += [f"svm_gather.{size}.{count} (M1, 16) FROM.0 DATA.0"]
+    probe.lines += [f"add (M1_NM, 16) FROM(0,0)<1> FROM(0,0)<1;1,0> {size * count:#x}:uq"]
+    probe.lines += [f"svm_scatter.{size}.{count} (M1, 16) FROM.0 DATA.0"]
+    same_on_both_engines(probe)
+    assert {("load", count), ("store", count)} <= set(found)
+
+
+@pytest.mark.parametrize("lane", [0, 9, 15])
+def test_the_last_element_of_one_lane_is_outside(lane):
+    """Nothing of what the lanes store is in memory then: all bytes of a lane are checked before the first is written."""
+    messages = []
+    for engine in ENGINES:
+        probe = Probe()
+        probe.buffer("MEM", bytes(1024))
+        probe.buffer("OTHER", bytes(1024))
+        probe.fill(DATA=("ud", range(64)))
+        probe.addresses("FROM", "MEM", [1012 if n == lane else 1000 - 40 * n for n in range(16)])
+        probe.lines += ["svm_scatter.4.4 (M1, 16) FROM.0 DATA.0"]
+        with pytest.raises(SimulationError) as caught:
+            probe.run(engine)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and "16 bytes" in messages[0]

@@ -617,7 +617,7 @@ def unpack(words, bits, signed):
     st.data(),
     st.sampled_from(sorted(INTEGER_PRECISIONS)),
     st.sampled_from(sorted(INTEGER_PRECISIONS)),
-    st.sampled_from([1, 2, 8]),
+    st.sampled_from([1, 2, 3, 8]),
 )
 def test_dpas_of_integers(data, weight, activation, rows):
     """dst[r][n] = src0[r][n] + sum of src1[d][n] * src2[r][d] over depth and groups of four or eight elements."""

@@ -242,12 +242,14 @@ class _Reader:
             found.sections.append(
                 Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags)
             )
+        tables: dict[int, list[ElfSymbol]] = {}
         for s in found.sections:
             if s.type == SHT_SYMTAB:
-                found.symbols += [symbol for symbol in self.symbols(s, found.sections) if symbol.name]
+                symbols = tables[id(s)] = list(self.symbols(s, found.sections))
+                found.symbols += [symbol for symbol in symbols if symbol.name]
         for s in found.sections:
             if s.type in (SHT_REL, SHT_RELA):
-                found.relocations += self.relocations(s, found.sections)
+                found.relocations += self.relocations(s, found.sections, tables)
         found.sections = [s for s in found.sections if s.type != SHT_NULL]
         return found
 
@@ -270,21 +272,26 @@ class _Reader:
         return self.data[offset : offset + size]
 
     def symbols(self, table: Section, sections: list[Section]) -> Iterator[ElfSymbol]:
-        strings = _linked(table, sections).data
+        strings, wide = _linked(table, sections).data, self.bits == 64
+        names = [s.name for s in sections]
+        if names:
+            names[SHN_UNDEF] = ""
         for row in _rows(_SYMBOL[self.bits], table.data):
-            name, info, _, where, value, size = (
-                row if self.bits == 64 else (row[0], row[3], row[4], row[5], row[1], row[2])
-            )
-            if SHN_LORESERVE > where >= len(sections):
+            name, info, _, where, value, size = row if wide else (row[0], row[3], row[4], row[5], row[1], row[2])
+            if SHN_LORESERVE > where >= len(names):
                 raise ValueError(f"a symbol lies in section {where}, but there are {len(sections)}")
-            section = "" if where == SHN_UNDEF else "*" if where >= SHN_LORESERVE else sections[where].name
+            section = names[where] if where < SHN_LORESERVE else "*"
             kind = info & 15
             binding = STB_LOCAL if info >> 4 == STB_LOCAL else STB_GLOBAL
             kind = kind if kind in (STT_FUNC, STT_OBJECT) else STT_NOTYPE
             yield ElfSymbol(_text(strings, name), value, size, kind, binding, section)
 
-    def relocations(self, table: Section, sections: list[Section]) -> Iterator[Relocation]:
-        symbols = list(self.symbols(_linked(table, sections), sections))
+    def relocations(
+        self, table: Section, sections: list[Section], tables: dict[int, list[ElfSymbol]]
+    ) -> Iterator[Relocation]:
+        """``tables``: symbols that were read already, by the identity of their section."""
+        linked = _linked(table, sections)
+        symbols = tables.get(id(linked)) or list(self.symbols(linked, sections))
         if table.info >= len(sections):
             raise ValueError(f"relocations for section {table.info}, but there are {len(sections)}")
         shift = 32 if self.bits == 64 else 8

@@ -111,7 +111,7 @@ class _FieldBinder:
         data, pieces = self.reader.read(field.argument, ScalarArgument).data, self.signature.fields[field.argument]
         given, start = len(data), field.source_offset
         is_whole = len(pieces) == 1
-        end = max(piece.source_offset + piece.size for piece in pieces)
+        end = start + field.size if is_whole else max(piece.source_offset + piece.size for piece in pieces)
         if (is_whole and _dwords(given) != _dwords(field.size)) or given + MAXIMUM_PADDING < end:
             size = field.size if is_whole else end
             raise self.signature.error(

@@ -155,6 +155,12 @@ def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:
     Raises:
         LaunchError: S010, it is something else, or a number is negative or has more than 32 bits.
     """
+    if type(value) is tuple and 0 < len(value) <= 3:  # which most are, and need no second tuple
+        for n in value:
+            if type(n) is not int or not 0 <= n < MAXIMUM_SIZE:
+                break
+        else:
+            return value
     given = (value,) if isinstance(value, (int, np.integer)) else value
     try:
         found = tuple(operator.index(n) for n in given)  # type: ignore[attr-defined]

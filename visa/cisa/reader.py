@@ -36,6 +36,12 @@ HEAD_BYTES, MOST_ALIKE = 16, 8
 """By how many bytes these are found, and how many of those with equal ones are kept."""
 
 
+_NO_RELOCATIONS = bytes(4)
+"""Two counts of two bytes."""
+_ATTRIBUTE = struct.Struct("<IB")
+"""Name and size of an attribute's value."""
+
+
 class _Repeats:
     """Instructions of a function by their bytes: unrolled loops repeat them, and equal bytes have equal fields."""
 
@@ -217,6 +223,9 @@ def _drop_dangling(function: Function) -> None:
 
 
 def _relocations(r: _Reader, function: Function) -> None:
+    if r.data.startswith(_NO_RELOCATIONS, r.position, r.end):
+        r.position += len(_NO_RELOCATIONS)
+        return
     for table in (function.variable_relocations, function.function_relocations):
         for _ in range(r.number("<H")):
             string, index = r.take("<HH")
@@ -276,7 +285,16 @@ class _FunctionReader:
         if count > len(usual) and r.data.startswith(usual_bytes, r.position, r.end):
             function.strings += usual
             r.position += len(usual_bytes)
-        for _ in range(count - len(function.strings)):
+        left = count - len(function.strings)
+        parts = r.data[r.position : r.end].split(b"\0", left)
+        if len(parts) > left:  # All of them end.
+            end = r.end - len(parts[-1])
+            if left:
+                text = r.data[r.position : end - 1].decode("utf-8", "surrogateescape")
+                function.strings += text.split("\0")
+            r.position = end
+            return
+        for _ in range(left):
             end = r.data.find(b"\0", r.position, r.end)
             if end < 0:
                 raise r.fail("a string does not end")
@@ -360,9 +378,15 @@ class _FunctionReader:
     def attributes(self, function: Function, count: int) -> list[Attribute]:
         if not count:
             return []
-        found = []
+        found, r = [], self.r
+        data, strings = r.data, function.strings
         for _ in range(count):
-            string, size = self.r.take("<IB")
-            value = self.r.bytes(size) if size else None
-            found.append(Attribute(string, self.string(function, string), value))
+            start = r.position + _ATTRIBUTE.size
+            if start > r.end:
+                r.take("<IB")  # which says so
+            string, size = _ATTRIBUTE.unpack_from(data, r.position)
+            r.position = start
+            value = r.bytes(size) if size else None
+            name = strings[string] if string < len(strings) else self.string(function, string)
+            found.append(Attribute(string, name, value))
         return found

@@ -68,13 +68,13 @@ class ControlFlow:
         return min(self.subroutines, default=self.end)
 
     @cached_property
-    def recursive(self) -> frozenset[int]:
-        """The subroutines that may call themselves, by way of others or not."""
+    def reached(self) -> dict[int, frozenset[int]]:
+        """For each subroutine those that it calls, by way of others or not."""
         calls: dict[int, set[int]] = {}
         for target, after in self.return_sites.items():
             for site in after:
                 calls.setdefault(self.subroutine_of(site - 1), set()).add(target)
-        found = set()
+        found = {}
         for subroutine in self.subroutines:
             seen: set[int] = set()
             ahead = [subroutine]
@@ -82,9 +82,17 @@ class ControlFlow:
                 new = calls.get(ahead.pop(), set()) - seen
                 seen |= new
                 ahead += new
-            if subroutine in seen:
-                found.add(subroutine)
-        return frozenset(found)
+            found[subroutine] = frozenset(seen)
+        return found
+
+    @cached_property
+    def recursive(self) -> frozenset[int]:
+        """The subroutines that may call themselves, by way of others or not."""
+        return frozenset(s for s, called in self.reached.items() if s in called)
+
+    def recursive_with(self, subroutine: int) -> frozenset[int]:
+        """The subroutines that may be called again by one that they call, as this one may: itself among them."""
+        return frozenset(s for s in self.reached[subroutine] if subroutine in self.reached[s])
 
     def leaves_subroutine(self, lanes: int) -> bool:
         """Whether control can go from one subroutine (or the main part) into another, or beyond the end of the function

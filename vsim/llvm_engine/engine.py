@@ -162,7 +162,7 @@ class Engine:
         self.slots.update(dispatch.memory)
         context = plan.context
         context[:] = plan.initial
-        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots.words), self.slots.last
+        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = self.slots.address, self.slots.last
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)

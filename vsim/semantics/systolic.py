@@ -20,12 +20,14 @@ bytes of src3 and 8 of src4 belong to a block; those of the second block, which 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 from visa import types
 from visa.isa.systolic import BFLOAT_STAND_INS, FLOATS, NAMES, bits_of, group_of
 from visa.operands import General, Raw
 from visa.program import Instruction
-from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
+from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F, W
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
 from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics
@@ -74,37 +76,118 @@ def _fp4(a: Algebra, word: Lanes) -> Lanes:
 def dpas(m: Machine, instruction: Instruction) -> Step:
     """The matrix product above; floats are added in the order of d and k, each product with one rounding."""
     args, a = instruction.args, m.algebra
-    lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
-    weights, activations = NAMES[args["src1_precision"]], NAMES[args["src2_precision"]]
+    lanes, rows = args["exec"].size, args["count"]
+    weights, activations = _precisions(instruction)
     total_type = F if weights in FLOATS else D
-    group = group_of(weights, activations)
     acc_type, dst_type = (_accumulator_type(m, args[n], total_type, weights) for n in ("src0", "dst"))
-    steps_of_dword = 32 // (group * bits_of(weights))
-    dwords = _weights(m, instruction, -(-depth // steps_of_dword))
-    second = _activations(m, instruction, group, bits_of(activations))
+    products = (_products_of_pairs if _takes_pairs(weights, activations) else _products)(m, instruction)
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
     writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
 
     def step() -> None:
-        active = mask()
-        elements = [
-            element(a, w, k, weights) for w in (read() for read in dwords) for k in range(steps_of_dword * group)
-        ]
+        active, columns = mask(), products.columns()
         results = []
         for r in range(rows):
             total = convert(a, accumulators[r](), acc_type, total_type) if accumulators else a.const(0, total_type)
-            for d in range(depth):
-                read, start = second[r][d]
-                word = read()
-                for k in range(group):
-                    x, y = elements[d * group + k], element(a, word, start + k, activations)
-                    total = a.fma(x, y, total) if total_type is F else total + x * y
-            results.append(convert(a, total, total_type, dst_type))
+            results.append(convert(a, products.add(columns, r, total), total_type, dst_type))
         for write, value in zip(writes, results, strict=True):
             write(value, active)
 
     return step
+
+
+class Products(NamedTuple):
+    """How the products of the rows of activations with the weights are made and added."""
+
+    columns: Callable[[], list[list[Lanes]]]
+    """Reads all weights."""
+    add: Callable[[list[list[Lanes]], int, Lanes], Lanes]
+    """Adds the products of these weights with the row of this number to a total."""
+
+
+def _products(m: Machine, instruction: Instruction) -> Products:
+    """Element by element."""
+    weights, activations = _precisions(instruction)
+    a, depth, group = m.algebra, instruction.args["depth"], group_of(weights, activations)
+    count = 32 // (group * bits_of(weights)) * group
+    dwords = _weights(m, instruction, -(-depth * group // count))
+    second = _activations(m, instruction, group, activations)
+
+    def columns() -> list[list[Lanes]]:
+        return [[element(a, w, k, weights) for k in range(count)] for w in (read() for read in dwords)]
+
+    def add(columns: list[list[Lanes]], row: int, total: Lanes) -> Lanes:
+        # The last dword of weights may hold a step too many.
+        for x, y in zip((x for column in columns for x in column), second[row](), strict=False):
+            total = a.fma(x, y, total) if weights in FLOATS else total + x * y
+        return total
+
+    return Products(columns, add)
+
+
+def _takes_pairs(weights: str, activations: str) -> bool:
+    """Whether elements are integers of which half a group fills a byte or two."""
+    group = group_of(weights, activations)
+    return weights not in FLOATS and all(group * bits_of(p) in (16, 32) for p in (weights, activations))
+
+
+def _products_of_pairs(m: Machine, instruction: Instruction) -> Products:
+    """For integers two products at a time, as processors have it: words are multiplied, and neighbours added. Integers
+    are exact, in whatever order.
+
+    Element k of a group goes with element k + group / 2: these halves of the group are the two words.
+    """
+    weights, activations = _precisions(instruction)
+    args, a = instruction.args, m.algebra
+    lanes, depth, group = args["exec"].size, args["depth"], group_of(weights, activations)
+    raw, width = _raw_of(m, args["src2"]), group * bits_of(activations) // 8
+    first = _words_of_weights(m, args["src1"], lanes, depth, group * bits_of(weights))
+    rows = [_words(m, raw, r * depth * width, 2 * depth, width) for r in range(args["count"])]
+    even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
+
+    def columns() -> list[list[Lanes]]:
+        return [[a.cast(half, D) for half in _halves(a, read(), weights, group)] for read in first]
+
+    def add(columns: list[list[Lanes]], row: int, total: Lanes) -> Lanes:
+        for k, halves in enumerate(_halves(a, rows[row](), activations, group)):
+            for d, column in enumerate(columns):
+                product = column[k] * a.cast(a.lanes(halves, [2 * d, 2 * d + 1] * lanes), D)
+                total = a.lanes(product, even) + a.lanes(product, odd) + total
+        return total
+
+    return Products(columns, add)
+
+
+def _words(m: Machine, raw: Raw, offset: int, count: int, width: int) -> Read:
+    """Halves of groups of so many bytes, as words."""
+    if width == 4:
+        return m.raw_reader(raw, offset, count, UW)
+    read = m.raw_reader(raw, offset, count, UB)
+    return lambda: m.algebra.cast(read(), UW)
+
+
+def _words_of_weights(m: Machine, raw: Raw, lanes: int, depth: int, bits: int) -> list[Read]:
+    """The halves of each lane's group for each step of the depth, as words: two for each lane."""
+    steps = 32 // bits
+
+    def column(step: int) -> Read:
+        dword, part = divmod(step, steps)
+        read = _words(m, raw, 4 * lanes * dword, 2 * steps * lanes, bits // 8)
+        if steps == 1:
+            return read
+        picks = [2 * steps * lane + 2 * part + half for lane in range(lanes) for half in (0, 1)]
+        return lambda: m.algebra.lanes(read(), picks)
+
+    return [column(d) for d in range(depth)]
+
+
+def _halves(a: Algebra, words: Lanes, precision: str, group: int) -> list[Lanes]:
+    """Elements of groups that are given as two words each: the first of each word, as signed words, the second, ..."""
+    bits = bits_of(precision)
+    wide = W if precision.startswith("s") else UW
+    ends = [a.bitcast(words << a.const(16 - bits * (k + 1), UW), wide) for k in range(group // 2)]
+    return [a.bitcast(end >> a.const(16 - bits, wide), W) for end in ends]
 
 
 @semantics(
@@ -116,12 +199,14 @@ def bdpas(m: Machine, instruction: Instruction) -> Step:
     """The sum of the matrix products of blocks, each with its scales."""
     args, a = instruction.args, m.algebra
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
-    weights, activations = NAMES[args["src1_precision"]], NAMES[args["src2_precision"]]
+    weights, activations = _precisions(instruction)
     per_word = 32 // bits_of(weights)
     per_block = min(depth, 32 // per_word)
     acc_type, dst_type = (_accumulator_type(m, args[n], F, weights) for n in ("src0", "dst"))
-    width = bits_of(activations)
-    first, second = _weights(m, instruction, depth), _activations(m, instruction, 32 // width, width)
+    first, second = (
+        _weights(m, instruction, depth),
+        _activations(m, instruction, 32 // bits_of(activations), activations),
+    )
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
     of_lanes = [_scale_reader(m, args["src3"], 32 * block, lanes) for block in range(depth // per_block)]
     of_rows = [[_scale_reader(m, args["src4"], 32 * b + r, 1) for b in range(depth // per_block)] for r in range(rows)]
@@ -133,14 +218,13 @@ def bdpas(m: Machine, instruction: Instruction) -> Step:
         columns = [[a.cast(element(a, w, k, weights), DF) for k in range(per_word)] for w in (read() for read in first)]
         results = []
         for r in range(rows):
+            row = second[r]()
             total = a.cast(convert(a, accumulators[r](), acc_type, F), DF) if accumulators else a.const(0.0, DF)
             for block, scale in enumerate(by_lane):
                 part = a.const(0.0, DF)
                 for d in range(block * per_block, (block + 1) * per_block):
-                    read, start = second[r][d]
-                    word = read()
                     for k in range(per_word):
-                        part = a.fma(columns[d][k], a.cast(element(a, word, start + k, activations), DF), part)
+                        part = a.fma(columns[d][k], a.cast(row[d * per_word + k], DF), part)
                 total = a.fma(part, scale * of_rows[r][block](), total)
             results.append(convert(a, a.cast(total, F), F, dst_type))
         for write, value in zip(writes, results, strict=True):
@@ -167,23 +251,41 @@ def _scale_reader(m: Machine, op: General, offset: int, count: int) -> Read:
 # -- operands --------------------------------------------------------------------------------------------------
 
 
+def _precisions(instruction: Instruction) -> tuple[str, str]:
+    """Those of weights and activations."""
+    return NAMES[instruction.args["src1_precision"]], NAMES[instruction.args["src2_precision"]]
+
+
 def _weights(m: Machine, instruction: Instruction, count: int) -> list[Read]:
     """So many dwords a lane."""
     args, lanes = instruction.args, instruction.args["exec"].size
     return [m.raw_reader(args["src1"], 4 * lanes * n, lanes, types.UD) for n in range(count)]
 
 
-def _activations(m: Machine, instruction: Instruction, group: int, bits: int) -> list[list[tuple[Read, int]]]:
-    """For each row and each step of the depth a word that all lanes share, and which of its elements, of so many bits,
-    is the group's first; from a register of any type on."""
-    args, op = instruction.args, instruction.args["src2"]
-    raw, depth = _raw_of(m, op), args["depth"]
+def _activations(m: Machine, instruction: Instruction, group: int, precision: str) -> list[Callable[[], list[Lanes]]]:
+    """What reads each row of activations, which all lanes share, from a register of any type on: the elements of the
+    first step of the depth, of the second, ..., each in every lane.
 
-    def word(number: int) -> tuple[Read, int]:
-        byte, rest = divmod(number * group * bits, 8)
-        return _word_reader(m, raw, byte, 1, max(8, group * bits)), rest // bits
+    A row is taken apart as a whole: its words are the lanes of one value.
+    """
+    args, a = instruction.args, m.algebra
+    lanes, raw, count = args["exec"].size, _raw_of(m, args["src2"]), args["depth"] * group
+    bits = bits_of(precision)
+    width = max(8, group * bits)
 
-    return [[word(r * depth + d) for d in range(depth)] for r in range(args["count"])]
+    def row(number: int) -> Callable[[], list[Lanes]]:
+        byte, rest = divmod(number * count * bits, 8)
+        read = _word_reader(m, raw, byte, max(1, count * bits // width), width)
+        places = [divmod(rest + n * bits, width) for n in range(count)]
+
+        def elements() -> list[Lanes]:
+            words = read()
+            columns = {low: element(a, words, low // bits, precision) for low in sorted({low for _, low in places})}
+            return [a.lanes(columns[low], [word] * lanes) for word, low in places]
+
+        return elements
+
+    return [row(r) for r in range(args["count"])]
 
 
 def _raw_of(m: Machine, op: Raw | General) -> Raw:

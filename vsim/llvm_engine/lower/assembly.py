@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.llvm_engine.lower.coverage import CoverageMarks
+from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key
 from vsim.llvm_engine.runtime import driver, turns
@@ -28,13 +29,13 @@ class Slots:
     cleared: list[str] = field(default_factory=list)
 
 
-def assemble(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> str:
+def assemble(state: FunctionState, recursion: Recursion, coverage: CoverageMarks | None, unwritten: Set[Key]) -> str:
     """The text of a function that was emitted. A kernel without barriers is the loop over its threads, too.
 
     Args:
         unwritten: registers that are read before they are written: they begin with zeros.
     """
-    b, slots = state.b, _slots(state, coverage, unwritten)
+    b, slots = state.b, _slots(state, recursion, coverage, unwritten)
     code = [*b.preheaders[THREAD], *b.lines, *state.cold]
     if state.is_coroutine and state.module.takes_turns:
         return _waiting_function(state, slots, code)
@@ -66,7 +67,7 @@ def _waiting_function(state: FunctionState, slots: Slots, code: list[str]) -> st
     return "\n".join([signature, "entry:", *slots.made, begin, *slots.cleared, suspend, *entrance, *code, "}"])
 
 
-def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[Key]) -> Slots:
+def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks | None, unwritten: Set[Key]) -> Slots:
     slots = Slots()
     for key, size in state.storage.own_slots():
         name = state.storage.slot(key)
@@ -86,8 +87,7 @@ def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
-    if coverage:
-        made, cleared = coverage.declaration()
+    for made, cleared in (recursion.declaration(), coverage.declaration() if coverage else ([], [])):
         slots.made += made
         slots.cleared += cleared
     if state.b.scratch_bytes:

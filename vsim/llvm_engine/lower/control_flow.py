@@ -16,10 +16,10 @@ from collections.abc import Callable
 from visa.program import Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
 from vsim.semantics.flow import reach
@@ -33,6 +33,7 @@ class ControlFlowLowering:
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits) -> None:
         self.state, self.masks, self.exits = state, masks, exits
+        self.recursion = Recursion(state, exits)
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -81,6 +82,7 @@ class ControlFlowLowering:
         held = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %held{subroutine}, align 8"))
         self.masks.set_running(held)
         site = b.assign(f"load i32, ptr %site{subroutine}, align 4")
+        self.recursion.pop(subroutine)
         sites = state.flow.return_sites.get(subroutine, ())
         arms = " ".join(f"i32 {n}, label %{self.entrance(after)}" for n, after in enumerate(sites))
         b.emit(f"switch i32 {site}, label %exit [ {arms} ]")
@@ -257,14 +259,13 @@ class ControlFlowLowering:
         """These lanes run a subroutine of the same function and come back."""
         state, pc = self.state, self.state.at.pc
         target = state.flow.labels[label]
-        if target in state.flow.recursive:
-            raise Unsupported("a subroutine that calls itself: there is one place for the lanes that it holds")
 
         def step() -> None:
             b = state.b
             taken = self.taken(lanes, instruction)
             running = self.masks.running_vector()
             number = state.flow.return_sites[target].index(pc + 1)
+            self.recursion.push(target, "true" if taken is True else b.any(taken))
             b.emit(f"store {running.typed}, ptr %held{target}, align 8")
             b.emit(f"store i32 {number}, ptr %site{target}, align 4")
             some = "true"

@@ -73,14 +73,14 @@ class FunctionLowering:
             uses = self._emit({}, lambda block: straight, keep=False)
             if self.refused:  # without what their preparation has emitted
                 uses = self._emit({}, lambda block: straight, keep=False)
-            return assemble(state, self.coverage, uses[ENTRY].exposed)
+            return assemble(state, self.flow.recursion, self.coverage, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
         uses = self._emit({}, lambda block: NOTHING_NEEDED, keep=True)
         state.module.helpers.clear()
         state.module.helpers.update(helpers)
         use = storage_use(state, uses)
         self._emit(use.extents, lambda block: use.needs(state, block), keep=False)
-        return assemble(state, self.coverage, use.unwritten)
+        return assemble(state, self.flow.recursion, self.coverage, use.unwritten)
 
     def _emit(self, extents: Mapping[Key, int], needs: Needs, keep: bool) -> dict[int, BlockUse]:
         """Emit the function; gives what its blocks do to storage. ``keep``: keep what was prepared."""

@@ -63,8 +63,8 @@ class FunctionState:
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
-        self.shares = calls or not self.is_kernel
-        """Whether predefined variables lie in the block that functions of a thread share."""
+        self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
+        """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
         self.is_coroutine = module.can_wait(function)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block

@@ -13,7 +13,7 @@ from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.helpers import lane_function, widened_function
+from vsim.llvm_engine.runtime.helpers import elements_function, lane_function, widened_function
 
 
 class Scatter(Protocol):
@@ -26,6 +26,11 @@ class Scatter(Protocol):
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
+def _room(lanes: int) -> int:
+    """Bytes of memory of the moment that values of so many lanes get."""
+    return -(-lanes * 8 // 64) * 64
+
+
 class LaneLoops:
     """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that
     is outside.
@@ -35,17 +40,14 @@ class LaneLoops:
         self.b, self.bounds = b, bounds
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
-        return [
-            self._result(part, self.call("load", part, column, vector, [], rare, more))
-            for column, more in part.elements_at(offset)
-        ]
+        b, lanes, count = self.b, part.lanes, part.count
+        more = (count - 1) * part.element.size
+        results = self.call("load", part, offset, vector, [], rare, more, count)
+        step = _room(lanes)
+        return [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
 
     def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
-        for value, (column, more) in zip(values, part.elements_at(offset), strict=True):
-            self.call("store", part, column, vector, [value], rare, more)
-
-    def _result(self, part: LanePart, pointer: str) -> Value:
-        return self.b.load(part.element, part.lanes, pointer, 64)
+        self.call("store", part, offset, vector, values, rare, (len(values) - 1) * part.element.size, len(values))
 
     def call(
         self,
@@ -56,26 +58,33 @@ class LaneLoops:
         sources: list[Value],
         rare: bool = False,
         more: int = 0,
+        count: int = 1,
     ) -> str:
-        """Call the function for an operation; gives where the results are.
+        """Call the function for an operation; gives where the results are, those of each element :func:`_room` bytes
+        behind those of the one before.
 
         Args:
             op: ``load``, ``store``, ``mapped`` or an atomic operation by the data port's word.
-            sources: the operands of an atomic, the value of a store.
+            sources: the operands of an atomic, the values of a store.
             more: bytes behind each element that must be inside, too.
+            count: elements that follow each other, which loads and stores may have several of.
         """
         b, lanes, space, element = self.b, part.lanes, part.space, part.element
-        name = self._function(op, part, offset, len(sources), rare)
-        scratch = b.scratch(64 * (3 + len(sources)) + lanes * 8 * (2 + len(sources)))
+        operands = min(len(sources), 1) if count > 1 else len(sources)
+        name = self._function(op, part, offset, operands, rare)
+        if count > 1:
+            name = self._of_elements(name, offset, part, operands, rare, count)
+        position = _room(lanes)
+        scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
         if not (rare and self._offsets_from_narrow(scratch, offset)):
             b.store(b.broadcast(offset, lanes), scratch, 64)
-        position = -(-lanes * 8 // 64) * 64
         result = b.offset(scratch, position)
         pointers = []
         for k, value in enumerate(sources):
-            at = b.offset(scratch, position * (2 + k))
+            at = b.offset(scratch, position * ((1 if count > 1 else 2) + k))
             b.store(b.broadcast(value, lanes), at, 64)
-            pointers.append(f", ptr {at}")
+            if k < operands:
+                pointers.append(f", ptr {at}")
         bits = mask_bits(b, vector, lanes)
         region = "" if space.is_flat else f", ptr {space.pointer}, i64 {space.size}"
         arguments = f"ptr %ctx, ptr {scratch}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}"
@@ -99,6 +108,17 @@ class LaneLoops:
         name = f"lanes_{op}_{memory}_{index}_{size}_{lanes}_{sources}{'_rare' if rare else ''}"
         if name not in self.bounds.helpers:
             self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own, written)
+        region = [] if flat else ["ptr, i64"]
+        self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
+        return name
+
+    def _of_elements(self, single: str, offset: Value, part: LanePart, sources: int, rare: bool, count: int) -> str:
+        """The name of the function that calls another one for each of several elements."""
+        name, index, flat = f"{single}_by_{count}", ir_type(offset.type, 1), part.space.is_flat
+        if name not in self.bounds.helpers:
+            self.bounds.helpers[name] = elements_function(
+                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, _room(part.lanes)
+            )
         region = [] if flat else ["ptr, i64"]
         self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
         return name

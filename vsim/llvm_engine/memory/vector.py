@@ -60,15 +60,28 @@ def _masks(b: Builder, vector: Value | None, lanes: int, count: int) -> list[tup
 def _deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
     """Vectors as memory holds them, one behind the other, as one vector for each of a lane's elements."""
     count, lanes = len(vectors), vectors[0].lanes
+    if count > 2 and _is_power_of_two(count):
+        # Every other element of neighbours, then of these: a picture of what the network of an FFT does.
+        pairs = list(zip(vectors[0::2], vectors[1::2], strict=True))
+        even, odd = ([b.mixed(x, y, range(first, 2 * lanes, 2)) for x, y in pairs] for first in (0, 1))
+        return [v for both in zip(_deinterleaved(b, even), _deinterleaved(b, odd), strict=True) for v in both]
     return [_picked(b, vectors, [divmod(i * count + k, lanes) for i in range(lanes)]) for k in range(count)]
 
 
 def _interleaved(b: Builder, values: list[Value]) -> list[Value]:
     """The opposite: vectors as memory holds them."""
     count, lanes = len(values), values[0].lanes
+    if count > 2 and _is_power_of_two(count):
+        even, odd = _interleaved(b, values[0::2]), _interleaved(b, values[1::2])
+        halves = [[i // 2 + lanes * (i % 2) + start for i in range(lanes)] for start in (0, lanes // 2)]
+        return [b.mixed(x, y, half) for x, y in zip(even, odd, strict=True) for half in halves]
     return [
         _picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)
     ]
+
+
+def _is_power_of_two(count: int) -> bool:
+    return count & (count - 1) == 0
 
 
 def _picked(b: Builder, vectors: list[Value], sources: list[tuple[int, int]]) -> Value:

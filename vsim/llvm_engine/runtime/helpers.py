@@ -171,6 +171,45 @@ def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
     return module([text], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"} if op == "store" else {})
 
 
+def elements_function(
+    name: str,
+    single: str,
+    flat: bool,
+    index: str,
+    size: int,
+    lanes: int,
+    sources: int,
+    rare: bool,
+    count: int,
+    room: int,
+) -> str:
+    """The module of a function that calls one of :func:`lane_function` for several elements, one behind the other.
+
+    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of each
+    element lie ``room`` bytes behind those of the one before.
+    """
+    region = "" if flat else ", ptr %region, i64 %limit"
+    arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
+    text = fill(
+        "lanes",
+        "elements",
+        name=name,
+        single=single,
+        region=region,
+        sources="".join(f", ptr %source{k}" for k in range(sources)),
+        source_of_element="".join(f", ptr %source{k}.e" for k in range(sources)),
+        source="\n".join(fill("lanes", "source_of_element", k=k) for k in range(sources)),
+        attributes="#2" if rare else "#0",
+        call_attributes="#2" if rare else "",
+        index=index,
+        size=size,
+        lanes=lanes,
+        count=count,
+        room=room,
+    )
+    return module([text], {single: f"declare i64 @{single}({', '.join(arguments)})"})
+
+
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:
     """The module of a function for lanes whose elements of ``size`` bytes follow each other.
 

@@ -38,6 +38,44 @@ done:
   ret i64 -1
 }
 
+;; elements
+; Calls another function for each of several elements of the lanes; the first call checks the bytes of all of them.
+define i64 @$name(ptr %ctx, ptr %addresses, ptr %results, i64 %bits, i64 %more$region$sources) $attributes {
+begin:
+  br label %head
+head:
+  %k = phi i64 [ 0, %begin ], [ %k1, %again ]
+  %behind = phi i64 [ %more, %begin ], [ 0, %again ]
+  %distance = mul i64 %k, $room
+  %results.e = getelementptr i8, ptr %results, i64 %distance
+$source
+  %bad = call i64 @$single(ptr %ctx, ptr %addresses, ptr %results.e, i64 %bits, i64 %behind$region$source_of_element) $call_attributes
+  %is_bad = icmp sge i64 %bad, 0
+  br i1 %is_bad, label %leave, label %step
+leave:
+  ret i64 %bad
+step:
+  %k1 = add i64 %k, 1
+  %none = icmp eq i64 %k1, $count
+  br i1 %none, label %done, label %lane
+lane:
+  %n = phi i64 [ 0, %step ], [ %n1, %lane ]
+  %address.p = getelementptr $index, ptr %addresses, i64 %n
+  %address = load $index, ptr %address.p
+  %address1 = add $index %address, $size
+  store $index %address1, ptr %address.p
+  %n1 = add i64 %n, 1
+  %lanes = icmp ult i64 %n1, $lanes
+  br i1 %lanes, label %lane, label %again
+again:
+  br label %head
+done:
+  ret i64 -1
+}
+
+;; source_of_element
+  %source$k.e = getelementptr i8, ptr %source$k, i64 %distance
+
 ;; each_load
 ; Loads from an offset for each lane, all of which are inside.
 define void @$name(ptr %base, ptr %offsets, ptr %results) #2 {

@@ -24,11 +24,14 @@ def made_for(dispatch: Dispatch) -> Hashable:
     Raises:
         Unsupported: there are more surfaces than the table holds.
     """
-    if any(n >= cx.SURFACE_LIMIT and n != URB for n in dispatch.surfaces) or any(
-        h // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT for h in dispatch.images
-    ):
-        raise Unsupported("more surfaces than the table holds")
-    found = kinds(dispatch), tuple(sorted(dispatch.samplers.items()))
+    surfaces, images, samplers = dispatch.surfaces, dispatch.images, dispatch.samplers
+    for n in surfaces:
+        if n >= cx.SURFACE_LIMIT and n != URB:
+            raise Unsupported("more surfaces than the table holds")
+    for handle in images:
+        if handle // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT:
+            raise Unsupported("more surfaces than the table holds")
+    found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
     return (*found, "read-only") if dispatch.has_read_only else found
 
 

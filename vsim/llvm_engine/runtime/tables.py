@@ -9,6 +9,7 @@ import numpy as np
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
 from vsim.llvm_engine.runtime.workers import frame_bytes
@@ -41,6 +42,8 @@ class SlotTable:
 
     def __init__(self) -> None:
         self.words: Words = np.zeros(0, np.uint64)
+        self.address = 0
+        """Where they are."""
         self.changes = -1
 
     @property
@@ -62,24 +65,31 @@ class SlotTable:
             if not buffer.read_only:
                 at = 3 * (count + slot)
                 self.words[at : at + 3] = (buffer.address, buffer.host, buffer.size)
+        self.address = address(self.words)
         self.changes = changes
 
 
 def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
     """Write the surfaces and images of a launch into their table."""
-    table[:] = 0
-    entries = [(table_index(False, n), s) for n, s in dispatch.surfaces.items()]
-    entries += [(table_index(True, handle), image) for handle, image in dispatch.images.items()]
-    for number, surface in entries:
-        entry = table[number * cx.SURFACE_ENTRY // 8 :]
-        if isinstance(surface, Buffer):
-            entry[:2] = surface.host, surface.size
-            if dispatch.has_read_only:
-                entry[cx.WRITTEN_SURFACES // 8 + 1] = 0 if surface.read_only else surface.size
-        else:
-            entry[:2] = address(surface.array), surface.array.nbytes
-            entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(surface.sizes)] = surface.sizes
-            entry[cx.WRITTEN_SURFACES // 8 + 1] = surface.array.nbytes
+    table.fill(0)
+    guarded = dispatch.has_read_only
+    for number, surface in dispatch.surfaces.items():
+        at = table_index(False, number) * cx.SURFACE_ENTRY // 8
+        if not isinstance(surface, Buffer):
+            _fill_image(table[at:], surface)
+            continue
+        table[at], table[at + 1] = surface.host, surface.size
+        if guarded:
+            table[at + cx.WRITTEN_SURFACES // 8 + 1] = 0 if surface.read_only else surface.size
+    for handle, image in dispatch.images.items():
+        _fill_image(table[table_index(True, handle) * cx.SURFACE_ENTRY // 8 :], image)
+
+
+def _fill_image(entry: Words, image: SurfaceImage) -> None:
+    """Write an image into its entry of the table, and into that for writes."""
+    entry[:2] = address(image.array), image.array.nbytes
+    entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(image.sizes)] = image.sizes
+    entry[cx.WRITTEN_SURFACES // 8 + 1] = image.array.nbytes
 
 
 def local_id_table(dispatch: Dispatch, group: Group) -> Bytes:
