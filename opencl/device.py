@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -17,6 +16,7 @@ from opencl.objects import ClObject
 from opencl.settings import PLATFORM_SETTING
 from visa.platforms import PLATFORMS, find
 from vsim.driver import machine_memory
+from vsim.ocloc import compiler_driver
 
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
 """Which one is the device where nothing is said: the first that the compiler knows."""
@@ -95,7 +95,7 @@ def platform() -> Platform:
 
 def compiler() -> str | None:
     """The path of the compiler driver; None where it is not installed."""
-    return shutil.which("ocloc")
+    return compiler_driver()
 
 
 def host_nanoseconds() -> int:

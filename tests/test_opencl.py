@@ -495,6 +495,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
             "visakit exec: --platform: there are no devices of 'xehp'; there are skl, ",
         ),
         (["exec", "--threads", "0", "x"], "visakit exec: --threads: '0' is not a whole number from 1 on\n"),
+        (["exec", "--ocloc", "/no/ocloc", "x"], "visakit exec: --ocloc: there is no program '/no/ocloc'\n"),
         (["opencl"], "visakit opencl: --install is missing; see visakit opencl --help\n"),
     ):
         code, out, text = said(capsys, *words)
