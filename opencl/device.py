@@ -251,7 +251,7 @@ _EXECUTION: Facts = {
     cl.CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: _number(1),
     cl.CL_DEVICE_MAX_NUM_SUB_GROUPS: lambda d: u32(d.model.group // d.model.sub_groups[0]),
     cl.CL_DEVICE_SUB_GROUP_SIZES_INTEL: lambda d: info.sizes(d.model.sub_groups),
-    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(1),
+    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(0),
     cl.CL_DEVICE_PIPE_SUPPORT: _number(0),
     cl.CL_DEVICE_MAX_PIPE_ARGS: _number(0),
     cl.CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS: _number(0),

@@ -77,6 +77,13 @@ def test_platform_and_device_answer():
     assert host.status("clGetDeviceInfo", 0x1000, cl.CL_DEVICE_NAME, 0, None, None) == cl.CL_INVALID_DEVICE
 
 
+def test_sub_groups_that_wait_for_each_other_without_a_barrier_are_not_announced():
+    """Threads run one after another up to barriers: one that spins until another has written would never end."""
+    one = device.platform().devices[0]
+    question = cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
+    assert Host().number("clGetDeviceInfo", one.handle, question) == 0
+
+
 def test_objects_are_what_they_are(session):
     host = session.host
     assert host.status("clRetainContext", session.queue) == cl.CL_INVALID_CONTEXT
