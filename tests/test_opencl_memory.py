@@ -186,6 +186,45 @@ def test_kernels_sample_and_write_images(platform, request):
     assert (out == np.minimum(expected, 255)).all()
 
 
+LOOK = """kernel void look(read_only image2d_t from, sampler_t how, global int4 *to, float2 step, int whole) {
+  int i = get_global_id(0) - 5;
+  to[i + 5] = whole ? read_imagei(from, how, (int2)(i, 1)) : read_imagei(from, how, (float2)(i + 0.5f, 1.5f) * step);
+  if (i == 0) to[16] = (int4)(get_image_channel_data_type(from), get_image_channel_order(from), get_image_dim(from));
+}"""
+
+
+@needs_ocloc
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_whole_numbers_are_sampled_by_the_addressing_mode(platform, request):
+    """The compiler has kernels do part of it, by what they are told of the sampler."""
+    request.getfixturevalue("only_tgllp")(platform)
+    session = Session(None)
+    program = session.build(LOOK)
+    host = session.host
+    texels = np.arange(-16, 16, dtype="i1").reshape(2, 4, 4)
+    flags = cl.CL_MEM_COPY_HOST_PTR | cl.CL_MEM_READ_ONLY
+    one = image(session, (cl.CL_RGBA, cl.CL_SIGNED_INT8), cl.CL_MEM_OBJECT_IMAGE2D, 4, 2, host=texels, flags=flags)
+    places = np.arange(-5, 11)
+    turned = np.where(places % 8 < 4, places % 8, 7 - places % 8)
+    inside = np.clip(places, 0, 3)
+    for mode, normalized, expected in (
+        (cl.CL_ADDRESS_CLAMP_TO_EDGE, 0, inside), (cl.CL_ADDRESS_CLAMP, 0, None),
+        (cl.CL_ADDRESS_CLAMP_TO_EDGE, 1, inside), (cl.CL_ADDRESS_CLAMP, 1, None),
+        (cl.CL_ADDRESS_REPEAT, 1, places % 4), (cl.CL_ADDRESS_MIRRORED_REPEAT, 1, turned),
+    ):  # fmt: skip
+        how = host.clCreateSampler(session.context, normalized, mode, cl.CL_FILTER_NEAREST)
+        wanted = texels[1][inside if expected is None else expected].astype(int)
+        if expected is None:
+            wanted[(places < 0) | (places > 3)] = 0
+        for whole in (0,) if normalized else (0, 1):
+            out = session.buffer(np.zeros(17 * 4, "i4"))
+            step = np.array([0.25, 0.5] if normalized else [1, 1], "f4")
+            session.run(session.kernel("look", one, how, out, step, np.array([whole], "i4"), program=program), (16,))
+            found = session.read(out, "i4", 68).reshape(17, 4)
+            assert (found[:16] == wanted).all(), (mode, normalized, whole, found[:16].tolist(), wanted.tolist())
+            assert found[16].tolist() == [cl.CL_SIGNED_INT8, cl.CL_RGBA, 4, 2]
+
+
 # -- memory with one address
 
 
