@@ -152,7 +152,7 @@ def _features(device: Device) -> list[tuple[tuple[int, int, int], str]]:
     if device.model.has_double:
         names.append("__opencl_c_fp64")
     if device.model.has_images:
-        names += ["__opencl_c_images", "__opencl_c_3d_image_writes"]
+        names += ["__opencl_c_images", "__opencl_c_3d_image_writes", "__opencl_c_read_write_images"]
     return [((3, 0, 0), name) for name in names]
 
 
@@ -306,7 +306,7 @@ _IMAGES: Facts = {
     cl.CL_DEVICE_IMAGE_SUPPORT: _image(1, u32),
     cl.CL_DEVICE_MAX_READ_IMAGE_ARGS: _image(128, u32),
     cl.CL_DEVICE_MAX_WRITE_IMAGE_ARGS: _image(128, u32),
-    cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: _number(0),
+    cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: _image(128, u32),
     cl.CL_DEVICE_IMAGE2D_MAX_WIDTH: _image(IMAGE_SIDE),
     cl.CL_DEVICE_IMAGE2D_MAX_HEIGHT: _image(IMAGE_SIDE),
     cl.CL_DEVICE_IMAGE3D_MAX_WIDTH: _image(VOLUME_SIDE),

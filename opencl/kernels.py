@@ -314,7 +314,10 @@ def _image_argument(parameter: Parameter, memory: Memory) -> Given:
         fits = fits and memory.format.order == cl.CL_DEPTH
     require(fits, cl.CL_INVALID_MEM_OBJECT, f"the kernel takes an {parameter.type_name}")
     reads, writes = memory.flags & cl.CL_MEM_WRITE_ONLY, memory.flags & cl.CL_MEM_READ_ONLY
-    refused = {cl.CL_KERNEL_ARG_ACCESS_READ_ONLY: reads, cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY: writes}
+    refused = {
+        cl.CL_KERNEL_ARG_ACCESS_READ_ONLY: reads, cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY: writes,
+        cl.CL_KERNEL_ARG_ACCESS_READ_WRITE: reads | writes,
+    }  # fmt: skip
     allowed = not refused.get(parameter.access, 0)
     require(allowed, cl.CL_INVALID_ARG_VALUE, "the image was made for other accesses")
     return Given(memory.argument, memory)

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import math
 import struct
 
 import numpy as np
@@ -11,7 +12,8 @@ from test_ocloc import needs_ocloc
 from test_opencl import XELP, function_address
 
 from opencl import cl
-from opencl.images import ELEMENTS, ORDERS, formats
+from opencl.images import AXES, ELEMENTS, ORDERS, formats
+from vsim.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 FREED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
@@ -184,6 +186,53 @@ def test_kernels_sample_and_write_images(platform, request):
     expected[..., 3] += 255  # alpha of the layers' format is 1
     out = read_image(session, to, (0, 0, 0), (8, 4, 1), count=128).reshape(4, 8, 4)
     assert (out == np.minimum(expected, 255)).all()
+
+
+MOVES = {
+    cl.CL_MEM_OBJECT_IMAGE1D: ("image1d_t", "get_global_id(0)", "4"),
+    cl.CL_MEM_OBJECT_IMAGE2D: ("image2d_t", "(int2)(get_global_id(0), 0)", "(int2)(4, 1)"),
+    cl.CL_MEM_OBJECT_IMAGE1D_ARRAY: ("image1d_array_t", "(int2)(get_global_id(0), 0)", "(int2)(4, 1)"),
+    cl.CL_MEM_OBJECT_IMAGE3D: ("image3d_t", "(int4)(get_global_id(0), 0, 0, 0)", "(int4)(4, 1, 1, 0)"),
+    cl.CL_MEM_OBJECT_IMAGE2D_ARRAY: ("image2d_array_t", "(int4)(get_global_id(0), 0, 0, 0)", "(int4)(4, 1, 1, 0)"),
+}
+MOVE = """kernel void move_{0}(read_write {1} it) {{
+  {2} at = {3}; write_image{0}(it, at + {4}, read_image{0}(it, at));
+}}
+"""
+
+
+@needs_ocloc
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_images_that_a_kernel_reads_and_writes(platform, request):
+    """In every kind and format, the texels are those of the first half of an image, bit by bit."""
+    request.getfixturevalue("only_tgllp")(platform)
+    session = Session(None)
+    for kind, (name, at, step) in MOVES.items():
+        vector = step.partition(")")[0].lstrip("(") if "(" in step else "int"
+        program = session.build(
+            "".join(MOVE.format(c, name, vector, at, step) for c in ("f", "i", "ui")), "-cl-std=CL3.0"
+        )
+        axes = {"height": 2, "depth": 2, "layers": 2}
+        axes = axes if kind != cl.CL_MEM_OBJECT_IMAGE1D else {}
+        both = formats(cl.CL_MEM_KERNEL_READ_AND_WRITE, kind)
+        assert (
+            len(both) > 30
+            and session.host.number("clGetDeviceInfo", session.device, cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS) >= 64
+        )
+        for order, element in both:
+            if order == cl.CL_DEPTH:
+                continue  # takes images of its own kind
+            form = ImageFormat(ORDERS[order], ELEMENTS[element])
+            texels = np.arange(1, 1 + 32 * form.channels).astype(form.dtype).reshape(-1, 8, form.channels)
+            texels = texels[:1] if not axes else texels
+            one = image(session, (order, element), kind, 8, host=texels, flags=cl.CL_MEM_COPY_HOST_PTR, **axes)
+            letter = {"i": "i", "u": "ui"}.get(form.element[0], "f") if "norm" not in form.element else "f"
+            session.run(session.kernel(f"move_{letter}", one, program=program), (4,))
+            last = {1: (8, 1, 1), 2: (8, 2, 1), 3: (8, 2, 2)}[AXES[kind]]
+            out = read_image(
+                session, one, (0, 0, 0), last, dtype=form.dtype, count=8 * form.channels * math.prod(last[1:])
+            )
+            assert (out.reshape(-1, 8, form.channels)[-1, 4:] == texels[0, :4]).all(), (platform, name, str(form))
 
 
 LOOK = """kernel void look(read_only image2d_t from, sampler_t how, global int4 *to, float2 step, int whole) {
