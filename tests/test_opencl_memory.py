@@ -300,6 +300,9 @@ def test_svm_is_at_the_same_address_for_all(session):
     assert host.status("clSetKernelArgSVMPointer", kernel, 2, y) == cl.CL_INVALID_ARG_INDEX
     assert host.status("clEnqueueSVMMemcpy", queue, 1, x, x + 4, 8, 0, None, None) == cl.CL_MEM_COPY_OVERLAP
     over = host.clCreateBuffer(session.context, cl.CL_MEM_USE_HOST_PTR, 32, x)
+    too_large = (session.context, cl.CL_MEM_USE_HOST_PTR, 61, x + 4)
+    assert host.status("clCreateBuffer", *too_large) == cl.CL_INVALID_BUFFER_SIZE
+    host.clSetKernelExecInfo(kernel, cl.CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, None)
     assert host.number("clGetMemObjectInfo", over, cl.CL_MEM_USES_SVM_POINTER) == 1
     host.clSVMFree(session.context, y)
     assert host.status("clSetKernelArgSVMPointer", kernel, 0, y) == cl.CL_INVALID_ARG_VALUE
