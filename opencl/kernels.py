@@ -306,7 +306,7 @@ class Kernel(ClObject):
 
 
 def _image_argument(parameter: Parameter, memory: Memory) -> Given:
-    require(isinstance(memory, Image), cl.CL_INVALID_ARG_VALUE, "the kernel takes an image")
+    require(isinstance(memory, Image), cl.CL_INVALID_MEM_OBJECT, "the kernel takes an image")
     assert isinstance(memory, Image)
     wanted = _IMAGE_KINDS.get(re.sub(r"(_depth|_msaa)*_t$|^__\w+ ", "", parameter.type_name))
     fits = wanted in (None, memory.kind)

@@ -177,6 +177,8 @@ def test_kernels_sample_and_write_images(platform, request):
     assert host.status("clSetKernelArg", kernel, 0, 8, sizes(to)) == cl.CL_INVALID_ARG_VALUE  # write-only
     assert host.status("clSetKernelArg", kernel, 3, 8, sizes(one)) == cl.CL_INVALID_MEM_OBJECT  # no layers
     assert host.status("clSetKernelArg", kernel, 1, 8, sizes(one)) == cl.CL_INVALID_SAMPLER
+    buffer = session.buffer(np.zeros(4, "f4"))
+    assert host.status("clSetKernelArg", kernel, 0, 8, sizes(buffer)) == cl.CL_INVALID_MEM_OBJECT  # no image
     question = cl.CL_KERNEL_ARG_ACCESS_QUALIFIER
     assert host.number("clGetKernelArgInfo", kernel, 2, question) == cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY
     session.run(kernel, (8, 4))
