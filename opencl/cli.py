@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -29,6 +30,14 @@ def _device(value: str) -> str:
     return found.name
 
 
+def _program(value: str) -> str:
+    """The whole path of a program."""
+    found = shutil.which(value)
+    if found is None:
+        raise typer.BadParameter(f"there is no program '{value}'")
+    return os.path.abspath(found)
+
+
 @application(
     (
         ("visakit exec ./program input.txt", "an OpenCL program, unchanged, on the simulated device"),
@@ -47,6 +56,9 @@ def exec_app(
     threads: Annotated[
         int | None, option("--threads", "N", "Threads of a kernel; one for each CPU.", EXECUTION, parser=positive)
     ] = None,
+    ocloc: Annotated[
+        str | None, option("--ocloc", "FILE", "Compiler; else the one on the path.", EXECUTION, parser=_program)
+    ] = None,
     trace: Annotated[
         str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
     ] = None,
@@ -55,9 +67,11 @@ def exec_app(
 ) -> int:
     """Run an OpenCL program on the simulated device."""
     from opencl.library import icd_folder
+    from vsim.ocloc import DRIVER_SETTING
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
+    chosen[DRIVER_SETTING] = ocloc
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
@@ -147,7 +161,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 
 def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
-    with_value = ("--platform", "--engine", "--threads", "--trace", "--error-format")
+    with_value = ("--platform", "--engine", "--threads", "--ocloc", "--trace", "--error-format")
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
         position += 2 if words[position] in with_value else 1

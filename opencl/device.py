@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -17,6 +16,7 @@ from opencl.objects import ClObject
 from opencl.settings import PLATFORM_SETTING
 from visa.platforms import PLATFORMS, find
 from vsim.driver import machine_memory
+from vsim.ocloc import compiler_driver
 
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
 """Which one is the device where nothing is said: the first that the compiler knows."""
@@ -95,7 +95,7 @@ def platform() -> Platform:
 
 def compiler() -> str | None:
     """The path of the compiler driver; None where it is not installed."""
-    return shutil.which("ocloc")
+    return compiler_driver()
 
 
 def host_nanoseconds() -> int:
@@ -152,7 +152,7 @@ def _features(device: Device) -> list[tuple[tuple[int, int, int], str]]:
     if device.model.has_double:
         names.append("__opencl_c_fp64")
     if device.model.has_images:
-        names += ["__opencl_c_images", "__opencl_c_3d_image_writes"]
+        names += ["__opencl_c_images", "__opencl_c_3d_image_writes", "__opencl_c_read_write_images"]
     return [((3, 0, 0), name) for name in names]
 
 
@@ -251,7 +251,7 @@ _EXECUTION: Facts = {
     cl.CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: _number(1),
     cl.CL_DEVICE_MAX_NUM_SUB_GROUPS: lambda d: u32(d.model.group // d.model.sub_groups[0]),
     cl.CL_DEVICE_SUB_GROUP_SIZES_INTEL: lambda d: info.sizes(d.model.sub_groups),
-    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(1),
+    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(0),
     cl.CL_DEVICE_PIPE_SUPPORT: _number(0),
     cl.CL_DEVICE_MAX_PIPE_ARGS: _number(0),
     cl.CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS: _number(0),
@@ -306,7 +306,7 @@ _IMAGES: Facts = {
     cl.CL_DEVICE_IMAGE_SUPPORT: _image(1, u32),
     cl.CL_DEVICE_MAX_READ_IMAGE_ARGS: _image(128, u32),
     cl.CL_DEVICE_MAX_WRITE_IMAGE_ARGS: _image(128, u32),
-    cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: _number(0),
+    cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: _image(128, u32),
     cl.CL_DEVICE_IMAGE2D_MAX_WIDTH: _image(IMAGE_SIDE),
     cl.CL_DEVICE_IMAGE2D_MAX_HEIGHT: _image(IMAGE_SIDE),
     cl.CL_DEVICE_IMAGE3D_MAX_WIDTH: _image(VOLUME_SIDE),

@@ -93,9 +93,7 @@ class Format(NamedTuple):
 
 def formats(flags: int, kind: int) -> list[tuple[int, int]]:
     """The formats of images of a kind that kernels access in a way."""
-    if flags & cl.CL_MEM_KERNEL_READ_AND_WRITE:
-        return []
-    writes = not flags & cl.CL_MEM_READ_ONLY
+    writes = flags & cl.CL_MEM_KERNEL_READ_AND_WRITE or not flags & cl.CL_MEM_READ_ONLY
     found = []
     for order, name in ORDERS.items():
         for element, stored in ELEMENTS.items():

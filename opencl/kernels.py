@@ -306,7 +306,7 @@ class Kernel(ClObject):
 
 
 def _image_argument(parameter: Parameter, memory: Memory) -> Given:
-    require(isinstance(memory, Image), cl.CL_INVALID_ARG_VALUE, "the kernel takes an image")
+    require(isinstance(memory, Image), cl.CL_INVALID_MEM_OBJECT, "the kernel takes an image")
     assert isinstance(memory, Image)
     wanted = _IMAGE_KINDS.get(re.sub(r"(_depth|_msaa)*_t$|^__\w+ ", "", parameter.type_name))
     fits = wanted in (None, memory.kind)
@@ -314,7 +314,10 @@ def _image_argument(parameter: Parameter, memory: Memory) -> Given:
         fits = fits and memory.format.order == cl.CL_DEPTH
     require(fits, cl.CL_INVALID_MEM_OBJECT, f"the kernel takes an {parameter.type_name}")
     reads, writes = memory.flags & cl.CL_MEM_WRITE_ONLY, memory.flags & cl.CL_MEM_READ_ONLY
-    refused = {cl.CL_KERNEL_ARG_ACCESS_READ_ONLY: reads, cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY: writes}
+    refused = {
+        cl.CL_KERNEL_ARG_ACCESS_READ_ONLY: reads, cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY: writes,
+        cl.CL_KERNEL_ARG_ACCESS_READ_WRITE: reads | writes,
+    }  # fmt: skip
     allowed = not refused.get(parameter.access, 0)
     require(allowed, cl.CL_INVALID_ARG_VALUE, "the image was made for other accesses")
     return Given(memory.argument, memory)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencl import cl, host, info
+from opencl import cl, host, info, svm
 from opencl.context import Context
 from opencl.errors import require
 from opencl.info import Answers
@@ -221,6 +221,11 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
     largest = max(device.maximum_allocation for device in context.devices)
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"a buffer has 1 to {largest} bytes, found {size}")
     if flags & cl.CL_MEM_USE_HOST_PTR:
+        shared = svm.find(context, host_ptr)
+        fits = shared is None or host_ptr + size <= shared.address + shared.size
+        require(
+            fits, cl.CL_INVALID_BUFFER_SIZE, f"the allocation at {host_ptr:#x} has less than {size} bytes behind it"
+        )
         return Buffer(context, flags, host.view(host_ptr, size), host_ptr, given)
     data = host_bytes(size)
     if flags & cl.CL_MEM_COPY_HOST_PTR:

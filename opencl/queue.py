@@ -143,17 +143,18 @@ class Queue(CommandQueue):
     def run(self, command: Command) -> None:
         """Run a command that was taken."""
         event, status = command.event, cl.CL_OUT_OF_RESOURCES
+        innocent = (cl.CL_COMPLETE, cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         try:
             event.advance(cl.CL_RUNNING)
             status = self._execute(command)
         finally:  # Whatever happens to the thread, the queue goes on.
             with CHANGED:
                 self.running = None
-                self.failure = status or self.failure
+                self.failure = self.failure if status in innocent else status
                 if not self.commands:
                     _BUSY.discard(self)
             event.advance(status)
-        if status and os.environ.get(FAULT_SETTING) == "stop":
+        if status not in innocent and os.environ.get(FAULT_SETTING) == "stop":
             os._exit(1)
 
     def _execute(self, command: Command) -> int:

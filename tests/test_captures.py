@@ -13,8 +13,8 @@ from test_ocloc import SAXPY, driver, needs_ocloc  # noqa: F401
 import visa
 from visa.zebin import read_zebin, with_text
 from vsim.capture_writer import CaptureWriter
-from vsim.captures import CHANNEL_ORDERS, CHANNEL_TYPES, read_capture
-from vsim.images import ELEMENTS, ORDERS
+from vsim.captures import read_capture
+from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ELEMENTS, ORDERS
 from vsim.launch import (
     BufferArgument,
     Launch,

@@ -269,3 +269,16 @@ def test_devices_of_the_compiler(device):
     except visa.FormatError as error:
         pytest.skip(f"the installed ocloc does not know {device}: {error}")
     assert read_zebin(zebin, "k").platform == find(device).name
+
+
+def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
+    calls = driver()
+    other = tmp_path / "another-driver"
+    (tmp_path / "bin" / "ocloc").rename(other)
+    with pytest.raises(visa.FormatError, match="ocloc is not installed"):
+        compiled()
+    monkeypatch.setenv("VISAKIT_OCLOC", str(other))
+    assert compiled().zebin and len(calls()) == 1
+    monkeypatch.setenv("VISAKIT_OCLOC", str(tmp_path / "none"))
+    with pytest.raises(visa.FormatError, match="none', which VISAKIT_OCLOC names"):
+        compiled()

@@ -77,6 +77,13 @@ def test_platform_and_device_answer():
     assert host.status("clGetDeviceInfo", 0x1000, cl.CL_DEVICE_NAME, 0, None, None) == cl.CL_INVALID_DEVICE
 
 
+def test_sub_groups_that_wait_for_each_other_without_a_barrier_are_not_announced():
+    """Threads run one after another up to barriers: one that spins until another has written would never end."""
+    one = device.platform().devices[0]
+    question = cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
+    assert Host().number("clGetDeviceInfo", one.handle, question) == 0
+
+
 def test_objects_are_what_they_are(session):
     host = session.host
     assert host.status("clRetainContext", session.queue) == cl.CL_INVALID_CONTEXT
@@ -383,6 +390,7 @@ def test_out_of_order_queues_go_on_and_barriers_hold():
     host.clEnqueueMarkerWithWaitList(queue, 0, None, behind)
     assert session.event_status(int(behind[0])) > cl.CL_COMPLETE
     host.clSetUserEventStatus(mine, -5)
+    host.clFinish(queue)  # the program said so itself
     assert host.status("clWaitForEvents", 1, behind) in (cl.CL_SUCCESS, cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
     assert session.event_status(int(first[0])) == cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
     assert list(out) == [9, 0]
@@ -498,6 +506,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
             "visakit exec: --platform: there are no devices of 'xehp'; there are skl, ",
         ),
         (["exec", "--threads", "0", "x"], "visakit exec: --threads: '0' is not a whole number from 1 on\n"),
+        (["exec", "--ocloc", "/no/ocloc", "x"], "visakit exec: --ocloc: there is no program '/no/ocloc'\n"),
         (["opencl"], "visakit opencl: --install is missing; see visakit opencl --help\n"),
     ):
         code, out, text = said(capsys, *words)

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import math
 import struct
 
 import numpy as np
@@ -11,7 +12,8 @@ from test_ocloc import needs_ocloc
 from test_opencl import XELP, function_address
 
 from opencl import cl
-from opencl.images import ELEMENTS, ORDERS, formats
+from opencl.images import AXES, ELEMENTS, ORDERS, formats
+from vsim.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 FREED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
@@ -175,6 +177,8 @@ def test_kernels_sample_and_write_images(platform, request):
     assert host.status("clSetKernelArg", kernel, 0, 8, sizes(to)) == cl.CL_INVALID_ARG_VALUE  # write-only
     assert host.status("clSetKernelArg", kernel, 3, 8, sizes(one)) == cl.CL_INVALID_MEM_OBJECT  # no layers
     assert host.status("clSetKernelArg", kernel, 1, 8, sizes(one)) == cl.CL_INVALID_SAMPLER
+    buffer = session.buffer(np.zeros(4, "f4"))
+    assert host.status("clSetKernelArg", kernel, 0, 8, sizes(buffer)) == cl.CL_INVALID_MEM_OBJECT  # no image
     question = cl.CL_KERNEL_ARG_ACCESS_QUALIFIER
     assert host.number("clGetKernelArgInfo", kernel, 2, question) == cl.CL_KERNEL_ARG_ACCESS_WRITE_ONLY
     session.run(kernel, (8, 4))
@@ -184,6 +188,92 @@ def test_kernels_sample_and_write_images(platform, request):
     expected[..., 3] += 255  # alpha of the layers' format is 1
     out = read_image(session, to, (0, 0, 0), (8, 4, 1), count=128).reshape(4, 8, 4)
     assert (out == np.minimum(expected, 255)).all()
+
+
+MOVES = {
+    cl.CL_MEM_OBJECT_IMAGE1D: ("image1d_t", "get_global_id(0)", "4"),
+    cl.CL_MEM_OBJECT_IMAGE2D: ("image2d_t", "(int2)(get_global_id(0), 0)", "(int2)(4, 1)"),
+    cl.CL_MEM_OBJECT_IMAGE1D_ARRAY: ("image1d_array_t", "(int2)(get_global_id(0), 0)", "(int2)(4, 1)"),
+    cl.CL_MEM_OBJECT_IMAGE3D: ("image3d_t", "(int4)(get_global_id(0), 0, 0, 0)", "(int4)(4, 1, 1, 0)"),
+    cl.CL_MEM_OBJECT_IMAGE2D_ARRAY: ("image2d_array_t", "(int4)(get_global_id(0), 0, 0, 0)", "(int4)(4, 1, 1, 0)"),
+}
+MOVE = """kernel void move_{0}(read_write {1} it) {{
+  {2} at = {3}; write_image{0}(it, at + {4}, read_image{0}(it, at));
+}}
+"""
+
+
+@needs_ocloc
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_images_that_a_kernel_reads_and_writes(platform, request):
+    """In every kind and format, the texels are those of the first half of an image, bit by bit."""
+    request.getfixturevalue("only_tgllp")(platform)
+    session = Session(None)
+    for kind, (name, at, step) in MOVES.items():
+        vector = step.partition(")")[0].lstrip("(") if "(" in step else "int"
+        program = session.build(
+            "".join(MOVE.format(c, name, vector, at, step) for c in ("f", "i", "ui")), "-cl-std=CL3.0"
+        )
+        axes = {"height": 2, "depth": 2, "layers": 2}
+        axes = axes if kind != cl.CL_MEM_OBJECT_IMAGE1D else {}
+        both = formats(cl.CL_MEM_KERNEL_READ_AND_WRITE, kind)
+        assert (
+            len(both) > 30
+            and session.host.number("clGetDeviceInfo", session.device, cl.CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS) >= 64
+        )
+        for order, element in both:
+            if order == cl.CL_DEPTH:
+                continue  # takes images of its own kind
+            form = ImageFormat(ORDERS[order], ELEMENTS[element])
+            texels = np.arange(1, 1 + 32 * form.channels).astype(form.dtype).reshape(-1, 8, form.channels)
+            texels = texels[:1] if not axes else texels
+            one = image(session, (order, element), kind, 8, host=texels, flags=cl.CL_MEM_COPY_HOST_PTR, **axes)
+            letter = {"i": "i", "u": "ui"}.get(form.element[0], "f") if "norm" not in form.element else "f"
+            session.run(session.kernel(f"move_{letter}", one, program=program), (4,))
+            last = {1: (8, 1, 1), 2: (8, 2, 1), 3: (8, 2, 2)}[AXES[kind]]
+            out = read_image(
+                session, one, (0, 0, 0), last, dtype=form.dtype, count=8 * form.channels * math.prod(last[1:])
+            )
+            assert (out.reshape(-1, 8, form.channels)[-1, 4:] == texels[0, :4]).all(), (platform, name, str(form))
+
+
+LOOK = """kernel void look(read_only image2d_t from, sampler_t how, global int4 *to, float2 step, int whole) {
+  int i = get_global_id(0) - 5;
+  to[i + 5] = whole ? read_imagei(from, how, (int2)(i, 1)) : read_imagei(from, how, (float2)(i + 0.5f, 1.5f) * step);
+  if (i == 0) to[16] = (int4)(get_image_channel_data_type(from), get_image_channel_order(from), get_image_dim(from));
+}"""
+
+
+@needs_ocloc
+@pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
+def test_whole_numbers_are_sampled_by_the_addressing_mode(platform, request):
+    """The compiler has kernels do part of it, by what they are told of the sampler."""
+    request.getfixturevalue("only_tgllp")(platform)
+    session = Session(None)
+    program = session.build(LOOK)
+    host = session.host
+    texels = np.arange(-16, 16, dtype="i1").reshape(2, 4, 4)
+    flags = cl.CL_MEM_COPY_HOST_PTR | cl.CL_MEM_READ_ONLY
+    one = image(session, (cl.CL_RGBA, cl.CL_SIGNED_INT8), cl.CL_MEM_OBJECT_IMAGE2D, 4, 2, host=texels, flags=flags)
+    places = np.arange(-5, 11)
+    turned = np.where(places % 8 < 4, places % 8, 7 - places % 8)
+    inside = np.clip(places, 0, 3)
+    for mode, normalized, expected in (
+        (cl.CL_ADDRESS_CLAMP_TO_EDGE, 0, inside), (cl.CL_ADDRESS_CLAMP, 0, None),
+        (cl.CL_ADDRESS_CLAMP_TO_EDGE, 1, inside), (cl.CL_ADDRESS_CLAMP, 1, None),
+        (cl.CL_ADDRESS_REPEAT, 1, places % 4), (cl.CL_ADDRESS_MIRRORED_REPEAT, 1, turned),
+    ):  # fmt: skip
+        how = host.clCreateSampler(session.context, normalized, mode, cl.CL_FILTER_NEAREST)
+        wanted = texels[1][inside if expected is None else expected].astype(int)
+        if expected is None:
+            wanted[(places < 0) | (places > 3)] = 0
+        for whole in (0,) if normalized else (0, 1):
+            out = session.buffer(np.zeros(17 * 4, "i4"))
+            step = np.array([0.25, 0.5] if normalized else [1, 1], "f4")
+            session.run(session.kernel("look", one, how, out, step, np.array([whole], "i4"), program=program), (16,))
+            found = session.read(out, "i4", 68).reshape(17, 4)
+            assert (found[:16] == wanted).all(), (mode, normalized, whole, found[:16].tolist(), wanted.tolist())
+            assert found[16].tolist() == [cl.CL_SIGNED_INT8, cl.CL_RGBA, 4, 2]
 
 
 # -- memory with one address
@@ -212,6 +302,9 @@ def test_svm_is_at_the_same_address_for_all(session):
     assert host.status("clSetKernelArgSVMPointer", kernel, 2, y) == cl.CL_INVALID_ARG_INDEX
     assert host.status("clEnqueueSVMMemcpy", queue, 1, x, x + 4, 8, 0, None, None) == cl.CL_MEM_COPY_OVERLAP
     over = host.clCreateBuffer(session.context, cl.CL_MEM_USE_HOST_PTR, 32, x)
+    too_large = (session.context, cl.CL_MEM_USE_HOST_PTR, 61, x + 4)
+    assert host.status("clCreateBuffer", *too_large) == cl.CL_INVALID_BUFFER_SIZE
+    host.clSetKernelExecInfo(kernel, cl.CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, None)
     assert host.number("clGetMemObjectInfo", over, cl.CL_MEM_USES_SVM_POINTER) == 1
     host.clSVMFree(session.context, y)
     assert host.status("clSetKernelArgSVMPointer", kernel, 0, y) == cl.CL_INVALID_ARG_VALUE

@@ -6,7 +6,6 @@ pytest loads it by itself where visakit is installed. The packages of the toolch
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -166,9 +165,9 @@ class Device:
     def _compiled(self, name: str, data: bytes, options: str) -> bytes:
         """What ocloc makes of a source; what it warns of is issued as warnings."""
         from visa.usage import warn
-        from vsim.ocloc import compile_source
+        from vsim.ocloc import compile_source, compiler_driver
 
-        if shutil.which("ocloc") is None:
+        if compiler_driver() is None:
             pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")
         found = compile_source(name, data, self.device or DEFAULT_DEVICE, options, None)
         for warning in found.warnings:

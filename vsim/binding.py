@@ -13,7 +13,7 @@ from visa.payload import round_up
 from visa.program import Input
 from visa.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
-from vsim.images import SurfaceImage
+from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.payload import encoded
@@ -25,6 +25,12 @@ PRINTF_HEAD = 4
 URB_NAME = "%urb"
 """The name by which a launch gives the buffer that URB writes go to."""
 SURFACE_NUMBER_BYTES = 4
+_ADDRESS_MODES = {
+    "none": 0, "clamp": 1, "clamp_border": 1, "clamp_edge": 2, "clamp_to_edge": 2, "repeat": 3, "mirror": 4,
+    "mirrored_repeat": 4,
+}  # fmt: skip
+_NORMALIZED = 8
+"""What the compiler's functions for images compare the mode of addressing with, and the kind of coordinates."""
 MAXIMUM_PADDING = 8
 """Bytes that a structure in pieces may lack at its end."""
 
@@ -125,31 +131,38 @@ class _FieldBinder:
         printf.data[:4].view("<u4")[0] = PRINTF_HEAD
         self._put(at, printf.address, field.size)
 
-    def image_size(self, at: int, field: PayloadField) -> None:
-        """Width, height, depth or layers of an image; 0 for one that it does not have."""
+    def image_property(self, at: int, field: PayloadField) -> None:
+        """Width, height, depth or layers of an image, 0 where it does not have them; its format in OpenCL's numbers."""
         image = self.reader.image(field.argument)
         layers = image.sizes[-1] if image.kind.layered else 0
         width, height, depth = (*(image.sizes[:-1] if layers else image.sizes), 0, 0)[:3]
-        sizes = {"image_width": width, "image_height": height, "image_depth": depth, "image_array_size": layers}
-        if field.kind not in sizes:
+        form = image.kind.format
+        known = {
+            "image_width": width, "image_height": height, "image_depth": depth, "image_array_size": layers,
+            "image_channel_data_type": CHANNEL_TYPES[form.element], "image_channel_order": CHANNEL_ORDERS[form.order],
+            "image_num_samples": 0, "image_num_mip_levels": 0,
+        }  # fmt: skip
+        if field.kind not in known:
             what = self.signature.describe(field.argument)
             raise self.signature.error(f"{what}: payload entry '{field.kind}' is not known")
-        self._put(at, sizes[field.kind], field.size)
+        self._put(at, known[field.kind], field.size)
 
     def sampler_property(self, at: int, field: PayloadField) -> None:
         """What a kernel asks of the state of a sampler, as it must do some of its work: 0 for what it need not do."""
         state = self.samplers.get(self.signature.sampler_of(field.argument), SamplerState())
-        value = 0
-        if field.kind == "sampler_normalized":
-            value = int(state.normalized)
-        elif field.kind == "sampler_snap_wa" and state.filter == "nearest" and state.addressing == "clamp_border":
+        mode, value = _ADDRESS_MODES[state.addressing], 0
+        if field.kind == "sampler_address":
+            value = mode
+        elif field.kind == "sampler_normalized":
+            value = _NORMALIZED if state.normalized else 0
+        elif field.kind == "sampler_snap_wa" and state.filter == "nearest" and mode == _ADDRESS_MODES["clamp"]:
             value = 0xFFFFFFFF
         self._put(at, value, field.size)
 
     def other(self, at: int, field: PayloadField) -> None:
         """Images and samplers have more than one kind of value; nothing else is known."""
         if field.kind.startswith("image_"):
-            self.image_size(at, field)
+            self.image_property(at, field)
         elif field.kind.startswith("sampler_"):
             self.sampler_property(at, field)
         else:

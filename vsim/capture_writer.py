@@ -14,7 +14,7 @@ from vsim import captures
 from vsim.arguments import NULL
 from vsim.arrays import Bytes
 from vsim.dispatch import Dispatch
-from vsim.images import SurfaceImage
+from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument
 from vsim.listing import argument_rows
 from vsim.memory import AddressSpace, as_bytes
@@ -207,7 +207,7 @@ def _image_text(image: SurfaceImage, sizes: tuple[int, int, int]) -> str:
     row = width * form.size
     numbers = [
         width, height, depth, form.size, row, row * height if kind.axes == 3 else 0,
-        captures.CHANNEL_TYPES[form.element], captures.CHANNEL_ORDERS[form.order],
+        CHANNEL_TYPES[form.element], CHANNEL_ORDERS[form.order],
         captures.IMAGE_KINDS[kind.axes, kind.layered],
     ]  # fmt: skip
     return "\n".join(map(str, numbers))

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from vsim.array_files import ArrayFileError, read_array
 from vsim.arrays import Bytes
-from vsim.images import ImageFormat
+from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ImageFormat
 from vsim.launch import MAXIMUM_LOCAL, MAXIMUM_SIZE, SamplerArgument
 
 NUMBER, NAME, SIZES = "enqueueNumber.txt", "kernelName.txt", "worksizes.txt"
@@ -44,16 +44,6 @@ _MEMORY = re.compile(r"Enqueue_0*(\d{1,18})_Kernel_.*_Arg_(\d{1,4})_(Buffer|Imag
 MAXIMUM_WORDS = 1 << 16
 """Bytes of a file of numbers and words."""
 
-CHANNEL_TYPES = {
-    "snorm8": 0x10D0, "snorm16": 0x10D1, "unorm8": 0x10D2, "unorm16": 0x10D3, "i8": 0x10D7, "i16": 0x10D8,
-    "i32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC, "f16": 0x10DD, "f32": 0x10DE,
-}  # fmt: skip
-"""OpenCL's numbers of the types of channels (``cl_channel_type``), by our names."""
-CHANNEL_ORDERS = {
-    "r": 0x10B0, "a": 0x10B1, "rg": 0x10B2, "ra": 0x10B3, "rgba": 0x10B5, "bgra": 0x10B6, "argb": 0x10B7,
-    "intensity": 0x10B8, "luminance": 0x10B9, "depth": 0x10BD,
-}  # fmt: skip
-"""OpenCL's numbers of the orders of channels (``cl_channel_order``), by our names."""
 IMAGE_KINDS = {(1, False): 0x10F4, (2, False): 0x10F1, (3, False): 0x10F2, (2, True): 0x10F5, (3, True): 0x10F3}
 """OpenCL's numbers of the kinds of images (``cl_mem_object_type``), by axes and whether the last one counts layers."""
 ADDRESSING = {

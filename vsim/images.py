@@ -19,6 +19,16 @@ ELEMENTS = {
     "unorm8": "u1", "unorm16": "u2", "snorm8": "i1", "snorm16": "i2",
 }  # fmt: skip
 """Elements of images, and how they are stored."""
+CHANNEL_TYPES = {
+    "snorm8": 0x10D0, "snorm16": 0x10D1, "unorm8": 0x10D2, "unorm16": 0x10D3, "i8": 0x10D7, "i16": 0x10D8,
+    "i32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC, "f16": 0x10DD, "f32": 0x10DE,
+}  # fmt: skip
+"""OpenCL's numbers of the types of channels (``cl_channel_type``), by our names."""
+CHANNEL_ORDERS = {
+    "r": 0x10B0, "a": 0x10B1, "rg": 0x10B2, "ra": 0x10B3, "rgba": 0x10B5, "bgra": 0x10B6, "argb": 0x10B7,
+    "intensity": 0x10B8, "luminance": 0x10B9, "depth": 0x10BD,
+}  # fmt: skip
+"""OpenCL's numbers of the orders of channels (``cl_channel_order``), by our names."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV, Loaded
 
+DRIVER_SETTING = "VISAKIT_OCLOC"
+"""Environment variable: the compiler driver that is used instead of the one on the path."""
 _DEVICES = {
     "dg2": "acm-g10", "xehp": "xe-hp", "icl": "icllp", "tgl": "tgllp", "adl": "adl-s", "rpl": "rpl-s", "arl": "arl-h",
     "acm": "acm-g10", "ats-m": "ats-m150", "lnl": "lnl-m",
@@ -38,6 +40,11 @@ class Compiled(NamedTuple):
     warnings: list[Diagnostic]
 
 
+def compiler_driver() -> str | None:
+    """The path of the compiler driver: of the one that the environment names, else the installed one; None for none."""
+    return shutil.which(os.environ.get(DRIVER_SETTING) or "ocloc")
+
+
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
@@ -55,8 +62,11 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     """
     if device is None:
         raise UsageError("a source is compiled for a device: give --platform, such as bmg or tgllp")
-    driver = shutil.which("ocloc")
+    driver = compiler_driver()
     if driver is None:
+        named = os.environ.get(DRIVER_SETTING)
+        if named:
+            raise _failed("C014", f"there is no compiler driver '{named}', which {DRIVER_SETTING} names", path)
         hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
         raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
     device = _DEVICES.get(device.lower(), device.lower())

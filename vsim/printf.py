@@ -7,13 +7,15 @@ import struct
 import sys
 from dataclasses import dataclass
 
+from vsim import c_format
+from vsim.c_format import Directive
 from vsim.memory import AddressSpace, Buffer
 
 _CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"}
 """How a value is stored, by the code of its type."""
 _VECTORS = {9: "b", 10: "h", 11: "i", 12: "q", 13: "f", 14: "d"}
 """The elements of a vector, by the code of its type; their number is before them, each has four bytes or more."""
-_STRING = 5
+_STRING, _POINTER = 5, 7
 _BITS = {"hh": 8, "h": 16, "l": 64, "ll": 64}
 """Bits of an integer by the length in its directive; others have 32."""
 _DIRECTIVE = re.compile(
@@ -25,9 +27,15 @@ Value = str | float | tuple[float, ...]
 """A text, a number or a vector."""
 
 
-def _string(memory: AddressSpace, address: int) -> str:
+def _buffer(memory: AddressSpace, address: int) -> Buffer | None:
+    """The buffer that holds an address."""
     buffer = memory.slots.get(address >> 32)
-    if buffer is None or not buffer.address <= address < buffer.address + buffer.size:
+    return buffer if buffer is not None and buffer.address <= address < buffer.address + buffer.size else None
+
+
+def _string(memory: AddressSpace, address: int) -> str:
+    buffer = _buffer(memory, address)
+    if buffer is None:
         return f"<no string at {address:#x}>"
     data = buffer.data[address - buffer.address :]
     end = bytes(data[:65536]).find(b"\0")
@@ -42,23 +50,16 @@ def _formatted(m: re.Match[str], value: Value) -> str:
     """
     if isinstance(value, tuple):
         return ",".join(_formatted(m, element) for element in value)
-    kind, head = m["kind"], f"%{m['flags']}{m['width']}{m['precision']}"
+    kind, precision = m["kind"], m["precision"]
+    bits = 64 if kind == "p" else _BITS.get(m["length"], 32)
+    directive = Directive(m["flags"], int(m["width"] or 0), int(precision[1:] or 0) if precision else None, bits, kind)
     if kind == "s":
-        return (head + "s") % str(value)
+        return c_format.text(directive, str(value))
     if kind == "c":
-        return chr(int(value) & 255)
-    if kind == "p":
-        return f"{int(value):#x}"
-    if kind in "aA":
-        return float(value).hex()
-    if kind in "uoxX":
-        number, bits = int(value), _BITS.get(m["length"], 32)
-        number = number & ((1 << bits) - 1) if number < 0 or bits < 32 else number
-        return str((head + ("d" if kind == "u" else kind)) % number)
-    if kind in "di" and m["length"] in ("hh", "h"):
-        half = 1 << _BITS[m["length"]] - 1
-        value = (int(value) + half) % (2 * half) - half
-    return str((head + kind) % value)
+        return c_format.character(directive, int(value))
+    if kind in "diouxXp":
+        return c_format.integer(directive, int(value))
+    return c_format.real(directive, float(value))
 
 
 def _format(text: str, values: list[Value]) -> str:
@@ -100,13 +101,25 @@ class PrintfRecords:
             values: list[Value] = []
             for m in _DIRECTIVE.finditer(text):
                 if m["kind"] != "%" and position + 8 <= len(data):
-                    value, position = self._value(position)
+                    value, position = self._value(position, m["kind"] == "s")
                     values.append(value)
+            while self._is_surplus(position):
+                _, position = self._value(position)
             out.append(_format(text, values))
         return "".join(out)
 
-    def _value(self, position: int) -> tuple[Value, int]:
-        """A value behind its type, and the position behind it; what the end of the buffer cuts off is 0."""
+    def _is_surplus(self, position: int) -> bool:
+        """Whether a value that no directive takes stands there: type and value are no address of a text."""
+        if position + 8 > len(self.data):
+            return False
+        code, address = *struct.unpack_from("<I", self.data, position), *struct.unpack_from("<Q", self.data, position)
+        return (code in _CODES or code in _VECTORS) and _buffer(self.memory, address) is None
+
+    def _value(self, position: int, is_text: bool = False) -> tuple[Value, int]:
+        """A value behind its type, and the position behind it; what the end of the buffer cuts off is 0.
+
+        A text that the compiler does not know for one (it is empty, or has an end before its end) is a pointer to it.
+        """
         (code,) = struct.unpack_from("<I", self.data, position)
         position += 4
         if code in _VECTORS:
@@ -121,7 +134,8 @@ class PrintfRecords:
         if position + layout.size > len(self.data):
             return 0, len(self.data)
         (value,) = layout.unpack_from(self.data, position)
-        return _string(self.memory, value) if code == _STRING else value, position + layout.size
+        is_string = code == _STRING or (is_text and code == _POINTER)
+        return _string(self.memory, value) if is_string else value, position + layout.size
 
 
 def show(text: str) -> None:

@@ -145,12 +145,13 @@ def clSetKernelArgMemPointerINTEL(kernel: int, arg_index: int, arg_value: int) -
 @entry
 def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
     Kernel.find(kernel)
-    require(value, cl.CL_INVALID_VALUE, "there is no value")
+    none = name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS and not size and not value
+    require(value or none, cl.CL_INVALID_VALUE, "there is no value")
     if name == cl.CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM:
         require(size == 4, cl.CL_INVALID_VALUE, "it is a truth value")
         require(not host.read_u32(value), cl.CL_INVALID_OPERATION, "not all memory of the program is shared")
     elif name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS:
-        require(size and not size % host.POINTER, cl.CL_INVALID_VALUE, "it is an array of pointers")
+        require((size or none) and not size % host.POINTER, cl.CL_INVALID_VALUE, "it is an array of pointers")
     else:
         require(name in (*_INDIRECT, cl.CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL), cl.CL_INVALID_VALUE, f"{name:#x}")
     # Kernels may follow every pointer to memory of the context.

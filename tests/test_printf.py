@@ -1,0 +1,96 @@
+"""What kernels print: directives beside those of the C library, and records as compilers have kernels write them."""
+
+import ctypes
+import itertools
+import struct
+
+import numpy as np
+import pytest
+
+from vsim import c_format
+from vsim.c_format import Directive
+from vsim.memory import AddressSpace
+from vsim.printf import PrintfRecords
+
+FLAGS = ["", "-", "+", " ", "#", "0", "-0", "+ ", "+0", "#0", "-#", " 0", "-+ #0"]
+WIDTHS, PRECISIONS = (0, 1, 6, 20), (None, 0, 1, 5, 13)
+WHOLE = (0, 1, -1, 7, 8, 399, -32768, 100_000_000, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
+REAL = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    0.1,
+    10.0,
+    123456.789,
+    1e-5,
+    9.9999995,
+    1e20,
+    5e-324,
+    1.1754944e-38,
+    1.9999999,
+    255.96875,
+    1e300,
+)
+LENGTHS = {8: b"hh", 16: b"h", 32: b"", 64: b"ll"}
+library = ctypes.CDLL(None)
+
+
+def by_the_library(directive, value, argument):
+    shown = b"" if directive.precision is None else b".%d" % directive.precision
+    width = b"%d" % directive.width if directive.width else b""
+    length = LENGTHS[directive.bits] if directive.kind in "diouxX" else b""
+    whole = b"%" + directive.flags.encode() + width + shown + length + directive.kind.encode()
+    room = ctypes.create_string_buffer(512)
+    library.snprintf(room, ctypes.c_size_t(512), whole, argument(value))
+    return room.value.decode("latin1")
+
+
+def directives(kinds, bits=(32,)):
+    return [Directive(*row) for row in itertools.product(FLAGS, WIDTHS, PRECISIONS, bits, kinds)]
+
+
+@pytest.mark.parametrize("kind", "diouxX")
+def test_whole_numbers(kind):
+    for directive, value in itertools.product(directives(kind, LENGTHS), WHOLE):
+        assert c_format.integer(directive, value) == by_the_library(directive, value, ctypes.c_longlong), (
+            directive,
+            value,
+        )
+
+
+@pytest.mark.parametrize("kind", "fFeEgGaA")
+def test_numbers_with_a_point(kind):
+    for directive, value in itertools.product(directives(kind), (*REAL, float("inf"), float("-inf"), float("nan"))):
+        assert c_format.real(directive, value) == by_the_library(directive, value, ctypes.c_double), (directive, value)
+
+
+def test_texts_and_characters():
+    for directive in directives("s"):
+        for value in ("", "foo", "0123456789"):
+            found = by_the_library(directive, value.encode(), ctypes.c_char_p)
+            assert c_format.text(directive, value) == found, directive
+    for directive in directives("c"):
+        assert c_format.character(directive, 0x141) == by_the_library(directive, 0x141, ctypes.c_int), directive
+
+
+def printed(text, *values):
+    """What a record says of a text and values: pairs of the code of a type and bytes, or texts that are given by address."""
+    memory, data, strings = AddressSpace(), b"", text + b"\0"
+    places = []
+    for code, value in values:
+        places.append((code, len(strings) if code in (5, 7) else value))
+        strings += value + b"\0" if code in (5, 7) else b""
+    constants = memory.allocate("strings", np.frombuffer(strings, "u1").copy())
+    for code, value in places:
+        data += struct.pack("<I", code) + (struct.pack("<Q", constants.address + value) if code in (5, 7) else value)
+    record = struct.pack("<Q", constants.address) + data
+    return PrintfRecords(struct.pack("<I", 4 + 2 * len(record)) + 2 * record, memory).text()
+
+
+def test_records():
+    assert printed(b"%d %s|\n", (3, struct.pack("<i", -5)), (5, b"foo")) == 2 * "-5 foo|\n"
+    assert printed(b"%s|", (7, b"")) == "||" and printed(b"%s|", (7, b"foo\0bar")) == 2 * "foo|"
+    assert printed(b"%p|", (7, b"")) != "||"
+    assert printed(b"one\n", (5, b"foo"), (3, struct.pack("<i", 9))) == 2 * "one\n"
+    assert printed(b"%d\n", (3, struct.pack("<i", 1)), (9, struct.pack("<I8b", 2, 1, 2, *bytes(6)))) == 2 * "1\n"
