@@ -163,7 +163,10 @@ def test_samples(name, data):
     check(probe, wanted, running, tolerance=2e-4)
 
 
-GATHERS = {"sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", "sample4_po_c": "ref u v ou ov"}
+GATHERS = {
+    "sample4": "u v", "sample4_c": "ref u v", "sample4_po": "u v ou ov", "sample4_po_c": "ref u v ou ov", "sample4_i": "u v",
+    "sample4_b": "bias u v", "sample4_l": "lod u v", "sample4_i_c": "ref u v", "sample4_l_c": "ref lod u v",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GATHERS)
@@ -179,7 +182,9 @@ def test_gathers_of_four(name, data):
     (u, v), ref = coordinates_of(random, image, sampler), [f32(random.uniform(-4, 4)) for _ in range(LANES)]
     ou, ov = ([random.randrange(-8, 8) for _ in range(LANES)] if "po" in name else [0] * LANES for _ in range(2))
     probe = probe_with(image, sampler)
-    for p, t, values in (("u", "f", u), ("v", "f", v), ("ref", "f", ref), ("ou", "d", ou), ("ov", "d", ov)):
+    level = [random.uniform(-2, 3) for _ in range(LANES)]
+    given = {"u": u, "v": v, "ref": ref, "lod": level, "bias": level}
+    for p, t, values in (*((n, "f", x) for n, x in given.items()), ("ou", "d", ou), ("ov", "d", ov)):
         if p in GATHERS[name].split():
             probe.variable(p.upper() + "_", t, values)
     probe.variable("FOUND", "f", [-7.0] * LANES * 4)

@@ -242,31 +242,20 @@ MNEMONICS = [
     "yield",
 ]
 
+_PACKED = ("b", "b_c", "c", "c_lz", "d", "d_c", "l", "l_c", "lz")
+
 ASSEMBLED = {
     *("avs", "sample_unorm", "vme_fbr", "vme_ime", "vme_sic"),
     *("lsc_apndctr_atomic_add", "lsc_apndctr_atomic_sub", "lsc_apndctr_atomic_store"),
     *("raw_sendg", "raw_sendg_eot", "raw_sendgc", "raw_sendgc_eot"),
+    *("lod", "sample_d_c_mlod", "sample_po", *(f"sample_po_{w}" for w in _PACKED)),
+    *(f"sample4_po_{w}" for w in ("b", "i", "i_c", "l", "l_c")),
 }
 """Those without a public functional definition: a kernel that can reach one is refused when it is loaded (S022)."""
 
-_SAMPLER = "sampler messages of Xe2 and later, whose payloads are not public"
 UNKNOWN = {
     **dict.fromkeys(("acos", "asin", "atan"), "the grammar reads them; the table of opcodes has none for them"),
     "breakpoint": "stops in a debugger; there is none here",
-    "lod": _SAMPLER,
-    "load_l": _SAMPLER,
-    **dict.fromkeys(
-        ("lsc_load_quad_msrt", "lsc_store_quad_msrt", "lsc_load_quad_status"),
-        "typed messages of Xe3P, whose results are not published",
-    ),
-    "lsc_extended_cache_ctrl": "control of caches of Xe3P, which computes nothing",
-    **dict.fromkeys(
-        [f"sample4_{w}" for w in ["b", "i", "i_c", "l", "l_c", "po_b", "po_i", "po_i_c", "po_l", "po_l_c"]], _SAMPLER
-    ),
-    **dict.fromkeys([f"sample_{w}" for w in ["mlod", "c_mlod", "d_c_mlod"]], _SAMPLER),
-    **dict.fromkeys(
-        ["sample_po", *(f"sample_po_{w}" for w in ["b", "b_c", "c", "c_lz", "d", "d_c", "l", "l_c", "lz"])], _SAMPLER
-    ),
 }
 """Those that the table does not have, with the reason."""
 

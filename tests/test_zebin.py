@@ -152,11 +152,16 @@ def test_images_keep_what_a_zebin_has():
 def test_devices_of_the_compiler_are_platforms():
     assert {find(n).name for n in ("bmg-g21", "BMG-G31", "lnl-m", "bmg-g21-b0")} == {"bmg"}
     assert {find(n).name for n in ("mtl-h", "acm-g10", "arl-h-a0", "dg2-g11-b1")} == {"dg2"}
-    assert [find(n) and find(n).name for n in ("ptl-h", "pvc-xt-c0-vg", "adl-s", "kbl", "nvl-p", "x")] == ["ptl", "pvc", "tgllp", "skl", "cri", None]  # fmt: skip
+    assert [find(n) and find(n).name for n in ("ptl-h", "pvc-xt-c0-vg", "adl-s", "kbl", "nvl-p", "x")] == ["ptl", "pvc", "tgllp", "skl", "nvl", None]  # fmt: skip
     known = [of_architecture(*v) for v in ((9, 0), (12, 0), (12, 10), (12, 55), (12, 60), (12, 74), (20, 4), (30, 1))]
     assert [p.name for p in known] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl"]
-    assert of_architecture(35, 10) is None
-    assert [p and p.name for p in map(of_product, (18, 29, 1210, 1270, 1271, 1273, 1274, 1300, 1380))] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl", None]  # fmt: skip
+    assert [getattr(of_architecture(35, release), "name", None) for release in (9, 10, 11, 12)] == [
+        None,
+        "nvl",
+        "cri",
+        None,
+    ]
+    assert [p and p.name for p in map(of_product, (18, 29, 1210, 1270, 1271, 1273, 1274, 1300, 1340, 1360, 1380, 1381))] == ["skl", "tgllp", "tgllp", "dg2", "pvc", "dg2", "bmg", "ptl", "ptl", "nvl", "cri", None]  # fmt: skip
     assert not is_zebin(b"") and set(ZEBINS.values()) <= set(PLATFORMS)
 
 

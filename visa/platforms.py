@@ -29,6 +29,7 @@ _ALL = (
     Platform("bmg", 20, 64, "Xe2 (Battlemage)", ("BMG", "XE2", "LNL")),
     Platform("ptl", 30, 64, "Xe3 (Panther Lake)", ("PTL", "XE3")),
     Platform("cri", 35, 64, "Xe3P (Crescent Island)", ("CRI", "XE3P", "XE3P_CRI")),
+    Platform("nvl", 36, 64, "Xe3P graphics (Nova Lake)", ("NVL", "XE3P_GRAPHICS", "XE3PLPG")),
 )
 PLATFORMS = {p.name: p for p in _ALL}
 _ALIASES = {a.upper(): p for p in _ALL for a in (p.name, *p.aliases)}
@@ -44,7 +45,8 @@ _DEVICES = {
     "pvc": "xe-hpc xe-hpc-vg pvc-sdv pvc-vg pvc-xl pvc-xt pvc-xt-vg",
     "bmg": "xe2 xe2-hpg xe2-lpg bmg-g21 bmg-g31 lnl lnl-m",
     "ptl": "xe3 xe3-lpg ptl-h ptl-u wcl nvl-s nvl-hx nvl-ul nvl-h nvl-u",
-    "cri": "xe3p xe3p-lpg xe3p-xpc nvl-p",
+    "cri": "xe3p xe3p-xpc",
+    "nvl": "xe3p-lpg nvl-p",
 }
 """The names that the compiler driver (``ocloc -device``) has for devices and releases of each platform, and the words
 that people say for several of them (``adl``).
@@ -54,11 +56,13 @@ _STEPPING = re.compile(r"-[A-D]\d[A-Z]?(?=-|$)")
 _ARCHITECTURES = (
     ((9, 0), "skl"), ((11, 0), "icllp"), ((12, 0), "tgllp"), ((12, 50), "xehp"), ((12, 55), "dg2"), ((12, 60), "pvc"),
     ((12, 70), "dg2"), ((20, 0), "bmg"), ((30, 0), "ptl"), ((31, 0), ""),
+    ((35, 10), "nvl"), ((35, 11), "cri"), ((35, 12), ""),
 )  # fmt: skip
 """From which architecture and release on, in the numbers of the compiler's notes, devices are of a platform."""
 _PRODUCTS = (
     (18, "skl"), (26, "icllp"), (29, "tgllp"), (34, ""), (1210, "tgllp"), (1211, ""), (1250, "xehp"), (1251, ""),
     (1270, "dg2"), (1271, "pvc"), (1272, "dg2"), (1274, "bmg"), (1276, ""), (1300, "ptl"), (1341, ""),
+    (1360, "nvl"), (1361, ""), (1380, "cri"), (1381, ""),
 )  # fmt: skip
 """The same by product family, which is all that older compilers write; the numbers are those that they write."""
 

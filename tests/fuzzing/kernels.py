@@ -28,7 +28,7 @@ from vsim.launch import BufferArgument, ImageArgument, Launch, LocalArgument, Sc
 
 LARGEST = 1 << 20
 """Bytes of the arrays of a launch that is taken."""
-_PLATFORMS = ("skl", "icllp", "tgllp", "xehp", "dg2", "pvc", "bmg", "ptl", "cri")
+_PLATFORMS = ("skl", "icllp", "tgllp", "xehp", "dg2", "pvc", "bmg", "ptl", "cri", "nvl")
 
 
 # -- what is mutated ---------------------------------------------------------------------------------------------------

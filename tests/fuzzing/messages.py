@@ -20,8 +20,8 @@ EXTREME_BYTES = 64
 DATA, REAL = ("DATA_0", "DATA_1"), ("REAL_0", "REAL_1")
 DATA_BYTES = 512
 CHANNELS = ("R", "G", "RG", "RGBA", "RA", "B", "GBA")
-LSC = ("dg2", "pvc", "bmg", "cri")
-NAMED = ("pvc", "bmg", "cri")
+LSC = ("dg2", "pvc", "bmg", "cri", "nvl")
+NAMED = ("pvc", "bmg", "cri", "nvl")
 """Platforms with load and store messages, and those with named barriers, too."""
 HARMLESS = ("fence_global.E", "fence_local", "fence_sw", "yield", "wait 0:ub", "sampler_cache_flush", "lsc_fence.ugm.none.group",
             "lsc_fence.slm.none.local", "lsc_fence.ugm.evict.gpu")  # fmt: skip

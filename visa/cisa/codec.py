@@ -153,9 +153,8 @@ class Encoder:
         if f.copy_of:
             name = f.copy_of
         if f.condition:
-            field, bit = f.condition
-            emit = self._emitter(f._replace(condition=None))
-            return lambda args: emit(args) if args.get(field, 0) & bit else b""
+            condition, emit = f.condition, self._emitter(f._replace(condition=None))
+            return lambda args: emit(args) if condition.holds(args.get(condition.field, 0)) else b""
         if f.parts:
             return self._packed(f)
         if kind == "ec":
@@ -313,7 +312,7 @@ class Decoder:
                 raise DecodeError(start, f"{desc.mnemonic} has bits here that mean nothing")
         elif kind == "n":
             args["#" + f.name] = self._number(_BYTE)
-        elif not f.condition or args[f.condition[0]] & f.condition[1]:
+        elif f.condition is None or f.condition.holds(args[f.condition.field]):
             args[f.name] = self._value(desc, kind, f.name, args)
 
     def _value(self, desc: InstructionDesc, kind: str, name: str, args: Fields) -> object:

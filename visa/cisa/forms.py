@@ -22,6 +22,7 @@ from visa.operands import (
     REGION_WIDTHS,
     SAMPLER,
     SAT,
+    SCALAR,
     SURFACE,
     VERTICAL_STRIDES,
     Address,
@@ -53,7 +54,11 @@ def slot_of(desc: InstructionDesc, name: str, kind: str) -> int:
     """Where the vector operand of a field stands."""
     if kind == "d":
         return SATURATED if any(not isinstance(s, _NAMED) for s in desc.suffixes) else DESTINATION
-    if "bare-region" in desc.spelling or any(word in desc.text for word in ("@address", "@matrix")):
+    if (
+        name.endswith("_handle")
+        or "bare-region" in desc.spelling
+        or any(word in desc.text for word in ("@address", "@matrix"))
+    ):
         return SCALAR_SOURCE
     return GROUPED if any(name in word.strip("()").split(",") for word in desc.text if word[0] == "(") else SOURCE
 
@@ -141,7 +146,10 @@ _GROUPS = {
         "addr_type", "surface_index", "addr_size", "surface", "u", "v", "r", "lod", "moved", "u_offset", "v_offset",
         "r_offset", "addr", "imm_scale", "imm_offset", "pitch",
     ),
-    "@data": ("data_size", "order", "elems"), "@block2d": ("data_size", "order", "blocks", "width", "height", "vnni"),
+    "@data": ("data_size", "order", "elems"), "@added": ("data_size", "order", "elems"), "@null": (),
+    "@block2d": ("data_size", "order", "blocks", "width", "height", "vnni"),
+    "@sampler": ("in_registers", "sampler", "sampler_handle", "sampler_index"),
+    "@surface": ("in_registers", "surface", "surface_handle", "surface_index"),
     "@tile": ("width", "height"), "@sized": ("dst_bytes", "src0_bytes", "src1_bytes"),
 }  # fmt: skip
 """The fields that an operand of the text fills."""
@@ -217,7 +225,9 @@ def _illegal_gather(args: Fields) -> str:
 
 
 def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
-    """Data and address of an LSC message."""
+    """Data and address of an LSC message; handles of a sampler message."""
+    if "in_registers" in args:
+        return _illegal_handles(args)
     if "elems" in desc.by_name and not dict(desc.implied):
         channels = "channels" in desc.spelling
         if args["elems"] not in (range(1, 16) if channels else LSC_ELEMENTS.values()):
@@ -234,14 +244,27 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
     return _illegal_address(args)
 
 
+def _illegal_handles(args: Fields) -> str:
+    """Samplers and surfaces in registers: variables by their names, with a number."""
+    for name in ("sampler", "surface") if args["in_registers"] else ():
+        handle = args.get(f"{name}_handle")
+        if handle is not None and handle != (type(handle) is General and General(handle.var, 0, 0, SCALAR)):
+            return f"the handle of the {name} is not the first element of a variable"
+        if args.get(f"{name}_index", 0) not in range(0x100):
+            return f"{args[f'{name}_index']} is no number of a {name}"
+    return ""
+
+
 def _illegal_address(args: Fields) -> str:
     """What stands in front of the brackets of an LSC address, and numbers within them."""
     kind, surface = args.get("addr_type"), args.get("surface")
+    if "addr" in args and "surface" not in args and kind != LSC_ADDRESS_TYPES["flat"]:
+        return "addresses of a surface"
     if kind in (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["arg"]) and args.get("surface_index"):
         return "an address without a surface has the index of one"
     if "moved" in args and args["moved"] != int(any(args.get(f"{name}_offset") for name in "uvr")):
         return "offsets of coordinates are 0"
-    if "addr" in args and "imm_scale" not in args and args["addr"] != NULL:
+    if "addr" in args and "surface" in args and "imm_scale" not in args and args["addr"] != NULL:
         return "a counter has places"
     if kind in _ADDRESSED and isinstance(surface, Immediate) and surface.type is not types.UQ:
         is_none = kind == LSC_ADDRESS_TYPES["flat"] and surface == _ZERO

@@ -10,19 +10,23 @@ from visa.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visa.isa.record import Access, Choice, Hint, InstructionDesc, Memory, Payload, form
+from visa.isa.record import Access, Choice, Flag, Hint, InstructionDesc, Memory, Payload, Suffix, form
 from visa.platforms import since
 
 _CATEGORY = "lsc"
 _CACHES = (Choice("l1", LSC_CACHES, 0), Hint("l2", LSC_CACHES), Choice("l3", LSC_CACHES, 0))
 _UNTYPED_SUFFIXES = (Choice("sfid", {k: v for k, v in LSC_SFIDS.items() if k != "tgm"}), *_CACHES)
+_OVERFETCH = (*_UNTYPED_SUFFIXES, Flag("ov", "ov"))
+_RESET = (*_UNTYPED_SUFFIXES, Choice("operation", {"reset": 1}), Choice("size", {"64B": 0}))
 _TYPED_SUFFIXES = (Choice("", {"tgm": 2}), *_CACHES)
+_SAMPLES = (*_TYPED_SUFFIXES, Flag("msaa", "msaa"))
 _HEAD = "B:subop ec pr B:sfid B:l1 B:l3"
 _MODEL = "B:addr_type.3+surface_index.5"
 _ADDRESS = f"{_MODEL} H:imm_scale I:imm_offset B:addr_size"
+_FETCHED = f"{_ADDRESS}.4+ov.1"
 _DATA = "B:data_size B:order B:elems"
 _PAYLOAD = "s:surface w:dst r:addr r:src1 r:src2"
-_TYPED_HEAD = f"B:subop ec pr B:l1 B:l3 {_MODEL} B:addr_size.4+moved.1 B:data_size B:order B:elems B:=elems s:surface"
+_TYPED_HEAD = f"B:subop ec pr B:l1 B:l3 {_MODEL} B:addr_size.4+moved.1+msaa.1 B:data_size B:order B:elems B:=elems s:surface"
 _PLACE = "r:u I?moved&1:u_offset r:v I?moved&1:v_offset"
 
 _ATOMICS = (
@@ -44,17 +48,20 @@ def _rules(layout: str, own: str) -> str:
 
 
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
-             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=_UNTYPED_SUFFIXES, platforms=since(platform), subop=subop,
+             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "",
+             suffixes: tuple[Suffix, ...] = _UNTYPED_SUFFIXES) -> InstructionDesc:
+    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
                 memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=_rules(layout, rules))  # fmt: skip
 
 
 def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2",
-           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "") -> InstructionDesc:
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=_TYPED_SUFFIXES, platforms=since(platform), subop=subop,
+           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "",
+           suffixes: tuple[Suffix, ...] = _TYPED_SUFFIXES) -> InstructionDesc:
+    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
                 semantics=f"typed_{name}", rules=_rules(layout, rules), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 
+_OVERFETCHED = f"{_HEAD} {_FETCHED} {_DATA} B:=elems {_PAYLOAD}"
 _LOAD, _STORE = "(exec) @data:dst @address", "(exec) @address @data:src1"
 _ATOMIC = "(exec) @data:dst @address src1 src2"
 _COUNTER = f"{_HEAD} {_MODEL} {_DATA} B:=elems s:surface w:dst r:addr r:src1"
@@ -67,9 +74,10 @@ _BLOCK2D = f"{_HEAD} B:data_size B:order B:blocks H:width H:height B:vnni w:dst 
 _TYPED_BLOCK2D = f"B:subop ec pr B:l1 B:l3 {_MODEL} H:width H:height.15+moved.1 s:surface w:dst {_PLACE} r:src1"
 
 FORMS = (
-    _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, payload=Payload.ELEMENTS),
+    _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, _OVERFETCHED, payload=Payload.ELEMENTS, suffixes=_OVERFETCH),
     _untyped(Access.LOAD, "lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED, payload=Payload.ELEMENTS),
-    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, spelling="channels", payload=Payload.QUAD),
+    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, _OVERFETCHED, "channels", Payload.QUAD,
+             suffixes=_OVERFETCH),
     _untyped(Access.LOAD, "lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D,
              "optional-exec"),
     _untyped(Access.STORE, "lsc_store", 4, "Write elements at each lane's address.", _STORE, payload=Payload.ELEMENTS),
@@ -82,19 +90,26 @@ FORMS = (
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platform="cri", rules="words",
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
     *(_untyped(Access.ATOMIC, f"lsc_apndctr_atomic_{name}", subop, f"{summary} the append counter of a surface, returning the old value.",
-               "(exec) @data:dst @address @data:src1", _COUNTER, "bare-surface", platform="bmg")
+               "(exec) @data:dst @address @added:src1 @null", _COUNTER, "bare-surface", platform="bmg")
       for name, subop, summary in (("add", 40, "Add to"), ("sub", 41, "Subtract from"), ("store", 42, "Write"))),
-    _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD),
+    _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD, _OVERFETCHED, suffixes=_OVERFETCH),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
+    _untyped(Access.NONE, "lsc_extended_cache_ctrl", 51, "Drop what caches hold of lines that are to be written no more.", "(exec) @address",
+             "B:subop ec pr B:sfid B:l1 B:=0 B:l3 B:operation B:size B:addr_type B:addr_size r:addr", platform="cri", suffixes=_RESET),
     _typed(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD, spelling="channels"),
     _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D, "optional-exec"),
     _typed(Access.STORE, "lsc_store_quad", 6, "Write the named channels of an image element.", _STORE, spelling="channels"),
     _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC,
-             operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
+             operation=LSC_ATOMICS[name], suffixes=_SAMPLES) for name, subop, summary in _ATOMICS),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC, platform="cri",
              rules="words", operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
+    _typed(Access.LOAD, "lsc_load_quad_msrt", 49, "Read the named channels of a sample of an image element.", _LOAD, spelling="channels", platform="cri"),
+    _typed(Access.STORE, "lsc_store_quad_msrt", 50, "Write the named channels of a sample of an image element.", _STORE, spelling="channels",
+           platform="cri"),
+    _typed(Access.LOAD, "lsc_load_quad_status", 54, "Report of each lane whether the page of an image element is mapped.", _LOAD,
+           spelling="channels", platform="cri"),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),

@@ -23,12 +23,12 @@ L*: r* list of labels or raw operands                 tuple
 ====== ============================================== =========================================
 
 ``B:a.5+b.3`` packs fields into bits, lowest first; ``B:=3`` is a constant, ``B:=a`` a copy of field ``a``;
-``s?mode&4:x`` is present only if that bit of an earlier field is set (``I?mode&4:x`` likewise). ``r!`` is the list of render-target outputs,
+``s?mode&4:x`` is present only if that bit of an earlier field is set, ``T?mode!4:x`` if it is not (fields of other kinds likewise). ``r!`` is the list of render-target outputs,
 whose length follows from ``mode``.
 
 The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
 ``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
-for the two operands of LSC messages, ``@sized:x`` for a message operand with its bytes (x and x_bytes), ``x?`` for one that may be missing, ``x*`` for a list.
+for the two operands of LSC messages, ``@sampler`` and ``@surface`` for states in variables or registers, ``@sized:x`` for a message operand with its bytes (x and x_bytes), ``x?`` for one that may be missing, ``x*`` for a list.
 
 Fields that the text leaves out are 0, or as ``implied`` says. The *spelling* is a set of words for what else is peculiar
 to the text of an instruction:
@@ -62,6 +62,18 @@ LINE = "line"
 """The field that holds a source line."""
 
 
+class Condition(NamedTuple):
+    """A bit of an earlier field, and whether it must be set."""
+
+    field: str
+    bit: int
+    is_set: bool
+
+    def holds(self, value: int) -> bool:
+        """Whether the bit is as it must be."""
+        return bool(value & self.bit) == self.is_set
+
+
 class Field(NamedTuple):
     """One field of the binary form. ``parts`` are (name, bits) of a packed integer."""
 
@@ -70,7 +82,7 @@ class Field(NamedTuple):
     parts: tuple[tuple[str, int], ...] = ()
     constant: int | None = None
     copy_of: str = ""
-    condition: tuple[str, int] | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +430,8 @@ class InstructionDesc:
                 suffix += f".{s.prefix}{s.field}"
             else:
                 suffix += "[.flags]"
-        operands = [o.replace("(exec)", "(mask, exec_size)") for o in self.text]
+        shown = {"(exec)": "(mask, exec_size)", "@sampler": "sampler", "@surface": "surface"}
+        operands = [shown.get(o, o) for o in self.text]
         operands = ["[" + o[:-1] + "]" if o.endswith("?") else o.replace("*", "...") for o in operands]
         return " ".join((["[(predicate)]"] if self.has_predicate else []) + [self.mnemonic + suffix] + operands)
 
@@ -433,7 +446,7 @@ CLASSES: dict[str, type] = {
 }  # fmt: skip
 """Classes of vector operands by their letters."""
 _WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "X": 8, "n": 1}
-_ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)&(?P<bit>\d+))?(?::(?P<rest>.+))?$")
+_ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)(?P<sign>[&!])(?P<bit>\d+))?(?::(?P<rest>.+))?$")
 
 
 def parse_layout(layout: str) -> tuple[Field, ...]:
@@ -443,7 +456,7 @@ def parse_layout(layout: str) -> tuple[Field, ...]:
         match = _ITEM.match(item)
         assert match, item
         kind, rest = match["kind"], match["rest"] or ""
-        condition = (match["cond"], int(match["bit"])) if match["cond"] else None
+        condition = Condition(match["cond"], int(match["bit"]), match["sign"] == "&") if match["cond"] else None
         if kind in ("ec", "pr"):
             fields.append(Field({"ec": "exec", "pr": "pred"}[kind], kind))
         elif rest.startswith("="):

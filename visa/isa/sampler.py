@@ -8,16 +8,25 @@ _CATEGORY = "sampler"
 _MASK = Choice("channel_mask", CHANNELS)
 _ONE = Choice("channel_mask", {c: i for i, c in enumerate("RGBA")})
 _OPTIONS = (Flag("pixel_null_mask", "pixel_null_mask"), Flag("cps", "cps"), Flag("", "divS"))
-_HEAD = "H:subop.8+pixel_null_mask.1+cps.1 ec pr B:channel_mask s:offsets"
-_TAIL = "T:surface w:dst n:params r*:params"
+_HEAD = "H:subop.8+pixel_null_mask.1+cps.1+non_uniform.1+in_registers.1 ec pr B:channel_mask s:offsets"
+_TAIL = "w:dst n:params r*:params"
 
 
-def _sample(opcode: int, name: str, subop: int, summary: str) -> InstructionDesc:
+def _state(kind: str, name: str) -> str:
+    """A variable of its own, or since Xe3P a register with the handle of the first of several states, and a number."""
+    return f"{kind}?in_registers!1:{name} s?in_registers&1:{name}_handle I?in_registers&1:{name}_index"
+
+
+def _sample(opcode: int, name: str, subop: int, summary: str, platforms: frozenset[str] = ALL) -> InstructionDesc:
     channels = _MASK if opcode != 0x6F else _ONE
-    sampler = "" if opcode == 0x6E else "S:sampler "
-    text = "(exec) offsets " + ("sampler " if sampler else "") + "surface dst params*"
-    return form(opcode, name, f"{_HEAD} {sampler}{_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text, suffixes=(*_OPTIONS, channels), subop=subop,
-                operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)})
+    sampler = "" if opcode == 0x6E else _state("S", "sampler")
+    text = "(exec) offsets " + ("@sampler " if sampler else "") + "@surface dst params*"
+    return form(opcode, name, f"{_HEAD} {sampler} {_state('T', 'surface')} {_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text,
+                suffixes=(*_OPTIONS, channels), subop=subop, operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)}, platforms=platforms)
+
+
+_XE2 = since("bmg")
+_PACKED = "with offsets of each pixel in one parameter"
 
 
 FORMS = (
@@ -42,16 +51,41 @@ FORMS = (
     _sample(0x6D, "sample_b_c", 5, "Sample with bias and comparison."),
     _sample(0x6D, "sample_l_c", 6, "Sample at a level of detail with comparison."),
     _sample(0x6D, "sample_d_c", 20, "Sample with gradients and comparison."),
+    _sample(0x6D, "lod", 9, "The level of detail that a sample would read."),
+    _sample(0x6D, "sample_d_c_mlod", 17, "Sample with gradients and comparison, not below a level of detail.", _XE2),
+    _sample(0x6D, "sample_mlod", 18, "Sample, not below a level of detail.", _XE2),
+    _sample(0x6D, "sample_c_mlod", 19, "Sample with comparison, not below a level of detail.", _XE2),
     _sample(0x6D, "sample_lz", 24, "Sample at level zero."),
     _sample(0x6D, "sample_c_lz", 25, "Sample at level zero with comparison."),
+    _sample(0x6D, "sample_po", 32, f"Sample {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_b", 33, f"Sample with bias, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_l", 34, f"Sample at a level of detail, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_c", 35, f"Sample with comparison, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_d", 36, f"Sample with gradients, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_l_c", 38, f"Sample at a level of detail with comparison, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_lz", 56, f"Sample at level zero, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_c_lz", 57, f"Sample at level zero with comparison, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_b_c", 58, f"Sample with bias and comparison, {_PACKED}.", _XE2),
+    _sample(0x6D, "sample_po_d_c", 59, f"Sample with gradients and comparison, {_PACKED}.", _XE2),
     _sample(0x6E, "load_3d", 7, "Read image elements at integer coordinates."),
     _sample(0x6E, "load_lz", 26, "Read image elements of level zero at integer coordinates."),
+    _sample(0x6E, "load_l", 27, "Read image elements at integer coordinates, the level of detail behind them.", _XE2),
     _sample(0x6E, "load_2dms_w", 28, "Read one sample of a multisampled image."),
     _sample(0x6E, "load_mcs", 29, "Read the multisample control surface."),
     _sample(0x6F, "sample4", 8, "Gather one channel of the four texels that a linear filter reads."),
+    _sample(0x6F, "sample4_l", 13, "Gather at a given level of detail."),
+    _sample(0x6F, "sample4_b", 14, "Gather with a bias of the level of detail."),
+    _sample(0x6F, "sample4_i", 15, "Gather at the level of detail that a sample would read."),
     _sample(0x6F, "sample4_c", 16, "Gather with comparison."),
-    _sample(0x6F, "sample4_po", 17, "Gather with offsets for each pixel."),
-    _sample(0x6F, "sample4_po_c", 18, "Gather with offsets for each pixel and comparison."),
+    _sample(0x6F, "sample4_po", 17, "Gather with offsets for each pixel.", ALL - _XE2),
+    _sample(0x6F, "sample4_po_c", 18, "Gather with offsets for each pixel and comparison.", ALL - _XE2),
+    _sample(0x6F, "sample4_i_c", 21, "Gather with comparison at the level of detail that a sample would read."),
+    _sample(0x6F, "sample4_l_c", 23, "Gather with comparison at a given level of detail."),
+    _sample(0x6F, "sample4_po_l", 45, f"Gather at a given level of detail, {_PACKED}.", _XE2),
+    _sample(0x6F, "sample4_po_b", 46, f"Gather with a bias of the level of detail, {_PACKED}.", _XE2),
+    _sample(0x6F, "sample4_po_i", 47, f"Gather at the level of detail that a sample would read, {_PACKED}.", _XE2),
+    _sample(0x6F, "sample4_po_i_c", 53, f"Gather with comparison at the level that a sample would read, {_PACKED}.", _XE2),
+    _sample(0x6F, "sample4_po_l_c", 55, f"Gather with comparison at a given level of detail, {_PACKED}.", _XE2),
     form(0x70, "resinfo", "B:subop ec B:channel_mask T:surface r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=10,
          operands="lod:ud dst:ud", beyond="lod:f", sizes=(8, 16, 32)),
     form(0x70, "sampleinfo", "B:subop ec B:channel_mask T:surface w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=11,

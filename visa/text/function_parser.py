@@ -156,7 +156,7 @@ def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bo
         return at is None
     if not expected.optional:
         return False
-    if isinstance(expected, OptionalVectorSyntax) and not args[expected.condition[0]] & expected.condition[1]:
+    if isinstance(expected, OptionalVectorSyntax) and expected.is_missing(args):
         return True
     return at is None or not expected.accepts(at)
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from visa.isa import InstructionDesc, enums
 from visa.operands import SAMPLER, SURFACE
-from visa.text.lsc_syntax import AddressSyntax, BlockSyntax, DataSyntax, MatrixSyntax, TileSyntax
+from visa.text.lsc_syntax import (
+    AddedSyntax,
+    AddressSyntax,
+    BlockSyntax,
+    DataSyntax,
+    MatrixSyntax,
+    NullSyntax,
+    TileSyntax,
+)
 from visa.text.operand_syntax import (
     AddressOfSyntax,
     BlockSizeSyntax,
@@ -16,6 +24,7 @@ from visa.text.operand_syntax import (
     ExecutionSyntax,
     FileNameSyntax,
     GatherSyntax,
+    HandleSyntax,
     IntegerSyntax,
     LabelListSyntax,
     LabelSyntax,
@@ -53,13 +62,19 @@ def _group_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
     return ModesSyntax(text[1:-1].split(","), desc)
 
 
-def _lsc_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
-    """Data or address of an LSC message."""
+def _message_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
+    """Data or address of an LSC message, or a state of a sampler message."""
     kind, _, name = text.partition(":")
+    if kind in ("sampler", "surface"):
+        return HandleSyntax(kind, SURFACE if kind == "surface" else SAMPLER)
     if kind == "data":
         return DataSyntax(name, desc)
     if kind == "block2d":
         return BlockSyntax(name)
+    if kind == "added":
+        return AddedSyntax(name, desc)
+    if kind == "null":
+        return NullSyntax(kind)
     if kind == "tile":
         return TileSyntax(name)
     if kind == "sized":
@@ -72,7 +87,7 @@ def _operand_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
     if text.startswith("("):
         return _group_syntax(text, desc)
     if text.startswith("@"):
-        return _lsc_syntax(text[1:], desc)
+        return _message_syntax(text[1:], desc)
     if text.startswith("="):
         return ChoiceSyntax(*enums.GROUPS[name])
     if name == "variable":

@@ -9,7 +9,7 @@ from visa.cisa.matrices import illegal_matrix
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
 from visa.isa.enums import LSC_ORDERS
-from visa.operands import NULL, SCALAR, General, Immediate, VectorOperand
+from visa.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
 from visa.program import Fields
 from visa.text import syntax
 from visa.text.binder import EXPRESSIONS, Binder
@@ -82,6 +82,32 @@ class DataSyntax(OperandSyntax):
         transposed = args["order"] == LSC_ORDERS["t"]
         shown = f"x{count}" if count > 1 or (transposed and text[-1] == "h") else ""
         return text + shown + ("t" if transposed else "")
+
+
+class AddedSyntax(DataSyntax):
+    """What is added to a counter: ``V:d32``, or ``V`` of the size that the result has."""
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        if isinstance(at.node, syntax.NameNode | syntax.RawNode):
+            args[self.name] = parser.binder.raw(at.node, at.text)
+        else:
+            super().bind(parser, at, args)
+
+
+class NullSyntax(OperandSyntax):
+    """``%null`` in the place of an operand that the message does not have, which may be missing."""
+
+    optional = True
+    what = "%null"
+
+    def accepts(self, at: Placed) -> bool:
+        return at.text == self.what
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        """It is no field."""
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return ""
 
 
 class BlockSyntax(OperandSyntax):
@@ -197,7 +223,8 @@ class AddressSyntax(OperandSyntax):
         self.fields = desc.by_name
         self.coordinates = [n for n in ("u", "v", "r", "lod") if n in self.fields] if "u" in self.fields else []
         self.is_block = "width" in self.fields
-        self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields
+        self.is_plain = "surface" not in self.fields
+        self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields and not self.is_plain
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         node = _address(at)
@@ -215,17 +242,40 @@ class AddressSyntax(OperandSyntax):
         args["addr_size"] = enums.LSC_ADDRESS_SIZES.get(node.size or "a32", 0)
         if not args["addr_size"]:
             raise Problem("V051", f"'{node.size}' is not an address size", "it is a16, a32, a32u, a32s or a64")
+        if self.is_plain:
+            args["addr"] = self._plain(parser.binder, node, at.text)
+            return
         self._bind_surface(parser.binder, kind, node.surface or (), args)
         if self.coordinates:
             self._bind_coordinates(parser.binder, node.places, args)
         elif self.is_counter:
-            if node.places or node.surface is None:
-                raise Problem(
-                    "V051", f"'{at.text}' {_NOT_AN_ADDRESS}", "a counter is that of a surface: bti(3), surf(V)"
-                )
-            args["addr"] = NULL
+            args["addr"] = self._counter(parser.binder, node, at.text)
         else:
             self._bind_memory(parser.binder, node.places, at.text, args)
+
+    def _counter(self, binder: Binder, node: AddressNode, text: str) -> Raw:
+        """A surface that has a counter, with ``[%null]`` behind it or nothing."""
+        nothing = not node.places or (len(node.places) == 1 and self._null(binder, node.places[0], text))
+        if not nothing or node.surface is None or node.size:
+            hint = "a counter is that of a surface: bti(3), surf(V), surf(V,1)[%null]"
+            raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", hint)
+        return NULL
+
+    @staticmethod
+    def _null(binder: Binder, place: syntax.Node, text: str) -> bool:
+        """Whether ``%null`` stands between the brackets."""
+        if not isinstance(place, PlaceNode) or place.scale is not None or place.offset != 0:
+            return False
+        return not isinstance(place.register, syntax.VectorNode) and binder.raw(place.register, text) == NULL
+
+    def _plain(self, binder: Binder, node: AddressNode, text: str) -> Raw:
+        """``flat[V]``: addresses with nothing around them."""
+        place = node.places[0] if node.places else None
+        if node.kind not in (None, "flat") or node.surface or len(node.places) != 1 or not isinstance(place, PlaceNode):
+            raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "write flat[V]:a64")
+        if place.scale is not None or place.offset != 0 or isinstance(place.register, syntax.VectorNode):
+            raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "these addresses have neither scale nor offset")
+        return binder.raw(place.register, text)
 
     def _bind_coordinates(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
         """Registers with the coordinates of elements of an image, and numbers that are added to them."""
@@ -290,6 +340,9 @@ class AddressSyntax(OperandSyntax):
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
+        if self.is_plain:
+            size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
+            return f"{kind}[{printer.bare_raw(args['addr'])}]:{size}"
         index = f",{args['surface_index']:#x}" if args.get("surface_index") else ""
         named = args["surface"]
         wide = kind in _WIDE and isinstance(named, Immediate) and named.type is types.UQ

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from visa.diagnostics import did_you_mean
 from visa.isa import InstructionDesc, enums
+from visa.isa.record import Condition
 from visa.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
+from visa.platforms import since
 from visa.program import Fields
 from visa.text import syntax
 from visa.text.binder import text_of
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from visa.text.function_parser import FunctionParser
     from visa.text.printer import FunctionPrinter
 
+_HANDLES = since("cri")
+"""Platforms whose samplers and surfaces can be handles in registers."""
 MAXIMUM_LIST, MAXIMUM_STRING = 0xFF, 0xFFFF
 """Elements of a list; the number of a string that an instruction can name."""
 _MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
@@ -229,12 +233,16 @@ class OptionalVectorSyntax(VectorSyntax):
 
     optional = True
 
-    def __init__(self, name: str, condition: tuple[str, int]) -> None:
+    def __init__(self, name: str, condition: Condition) -> None:
         super().__init__(name, False)
         self.condition = condition
 
+    def is_missing(self, args: Fields) -> bool:
+        """Whether the mode has no place for it."""
+        return not self.condition.holds(args[self.condition.field])
+
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
-        return super().write(printer, args) if args[self.condition[0]] & self.condition[1] else ""
+        return "" if self.is_missing(args) else super().write(printer, args)
 
 
 class RawSyntax(OperandSyntax):
@@ -284,17 +292,54 @@ class StateSyntax(OperandSyntax):
 
     def __init__(self, name: str, kind: int) -> None:
         super().__init__(name)
-        self.kind = kind
+        self.kind, self.letter = kind, "T" if kind == SURFACE else "S"
         self.what = "a surface" if kind == SURFACE else "a sampler"
 
     def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, syntax.NameNode):
             raise Problem("V012", f"'{at.text}' is not {self.what}")
-        args[self.name] = parser.binder.symbol(at.node.name, "T" if self.kind == SURFACE else "S").index
+        args[self.name] = parser.binder.symbol(at.node.name, self.letter).index
 
     def write(self, printer: FunctionPrinter, args: Fields) -> str:
         index = args[self.name]
         return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
+
+
+class HandleSyntax(StateSyntax):
+    """A surface or a sampler by its name, or its handle in a register: ``V``, or ``(V,3)`` for a state behind it."""
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node, index = _indexed(at.node)
+        platform = parser.platform
+        has_handles = platform is None or platform.name in _HANDLES
+        if not isinstance(node, syntax.NameNode):
+            raise Problem("V012", f"'{at.text}' is not {self.what}", "write a name, or (V,3)" if has_handles else "")
+        symbol = parser.binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
+        in_registers = int(symbol.kind == "V")
+        if args.setdefault("in_registers", in_registers) != in_registers:
+            raise Problem("V012", "the sampler and the surface stand both in variables of theirs, or both in registers")
+        if in_registers:
+            number = 0 if index is None else parser.binder.integer(index, 0, 255, f"number of {self.what}")
+            args[f"{self.name}_handle"] = General(symbol.index, 0, 0, SCALAR)
+            args[f"{self.name}_index"] = number
+        elif index is not None:
+            raise Problem("V012", f"'{node.name}' is {self.what}, and has no number behind it", f"write {node.name}")
+        else:
+            args[self.name] = symbol.index
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        if not args["in_registers"]:
+            return super().write(printer, args)
+        name = printer.bare_scalar(args[f"{self.name}_handle"])
+        index = args[f"{self.name}_index"]
+        return f"({name}, {index})" if index else name
+
+
+def _indexed(node: syntax.Node) -> tuple[syntax.Node, syntax.Node | None]:
+    """What ``(V,3)`` names, and the number behind it; of anything else itself, and no number."""
+    if isinstance(node, GroupNode) and len(node.items) == 2:
+        return node.items
+    return node, None
 
 
 class LabelSyntax(OperandSyntax):

@@ -33,6 +33,11 @@ class BatchImages:
         part = slice(execution.offset, execution.offset + execution.size)
         return lambda: [axis[:, part] for axis in self.running.threads.pixels()]
 
+    def sampler(self, index: int) -> Dwords:
+        """The number of the sampler that a sampler variable holds."""
+        found = self.running.activation.registers.state(SAMPLER, index, 0)
+        return found >> np.uint32(SAMPLER_HANDLE_SHIFT) if index == NAMED_SAMPLER else found
+
     def with_image(
         self, image: SurfaceSpace, mask: Mask, instruction: Instruction, act: Callable[[ImageView, Mask], list[Array]]
     ) -> list[Array]:
@@ -50,17 +55,16 @@ class BatchImages:
     def with_sampler(
         self,
         image: SurfaceSpace,
-        sampler: int,
+        sampler: Dwords,
         mask: Mask,
         instruction: Instruction,
         act: Callable[[ImageView, SamplerState, Mask], list[Array]],
     ) -> list[Array]:
-        """The same with the state of the sampler that a sampler variable names."""
-        states, handles = self.dispatch.samplers, self.running.activation.registers.state(SAMPLER, sampler, 0)
-        numbers = handles >> np.uint32(SAMPLER_HANDLE_SHIFT) if sampler == NAMED_SAMPLER else handles
+        """The same with the state of the sampler that has this number."""
+        states = self.dispatch.samplers
 
         def act_on(view: ImageView, lanes: Mask) -> list[Array]:
-            return self._each(numbers, lanes, lambda n, some: act(view, states.get(n, SamplerState()), some))
+            return self._each(sampler, lanes, lambda n, some: act(view, states.get(n, SamplerState()), some))
 
         return self.with_image(image, mask, instruction, act_on)
 

@@ -57,7 +57,7 @@ class NumpyMachine:
         self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
         images = BatchImages(running, faults, dispatch, spaces)
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
-        self.with_image, self.with_sampler = images.with_image, images.with_sampler
+        self.with_image, self.with_sampler, self.sampler = images.with_image, images.with_sampler, images.sampler
 
         messages = BatchMessages(running, faults)
         self.load, self.store = messages.load, messages.store

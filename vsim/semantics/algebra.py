@@ -288,6 +288,9 @@ class Machine(Protocol):
     def image(self, index: int) -> ImageReference:
         """The image that a surface variable names."""
 
+    def sampler(self, index: int) -> Lanes:
+        """The number of the sampler that a sampler variable holds, one UD."""
+
     def image_by_handle(self, kind: str, value: Lanes) -> ImageReference:
         """The image behind an LSC surface operand."""
 
@@ -303,12 +306,12 @@ class Machine(Protocol):
     def with_sampler(
         self,
         image: ImageReference,
-        sampler: int,
+        sampler: Lanes,
         mask: Mask,
         instruction: Instruction,
         act: Callable[[ImageView, SamplerState, Mask], list[Lanes]],
     ) -> list[Lanes]:
-        """The same with the state of the sampler that a sampler variable names."""
+        """The same with the state of the sampler that has this number, one UD."""
 
     # -- control flow: lanes that leave wait at the place where they go on; of these places the smallest runs first ---
 

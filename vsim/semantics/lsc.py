@@ -322,4 +322,4 @@ def status_step(m: Machine, instruction: Instruction, mapped: ReadMask) -> Step:
     return step
 
 
-SEMANTICS["lsc_ccs_update"] = nothing
+SEMANTICS["lsc_ccs_update"] = SEMANTICS["lsc_extended_cache_ctrl"] = nothing

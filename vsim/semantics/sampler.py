@@ -22,6 +22,7 @@ from visa.operands import NULL, Immediate, Raw
 from visa.program import Instruction
 from visa.types import HF, UW, D, DataType, F
 from vsim.memory import SamplerState
+from vsim.payload import SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import COMPARISONS, Compare, both, mask_of, semantics, source
@@ -42,13 +43,21 @@ _PARAMETERS = {
     "sample_c": f"ref {_UVR}",
     "sample_c_lz": f"ref {_UVR}",
     "sample_b_c": f"ref bias {_UVR}",
+    "sample_mlod": f"minimum {_UVR}",
+    "sample_c_mlod": f"minimum ref {_UVR}",
     "sample_l_c": f"ref lod {_UVR}",
     "sample_d_c": f"ref {_GRADIENTS}",
     "sample4": _UVR,
+    "sample4_i": _UVR,
+    "sample4_b": f"bias {_UVR}",
+    "sample4_l": f"lod {_UVR}",
     "sample4_c": f"ref {_UVR}",
+    "sample4_i_c": f"ref {_UVR}",
+    "sample4_l_c": f"ref lod {_UVR}",
     "sample4_po": "u v offset_u offset_v r",
     "sample4_po_c": "ref u v offset_u offset_v r",
     "load_3d": "u v lod r",
+    "load_l": "u v r lod",
     "load_lz": _UVR,
     "load_2dms_w": "sample mcs_low mcs_high u v r lod",
     "load_mcs": "u v r lod",
@@ -177,22 +186,33 @@ def filter_texels(
     return [a.bitcast(t, types.UD) for t in total]
 
 
+def _sampler(m: Machine, instruction: Instruction) -> Read:
+    """The number of the sampler that a message names: a variable has it, a register the handle of one in front."""
+    a, args = m.algebra, instruction.args
+    if not args.get("in_registers"):
+        return lambda: m.sampler(args["sampler"])
+    handle, index = source(m, args["sampler_handle"], 1, types.UD), args["sampler_index"]
+    shift = a.const(SAMPLER_HANDLE_SHIFT, types.UD)
+    return lambda: (handle() >> shift) + a.const(index, types.UD)
+
+
 def _sampled(
     m: Machine,
     instruction: Instruction,
-    image: ImageReference,
+    where: tuple[ImageReference, Read],
     coordinates: list[Lanes],
     offsets: list[Lanes | None],
     reference: Lanes | None,
     mask: Mask,
 ) -> list[Lanes]:
-    """Four channels, as the sampler that a message names filters them."""
+    """Four channels, as a sampler filters them; ``where``: the image, and what reads the sampler's number."""
 
     def texels(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
         axes = _axes(m.algebra, view, coordinates, state, state.filter == "linear", offsets)
         return filter_texels(m, view, axes, state, reference, lanes, instruction)
 
-    return m.with_sampler(image, instruction.args["sampler"], mask, instruction, texels)
+    image, sampler = where
+    return m.with_sampler(image, sampler(), mask, instruction, texels)
 
 
 # -- operands --------------------------------------------------------------------------------------------------
@@ -280,26 +300,31 @@ def _offsets(m: Machine, instruction: Instruction) -> Callable[[], list[Lanes | 
     "sample_c_lz",
     "sample_b_c",
     "sample_d_c",
+    "sample_mlod",
+    "sample_c_mlod",
     deviation="Filter weights are floats, not fixed-point numbers; "
-    "images have one level, so its choice (bias, gradients) has no effect.",
+    "images have one level, so its choice (bias, gradients, least level) has no effect.",
 )
 def sample_message(m: Machine, instruction: Instruction) -> Step:
     """Sample at float coordinates, with comparison if there is a reference; the weights' precision is left open."""
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
     reads = _reads(m, found, _UVR, count, F)
     reference = _reference(m, instruction, found, count)
-    image, offsets = image_of(m, instruction), _offsets(m, instruction)
+    image, sampler, offsets = image_of(m, instruction), _sampler(m, instruction), _offsets(m, instruction)
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
     def step() -> None:
-        lanes, where, coordinates, moved = mask(), image(), [r() for r in reads], offsets()
+        lanes, where, coordinates, moved = mask(), (image(), sampler), [r() for r in reads], offsets()
         compared = reference() if reference else None
         write(_sampled(m, instruction, where, coordinates, moved, compared, lanes), lanes)
 
     return step
 
 
-@semantics("sample4", "sample4_c", "sample4_po", "sample4_po_c")
+@semantics(
+    "sample4", "sample4_c", "sample4_po", "sample4_po_c",
+    "sample4_i", "sample4_b", "sample4_l", "sample4_i_c", "sample4_l_c",
+)  # fmt: skip
 def gather_four(m: Machine, instruction: Instruction) -> Step:
     """One channel of the four texels that a linear filter would read, counter-clockwise from the lower left.
 
@@ -310,7 +335,7 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
     reads = _reads(m, found, _UVR, count, F)
     moved = _reads(m, found, "offset_u offset_v", count, D) if "_po" in instruction.desc.mnemonic else []
     reference = _reference(m, instruction, found, count)
-    image, offsets = image_of(m, instruction), _offsets(m, instruction)
+    image, sampler, offsets = image_of(m, instruction), _sampler(m, instruction), _offsets(m, instruction)
     write, mask = _channel_writer(m, instruction, count, [0, 1, 2, 3]), mask_of(m, instruction)
 
     def step() -> None:
@@ -328,7 +353,7 @@ def gather_four(m: Machine, instruction: Instruction) -> Step:
                 found.append(texel[channel] if compared is None else _passes(a, texel, compared, state.compare)[0])
             return [a.bitcast(t, types.UD) for t in found]
 
-        write(m.with_sampler(image(), args["sampler"], lanes, instruction, texels), lanes)
+        write(m.with_sampler(image(), sampler(), lanes, instruction, texels), lanes)
 
     return step
 
@@ -341,11 +366,11 @@ def _pixels(instruction: Instruction) -> int:
 def media_sample(m: Machine, instruction: Instruction) -> Step:
     """The media form: float coordinates of 8 or 16 pixels, whatever the execution mask."""
     count = _pixels(instruction)
-    reads, image = _plain_reads(m, instruction, count, F), image_of(m, instruction)
+    reads, image, sampler = _plain_reads(m, instruction, count, F), image_of(m, instruction), _sampler(m, instruction)
     write = _channel_writer(m, instruction, count)
 
     def step() -> None:
-        where, coordinates = image(), [r() for r in reads]
+        where, coordinates = (image(), sampler), [r() for r in reads]
         values = _sampled(m, instruction, where, coordinates, [None] * 3, None, m.thread_mask())
         write(values, m.thread_mask())
 
@@ -364,7 +389,7 @@ def media_load(m: Machine, instruction: Instruction) -> Step:
     return lambda: write(read_image(m, image(), [r() for r in reads], m.thread_mask(), instruction), m.thread_mask())
 
 
-@semantics("load_3d", "load_lz", "load_2dms_w")
+@semantics("load_3d", "load_l", "load_lz", "load_2dms_w")
 def load_message(m: Machine, instruction: Instruction) -> Step:
     """Texels at integer coordinates; all channels are 0 outside the image, and in levels and samples but the first."""
     a = m.algebra

@@ -16,7 +16,8 @@ from visa.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instructi
 from visa.types import HF, UB, UQ, UW, B, D, DataType, F, W
 from vsim.images import ORDERS, ImageFormat
 from vsim.semantics.algebra import Algebra, FindImage, ImageReference, ImageView, Lanes, Machine, Mask
-from vsim.semantics.core import both
+from vsim.semantics.core import both, source
+from vsim.semantics.lsc import SURFACE_STATE
 from vsim.semantics.memory import stride
 
 _STORED: dict[int, DataType] = {1: UB, 2: UW, 4: types.UD}
@@ -31,6 +32,9 @@ COORDINATES = ("u", "v", "r")
 
 def image_of(m: Machine, instruction: Instruction) -> FindImage:
     """The image that a message names."""
+    if instruction.args.get("in_registers"):
+        handle, index = source(m, instruction.args["surface_handle"], 1, types.UD), instruction.args["surface_index"]
+        return lambda: m.image_by_handle("surf", handle() + m.algebra.const(SURFACE_STATE * index, types.UD))
     index = instruction.args["surface"]
     if index in (SLM, SCRATCH, STATELESS):
         raise m.cannot(f"{PREDEFINED_SURFACES[index]} is no image")
@@ -157,9 +161,9 @@ def store_texels(
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
     elements: dict[int, Lanes] = {}
-    for channel, source in enumerate(ORDERS[format.order]):
-        if source in _CHANNELS and channel in values:
-            elements.setdefault(_CHANNELS.index(source), _encoded(a, format, values[channel]))
+    for channel, letter in enumerate(ORDERS[format.order]):
+        if letter in _CHANNELS and channel in values:
+            elements.setdefault(_CHANNELS.index(letter), _encoded(a, format, values[channel]))
     if format.size % 4 or len(elements) < format.channels:
         for k, bits in elements.items():
             m.store(image.space, at + a.const(k * size, UQ), a.cast(bits, _STORED[size]), mask, instruction)

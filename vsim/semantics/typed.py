@@ -8,6 +8,8 @@ when they are read. A block of 5 x 2 bytes has rows of 8 in its payload, the nex
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from visa import types
 from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
 from visa.operands import Raw
@@ -58,19 +60,39 @@ def _lsc_image(m: Machine, instruction: Instruction) -> FindImage:
 # -- loads and stores ------------------------------------------------------------------------------------------
 
 
-def _typed(m: Machine, instruction: Instruction, image: FindImage, chosen: list[int]) -> Step:
-    """Load or store the chosen channels of each lane's texel."""
+Existing = Callable[[Mask], Mask]
+"""Takes lanes out whose element does not exist, wherever it lies."""
+
+
+def _all(lanes: Mask) -> Mask:
+    return lanes
+
+
+def _first_sample(m: Machine, instruction: Instruction) -> Existing:
+    """The lanes whose sample an image has, of messages that name one behind the coordinates: images have one sample."""
+    if not instruction.args.get("msaa") and "_msrt" not in instruction.desc.mnemonic:
+        return _all
+    a, sample = m.algebra, m.raw_reader(instruction.args["lod"], 0, instruction.args["exec"].size, D)
+    return lambda lanes: both(lanes, sample() == a.const(0, D))
+
+
+def _typed(
+    m: Machine, instruction: Instruction, image: FindImage, chosen: list[int], existing: Existing = _all
+) -> Step:
+    """Load or store the chosen channels of each lane's texel, if it is of a sample that exists."""
     count, raw = instruction.args["exec"].size, data_of(instruction)
     reads, mask = _coordinates(m, instruction), mask_of(m, instruction)
     if not is_store(instruction):
         write = channel_writer(m, raw, count, chosen)
-        return lambda: write(read_image(m, image(), [r() for r in reads], mask(), instruction), mask())
+        return lambda: write(read_image(m, image(), [r() for r in reads], existing(mask()), instruction), mask())
     step_bytes = stride(m, count, 4)
     values = [m.raw_reader(raw, k * step_bytes, count, types.UD) for k in range(len(chosen))]
 
     def store_step() -> None:
         where, places = image(), [r() for r in reads]
-        write_image(m, where, places, {c: v() for c, v in zip(chosen, values, strict=True)}, mask(), instruction)
+        write_image(
+            m, where, places, {c: v() for c, v in zip(chosen, values, strict=True)}, existing(mask()), instruction
+        )
 
     return store_step
 
@@ -87,6 +109,17 @@ def lsc_quad(m: Machine, instruction: Instruction) -> Step:
     return _typed(m, instruction, _lsc_image(m, instruction), channels(instruction.args["elems"]))
 
 
+@semantics(
+    "typed_lsc_load_quad_msrt",
+    "typed_lsc_store_quad_msrt",
+    deviation="Images have one sample: others read as 0, and writing them does nothing.",
+)
+def lsc_quad_of_a_sample(m: Machine, instruction: Instruction) -> Step:
+    """The enabled channels of one sample of a texel."""
+    chosen = channels(instruction.args["elems"])
+    return _typed(m, instruction, _lsc_image(m, instruction), chosen, _first_sample(m, instruction))
+
+
 @semantics("typed_lsc_store_uncompressed")
 def lsc_store_uncompressed(m: Machine, instruction: Instruction) -> Step:
     """The first channels of a texel of an LSC surface; images are not compressed."""
@@ -98,7 +131,13 @@ def lsc_store_uncompressed(m: Machine, instruction: Instruction) -> Step:
 
 
 def _typed_atomic(
-    m: Machine, instruction: Instruction, image: FindImage, op: str, memory: DataType, raws: list[Raw]
+    m: Machine,
+    instruction: Instruction,
+    image: FindImage,
+    op: str,
+    memory: DataType,
+    raws: list[Raw],
+    existing: Existing = _all,
 ) -> Step:
     """An atomic operation on an element of each lane's texel; lanes outside the image do nothing and get 0.
 
@@ -116,7 +155,7 @@ def _typed_atomic(
         active, places, values = mask(), [r() for r in reads], [a.cast(s(), memory) for s in sources]
 
         def update(view: ImageView, lanes: Mask) -> list[Lanes]:
-            inner, held = inside(m, view, places, lanes)
+            inner, held = inside(m, view, places, existing(lanes))
             size = view.kind.format.size
             if size < memory.size:
                 what = f"an operation on {memory.size} bytes of an image with elements of {size}"
@@ -143,7 +182,8 @@ def _lsc_atomic(name: str, op: str) -> None:
     @semantics(name, deviation=ANY_ORDER)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         raws = [instruction.args[n] for n in ("dst", "src1", "src2")]
-        return _typed_atomic(m, instruction, _lsc_image(m, instruction), op, lsc_types(instruction)[0], raws)
+        memory, existing = lsc_types(instruction)[0], _first_sample(m, instruction)
+        return _typed_atomic(m, instruction, _lsc_image(m, instruction), op, memory, raws, existing)
 
 
 for _word, _op in LSC_ATOMICS.items():
@@ -165,6 +205,24 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
         return m.with_image(image(), mask(), instruction, lambda view, lanes: [inside(m, view, places, lanes)[1]])[0]
 
     return status_step(m, instruction, mapped)
+
+
+@semantics(
+    "typed_lsc_load_quad_status",
+    deviation="Every element of an image counts as mapped; each channel of a lane is 1 where its element is, else 0.",
+)
+def lsc_quad_status(m: Machine, instruction: Instruction) -> Step:
+    """A dword for each lane, and each channel that is named: 1 if its element lies in the image, else 0."""
+    a, count, mask = m.algebra, instruction.args["exec"].size, mask_of(m, instruction)
+    reads, image = _coordinates(m, instruction), _lsc_image(m, instruction)
+    chosen = channels(instruction.args["elems"])
+    write = channel_writer(m, instruction.args["dst"], count, chosen)
+
+    def mapped(view: ImageView, lanes: Mask) -> list[Lanes]:
+        held = inside(m, view, [r() for r in reads], lanes)[1]
+        return [a.select(held, a.const(1, types.UD), a.const(0, types.UD))] * 4
+
+    return lambda: write(m.with_image(image(), mask(), instruction, mapped), mask())
 
 
 # -- the graphics pipeline -------------------------------------------------------------------------------------

@@ -55,22 +55,25 @@ class Images:
         """The image behind an LSC surface operand."""
         return ImageNumber(kind != "bti", value)
 
+    def sampler(self, index: int) -> Value:
+        """The number of the sampler that a sampler variable holds."""
+        number = self.state.registers.read(state_key(SAMPLER, index), 0, 1, types.UD)
+        if index != NAMED_SAMPLER:
+            return number
+        return number >> self.state.b.const(SAMPLER_HANDLE_SHIFT, types.UD)
+
     def with_image(self, image: ImageNumber, act: Callable[[ImageView], list[Value]]) -> list[Value]:
         """What ``act`` emits for the image; surfaces that are no image leave the function."""
         wanted = {number: kind for bindless, number, kind in kinds(self.state.dispatch) if bindless == image.bindless}
         return self._choose(image.value, wanted, None, lambda kind: act(self._view(image, kind)), _NO_IMAGE)
 
     def with_sampler(
-        self, image: ImageNumber, sampler: int, act: Callable[[ImageView, SamplerState], list[Value]]
+        self, image: ImageNumber, sampler: Value, act: Callable[[ImageView, SamplerState], list[Value]]
     ) -> list[Value]:
-        """The same with the state of the sampler that a sampler variable names."""
-        b = self.state.b
-        number = self.state.registers.read(state_key(SAMPLER, sampler), 0, 1, types.UD)
-        if sampler == NAMED_SAMPLER:
-            number = number >> b.const(SAMPLER_HANDLE_SHIFT, types.UD)
+        """The same with the state of the sampler that has this number."""
 
         def with_view(view: ImageView) -> list[Value]:
-            return self._choose(number, self.state.dispatch.samplers, SamplerState(), lambda s: act(view, s))
+            return self._choose(sampler, self.state.dispatch.samplers, SamplerState(), lambda s: act(view, s))
 
         return self.with_image(image, with_view)
 

@@ -55,6 +55,7 @@ class LoweringMachine:
         self.flat, self.slm, self.urb = spaces.flat, spaces.slm, spaces.urb
         self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
         self.images = Images(state, spaces, exits)
+        self.sampler = self.images.sampler
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave = flow.call, flow.leave
@@ -144,7 +145,7 @@ class LoweringMachine:
     def with_sampler(
         self,
         image: ImageNumber,
-        sampler: int,
+        sampler: Value,
         mask: Mask,
         instruction: Instruction,
         act: Callable[[ImageView, SamplerState, Mask], list[Value]],
