@@ -22,17 +22,18 @@ from random import Random
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds, and bytes a second. Those of this machine were measured by ``cluster_overhead.py``."""
+    """Seconds, and bytes a second. Comparing and merging are as ``cluster_overhead.py`` and a profile of its parts measured
+    them on one machine, where new memory is touched for the first time; the rest is assumed."""
 
-    task: float = 0.0009
-    """The scheduler's and the client's work for a part, all of it in one process."""
+    task: float = 0.001
+    """The scheduler's and the client's work for a part, all of it in one process: the most that Dask's manual says."""
     network: float = 1.1e9
     """Of one card: 10 Gbit/s."""
     way: float = 0.002
     """There and back, with what Dask does on both sides."""
     copy: float = 4e9
-    compare: float = 5e9
-    merge: float = 0.5e9
+    compare: float = 2e9
+    merge: float = 0.35e9
     unevenness: float = 0.2
     """Sigma of the logarithm of a part's time."""
     slow: float = 0.02

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from vsim.arrays import Bools, Bytes
 
 PAGE = 4096
-PAGES_AT_ONCE = 4096
-"""Pages that are looked at together: what is made meanwhile takes some tens of megabytes, however large a buffer is."""
+PAGES_AT_ONCE = 256
+"""Pages that are looked at together: what is made meanwhile stays in the cache, however large a buffer is."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
