@@ -13,11 +13,9 @@ import itertools
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol, Unpack
-
-import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, VisaError
 from visa.image import LinkedImage, read_image
@@ -25,6 +23,7 @@ from visa.program import Function
 from vsim.analysis.reachability import reachable
 from vsim.arrays import Bytes
 from vsim.atomics import global_atomic
+from vsim.changes import Changes, changes_between, first_conflict
 from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.memory import as_bytes
 from vsim.program import Program, RunOptions
@@ -36,6 +35,8 @@ PARTS_FOR_THREAD = 2
 _PROGRAMS: dict[bytes, Program] = {}
 """A worker's programs by digest of their image."""
 
+RESULTS_AT_ONCE = 16
+"""Results that are asked for at the same time, as each takes milliseconds to come, however small it is."""
 LOOK_SECONDS = 2.0
 """How often one looks whether there are workers."""
 PATIENCE_SECONDS = 10.0
@@ -43,15 +44,12 @@ PATIENCE_SECONDS = 10.0
 Ranges = Sequence[tuple[int, int] | None]
 """Groups from one number to before another; None for all."""
 
-Change = tuple[npt.NDArray[np.int64], Bytes]
-"""Offsets of changed bytes, ascending, and their new values."""
-
 
 @dataclass
 class Part:
     """What some work-groups did: changes by argument, then by writable data section, and what they printed."""
 
-    changes: list[Change]
+    changes: list[Changes]
     printf: str
     engine: str
     seconds: float
@@ -83,21 +81,21 @@ def run_part(
     program = _PROGRAMS.get(digest)
     if program is None:
         program = _PROGRAMS[digest] = Program(read_image(data, name))
+    arrays = {id(a.array): a.array for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))}
+    own_arrays = {key: array.copy() for key, array in arrays.items()}
     copies = [
-        replace(a, array=a.array.copy()) if isinstance(a, (BufferArgument, ImageArgument)) else a for a in launch.args
+        replace(a, array=own_arrays[id(a.array)]) if isinstance(a, (BufferArgument, ImageArgument)) else a
+        for a in launch.args
     ]
     names = {n: copies[i] for n, given in launch.names.items() for i, a in enumerate(launch.args) if a is given}
     mine = Launch(launch.kernel, launch.global_size, launch.local_size, launch.global_offset, copies, names)
     memories = _memories(program, mine)
     for memory, contents in zip(memories[len(memories) - len(own) :], own, strict=True):
         memory[:] = contents
-    before = [m.copy() for m in memories]
+    before = [as_bytes(a.array) for a in launch.args if isinstance(a, (BufferArgument, ImageArgument))] + own
     try:
         result = program.run(mine, groups=groups, **options)
-        changes = []
-        for old, new in zip(before, memories, strict=True):
-            places = np.flatnonzero(old != new)
-            changes.append((places, new[places].copy()))
+        changes = [changes_between(old, new) for old, new in zip(before, memories, strict=True)]
         return Part(changes, result.printf, result.engine, result.seconds, result.compile_seconds, result.engine_reason)
     finally:
         for a in copies:
@@ -133,19 +131,18 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
     ]
     titles += ["the program's data"] * (len(memories) - len(titles))
     for number, title in enumerate(titles):
-        places = np.concatenate([p.changes[number][0] for p in parts])
-        unique, counts = np.unique(places, return_counts=True)
-        if unique.size < places.size:
-            at = int(unique[counts > 1][0])
+        changes = [p.changes[number] for p in parts]
+        at = first_conflict(memories[number].size, changes)
+        if at is not None:
             where = f"byte {at} of {title}, so they are not independent"
             message = f"kernel '{program.signature(launch.kernel).name}': groups on two workers wrote {where}"
             raise LaunchError(Diagnostic("S051", message, Span(program.image.file, 0), "run it without --workers"))
-        if places.size and not memories[number].flags.writeable:
+        if any(c.pages.size for c in changes) and not memories[number].flags.writeable:
             message = f"kernel '{program.signature(launch.kernel).name}' writes {title}, an array that is read-only"
             raise SimulationError(Diagnostic("S030", message, Span(program.image.file, 0)))
     for part in parts:
-        for memory, (places, values) in zip(memories, part.changes, strict=True):
-            memory[places] = values
+        for memory, found in zip(memories, part.changes, strict=True):
+            found.write_to(memory)
 
 
 class Cluster:
@@ -221,12 +218,12 @@ class Cluster:
         futures: list[PartFuture] = []
         wanted = sum(len(ranges) for _, ranges in work)
         parts: list[Part] = []
+        waiting = ThreadPoolExecutor(min(wanted, RESULTS_AT_ONCE))
         try:
             for launch, ranges in work:
                 futures += self._submit(launch, ranges)
             # In order, so that of several errors the first is the one that a single machine would report.
-            for future in futures:
-                parts.append(self._wait(future))
+            parts.extend(waiting.map(self._wait, futures))
             return parts
         except VisaError:
             raise
@@ -237,6 +234,7 @@ class Cluster:
             raise LaunchError(Diagnostic("S053", message, Span(self.program.image.file, 0), hint)) from None
         finally:
             self._cancel(futures)
+            waiting.shutdown(wait=False, cancel_futures=True)
 
     def _wait(self, future: PartFuture) -> Part:
         """Wait for a part as long as there are workers."""

@@ -83,12 +83,14 @@ class ControlFlowLowering:
         self.masks.set_running(held)
         site = b.assign(f"load i32, ptr %site{subroutine}, align 4")
         self.recursion.pop(subroutine)
-        sites = state.flow.return_sites.get(subroutine, ())
-        arms = " ".join(f"i32 {n}, label %{self.entrance(after)}" for n, after in enumerate(sites))
-        b.emit(f"switch i32 {site}, label %exit [ {arms} ]")
+        # A call has stored one of these numbers. A way to the function's end instead would lead there from every
+        # subroutine, and what LLVM does for each of them would grow with their number.
+        *others, last = (self.entrance(after) for after in state.flow.return_sites[subroutine])
+        arms = " ".join(f"i32 {n}, label %{label}" for n, label in enumerate(others))
+        b.emit(f"switch i32 {site}, label %{last} [ {arms} ]" if others else f"br label %{last}")
 
     def _poll(self) -> None:
-        """At the end of a loop, or before a subroutine: leave if the run is to stop."""
+        """At the end of a loop, or before a subroutine that calls others: leave if the run is to stop."""
         b = self.state.b
         stop = b.assign(f"load volatile i64, ptr {b.offset('%ctx', cx.STOP)}, align 8")
         stopped = b.assign(f"icmp ne i64 {stop}, 0")
@@ -275,7 +277,8 @@ class ControlFlowLowering:
                 self.masks.set_running(taken)
                 some = b.any(taken)
             self.leave_block()
-            self._poll()
+            if state.flow.reached[target]:  # Calls of subroutines that call none take as long as the text lets them.
+                self._poll()
             b.branch(some, self.entrance(target), f"return{target}")
 
         return step
