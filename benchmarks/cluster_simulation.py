@@ -26,7 +26,7 @@ class Costs:
     them on one machine, where new memory is touched for the first time; the rest is assumed."""
 
     task: float = 0.001
-    """The scheduler's and the client's work for a part, all of it in one process: the most that Dask's manual says."""
+    """The scheduler's and the client's work for a part, all of it in one process: an assumption on the safe side, not a measurement."""
     network: float = 1.1e9
     """Of one card: 10 Gbit/s."""
     way: float = 0.002
