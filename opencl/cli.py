@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 import typer
 
 import visa
-from opencl.settings import ENGINE_SETTING, PLATFORM_SETTING, THREADS_SETTING, TRACE_SETTING
+from opencl.settings import ENGINE_SETTING, PLATFORM_SETTING, SCHEDULE_SETTING, THREADS_SETTING, TRACE_SETTING
 from visa.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
-from visa.diagnostics import Diagnostic, FileError, Span, UsageError, did_you_mean
+from visa.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visa.platforms import find
 
 EXECUTION, INSTALLATION = "Execution", "Installation"
@@ -28,6 +28,17 @@ def _device(value: str) -> str:
     if found is None or found.name not in MODELS:
         raise typer.BadParameter(f"there are no devices of '{value}'; there are {', '.join(MODELS)}")
     return found.name
+
+
+def _order(value: str) -> str:
+    """An order of groups and threads."""
+    from vsim.schedule import parse_schedule
+
+    try:
+        parse_schedule(value)
+    except LaunchError as error:
+        raise typer.BadParameter(error.diagnostics[0].message) from None
+    return value
 
 
 def _program(value: str) -> str:
@@ -56,6 +67,16 @@ def exec_app(
     threads: Annotated[
         int | None, option("--threads", "N", "Threads of a kernel; one for each CPU.", EXECUTION, parser=positive)
     ] = None,
+    schedule: Annotated[
+        str | None,
+        option(
+            "--schedule",
+            "ORDER",
+            "Order of groups and threads: round-robin, random:SEED or reverse.",
+            EXECUTION,
+            parser=_order,
+        ),
+    ] = None,
     ocloc: Annotated[
         str | None, option("--ocloc", "FILE", "Compiler; else the one on the path.", EXECUTION, parser=_program)
     ] = None,
@@ -71,7 +92,7 @@ def exec_app(
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
-    chosen[DRIVER_SETTING] = ocloc
+    chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
@@ -161,7 +182,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 
 def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
-    with_value = ("--platform", "--engine", "--threads", "--ocloc", "--trace", "--error-format")
+    with_value = ("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace", "--error-format")
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
         position += 2 if words[position] in with_value else 1

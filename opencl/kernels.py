@@ -17,7 +17,7 @@ from opencl.info import Answers
 from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
 from opencl.programs import Program
-from opencl.settings import engine, thread_count
+from opencl.settings import engine, schedule, thread_count
 from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
@@ -287,7 +287,7 @@ class Kernel(ClObject):
             ):
                 return last.dispatch
             global_size, local_size, offset = sizes
-            made = program.bind(Launch(self.name, global_size, local_size, offset, arguments))
+            made = program.bind(Launch(self.name, global_size, local_size, offset, arguments), schedule())
             kept = can_repeat(made)
             self.last = LastLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None
             return made

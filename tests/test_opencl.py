@@ -18,6 +18,7 @@ from opencl.queue import Queue
 from opencl.rectangles import Rectangle, overlap
 from visa.command import exit_code
 from visa.diagnostics import FileError
+from vsim.schedule import Schedule
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 NOTIFY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -77,11 +78,13 @@ def test_platform_and_device_answer():
     assert host.status("clGetDeviceInfo", 0x1000, cl.CL_DEVICE_NAME, 0, None, None) == cl.CL_INVALID_DEVICE
 
 
-def test_sub_groups_that_wait_for_each_other_without_a_barrier_are_not_announced():
+def test_sub_groups_that_wait_for_each_other_without_a_barrier_are_not_announced(monkeypatch):
     """Threads run one after another up to barriers: one that spins until another has written would never end."""
     one = device.platform().devices[0]
     question = cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
     assert Host().number("clGetDeviceInfo", one.handle, question) == 0
+    monkeypatch.setattr(device, "schedule", lambda: Schedule("round-robin"))
+    assert Host().number("clGetDeviceInfo", one.handle, question) == 1
 
 
 def test_objects_are_what_they_are(session):
@@ -506,6 +509,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
             "visakit exec: --platform: there are no devices of 'xehp'; there are skl, ",
         ),
         (["exec", "--threads", "0", "x"], "visakit exec: --threads: '0' is not a whole number from 1 on\n"),
+        (["exec", "--schedule", "rr", "x"], "visakit exec: --schedule: there is no schedule 'rr'"),
         (["exec", "--ocloc", "/no/ocloc", "x"], "visakit exec: --ocloc: there is no program '/no/ocloc'\n"),
         (["opencl"], "visakit opencl: --install is missing; see visakit opencl --help\n"),
     ):

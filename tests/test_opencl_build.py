@@ -9,8 +9,9 @@ from opencl_host import Failed, Session, only_device, sizes, text
 from test_ocloc import needs_ocloc
 from test_opencl import function_address
 
-from opencl import cl
+from opencl import cl, kernels
 from opencl.specialisation import specialised
+from vsim.schedule import Schedule
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 BUILT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -60,6 +61,21 @@ def test_options_and_headers_of_the_program(session, tmp_path, monkeypatch):
     options = session.host.words("clGetProgramBuildInfo", program, session.device, cl.CL_PROGRAM_BUILD_OPTIONS)
     assert options == "-I include -DN=4"
     assert session.host.words("clGetProgramInfo", program, cl.CL_PROGRAM_SOURCE) == source
+
+
+@needs_ocloc
+def test_threads_in_turn_may_wait_for_each_other(session, monkeypatch):
+    """As with --schedule round-robin; one after the other, the first would spin for ever."""
+    monkeypatch.setattr(kernels, "schedule", lambda: Schedule("round-robin"))
+    source = """kernel void run(global atomic_int *a) {
+  if (get_sub_group_id() == 0) while (atomic_load(a) == 0);
+  else atomic_store(a, 7);
+  if (get_local_id(0) < 2) atomic_store(a + 1 + get_local_id(0), atomic_load(a) + 1);
+}"""
+    program = session.build(source, "-cl-std=CL2.0")
+    buffer = session.buffer(np.zeros(3, "i4"))
+    session.run(session.kernel("run", buffer, program=program), (64,), (64,))
+    assert session.read(buffer, "i4", 3).tolist() == [7, 8, 8]
 
 
 @needs_ocloc
