@@ -230,7 +230,8 @@ def check_entries(
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
-            errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, did_you_mean(entry, kernels)))
+            hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
+            errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
     if not table.definitions:
         message = "there is nothing to link: the inputs hold no kernel and no function"
         errors.append(Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None))
