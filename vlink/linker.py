@@ -212,7 +212,8 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
         if other and platform and other.grf_size != size:
             own = f"the object is for {name} ({other.grf_size}-byte registers)"
             image = f"the image for {chosen} ({size}-byte registers)"
-            errors.append(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0)))
+            hint = f"assemble its text for {chosen}: vasm --platform {chosen}"
+            errors.append(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0), hint))
     versions = {o.module.version: o for o in objects}
     if len(versions) > 1:
         a, b = list(versions.values())[:2]
