@@ -19,7 +19,7 @@ class Probe:
     """A kernel of one thread under construction.
 
     Variables are declared with their contents; :meth:`run` executes the lines and gives the contents of all variables afterwards.
-    Contents, predicates and the lanes that run are data of the kernel, so that examples which differ in nothing else share one program.
+    Contents, predicates and the lanes that run are data of the kernel, so that examples which differ in nothing else share one image.
     """
 
     def __init__(self, platform="xehp", lanes=LANES, running=None):
@@ -130,7 +130,10 @@ class Probe:
         out = np.zeros(self.size + 16 * len(self.predicates) + 64, np.uint8)
         buffers = {name: contents.copy() for name, contents in self.buffers.items()}
         arguments = [data, out, *buffers.values(), *self.arguments]
-        program(self._text(), self.platform).launch("k", self.lanes, self.lanes, arguments, engine=engine)
+        program = Program(
+            image_of(self._text(), self.platform)
+        )  # with an address space of its own, whatever ran before
+        program.launch("k", self.lanes, self.lanes, arguments, engine=engine)
         found, at = dict(buffers), 0
         for name, (t, d) in self.variables.items():
             found[name] = out[at : at + d.size].view(DTYPES[t])
@@ -142,9 +145,9 @@ class Probe:
 
 
 @functools.lru_cache(16)
-def program(text, platform):
-    """The program of a text, which the engines and examples of a test share."""
-    return Program(build_text(text, platform))
+def image_of(text, platform):
+    """The image of a text, which the engines and examples of a test share; native code of it is cached in files."""
+    return build_text(text, platform)
 
 
 def same_on_both_engines(probe):
