@@ -16,7 +16,6 @@ from visa.command import (
     option,
     platform_option,
 )
-from visa.diagnostics import UsageError
 from visa.elf import is_ctm
 from visa.files import read_bytes
 
@@ -96,8 +95,7 @@ def app(
         options.pick = driver.picks(pick, ze_info)
         options.launch = driver.launch_text(launch, output) if launch else ""
         options.data = driver.data_symbols(data or ())
-        if not paths and not ze_info:
-            raise UsageError("there is no input; see vlink --help")
+        driver.check_inputs(paths, ze_info)
         linked = driver.link_inputs(inputs, ze_info or (), options)
         driver.write_linked(linked, output, relocatable)
         driver.write_map(linked, map_file)

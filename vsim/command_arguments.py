@@ -54,9 +54,9 @@ def described_launch(
         UsageError: one of them has another form, or a number is missing.
     """
     local = sizes(local_size, "--local-size") if local_size else None
+    texts = _named_values(values)
     signature = program.signature(kernel)
     numbers = _numbers(signature)
-    texts = _named_values(values)
     arguments = {n: _value_of(n, text, declared_type(signature, numbers.get(n))) for n, text in texts.items()}
     if global_size is None:
         raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
