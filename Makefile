@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml
 	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm vdis.py
+	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py
 	touch $@
 
 demo: $(STAMP)
@@ -38,7 +38,8 @@ test: $(STAMP)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n 2 --cov --cov-report=
+	@echo "the tests take about six minutes on two idle processors"
+	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
 	@for package in visa vasm vlink vsim ctm; do \
 	  printf 'coverage of %-6s %3s %%\n' $$package $$($(BIN)/coverage report --include="$$package/*" --format=total); \
 	done
@@ -73,11 +74,12 @@ FUZZ_JOBS ?= 2
 
 fuzz: $(STAMP)
 	$(BIN)/python tests/fuzzing --share $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(FUZZ_JOBS) --json fuzz.json
-	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py
-	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py
+	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py tests/test_link_many.py
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py \
+	  tests/test_address_values.py tests/test_narrow_values.py tests/test_lanes.py tests/test_lane_masks.py tests/test_waiting.py tests/test_ndrange.py tests/test_run.py
 
 guard: $(STAMP)
-	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2
+	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate_regions.py

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("VISAKIT_CACHE", tempfile.mkdtemp(prefix="visakit-test-"))
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as in the background of a shell: commands would not be interrupted
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # which looks at variables of CI services otherwise
 
 import golden_files

@@ -190,7 +190,7 @@ def run(golden: Golden) -> Outcome:
                 Path(name).write_bytes(contents)
             out, err, codes = b"", b"", []
             for line in golden.commands:
-                shown, said, code = _command_line(line)
+                shown, said, code = command_line(line)
                 out, err, codes = out + shown, err + said, [*codes, code]
         finally:
             os.chdir(before)
@@ -205,7 +205,7 @@ def _steady(data: bytes, folder: str) -> str:
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
-def _command_line(line: str) -> tuple[bytes, bytes, int]:
+def command_line(line: str) -> tuple[bytes, bytes, int]:
     """Commands joined by ``&&`` and ``|``; output, errors, exit code of the first that fails."""
     out = err = b""
     for step in _split(_words(line), "&&"):

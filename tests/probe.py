@@ -1,5 +1,8 @@
 """Runs a few lines on one hardware thread: registers filled before, read afterwards."""
 
+import functools
+import itertools
+
 import numpy as np
 from conftest import build_text
 from scalar import DTYPES, encode
@@ -16,6 +19,7 @@ class Probe:
     """A kernel of one thread under construction.
 
     Variables are declared with their contents; :meth:`run` executes the lines and gives the contents of all variables afterwards.
+    Contents, predicates and the lanes that run are data of the kernel, so that examples which differ in nothing else share one image.
     """
 
     def __init__(self, platform="xehp", lanes=LANES, running=None):
@@ -72,16 +76,19 @@ class Probe:
             ".decl BITS v_type=G type=ud num_elts=1",
             ".decl T6 v_type=T num_elts=1",
         ]
+        out += [f".decl BITS_OF_ALL v_type=G type=ud num_elts={self._bits.size // 4} align=GRF"]
         out += [".decl T7 v_type=T num_elts=1", *self.declarations]
         out += [f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(["IN", "OUT", *self.buffers])]
         out += [f".kernel_attr SimdSize={self.lanes}", *self.attributes]
         out += ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *self._moves("svm_block_ld", "IN")]
-        out += [f"setp (M1_NM, {self.lanes}) {name} {bits:#x}:ud" for name, bits in self.predicates.items()]
+        out += self._move("svm_block_ld", "IN", "BITS_OF_ALL", self.size, self._bits.size)
+        names, row = [*self.predicates, "RUNNING"], find(self.platform).grf_size // 4
+        out += [
+            f"setp (M1_NM, {self.lanes}) {name} BITS_OF_ALL({n // row},{n % row})<0;1,0>"
+            for n, name in enumerate(names if self.running is not None else self.predicates)
+        ]
         if self.running is not None:
-            out += [
-                f"setp (M1_NM, {self.lanes}) RUNNING {self.running:#x}:ud",
-                f"(!RUNNING) goto (M1, {self.lanes}) behind",
-            ]
+            out.append(f"(!RUNNING) goto (M1, {self.lanes}) behind")
         out += [*self.lines, "behind:", *self._moves("svm_block_st", "OUT")]
         at = self.size
         for name in self.predicates:
@@ -97,24 +104,36 @@ class Probe:
     def size(self):
         return sum(data.size for _, data in self.variables.values())
 
+    @property
+    def _bits(self):
+        """A dword for each predicate and one for the lanes that run, in whole registers."""
+        bits = np.array([*self.predicates.values(), self.running or 0], "u4")
+        return np.concatenate([bits, np.zeros(-bits.size % 16, "u4")]).view(np.uint8)
+
     def _moves(self, op, pointer):
-        out, at = [], 0
-        for name, (_, data) in self.variables.items():
-            for start in range(0, data.size, 64):
-                out += [
-                    f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud",
-                    f"{op} (4) AT(0,0)<0;1,0> {name}.{start}",
-                ]
-            at += data.size
-        return out
+        ends = itertools.accumulate(data.size for _, data in self.variables.values())
+        moves = (
+            self._move(op, pointer, n, end - d.size, d.size)
+            for (n, (_, d)), end in zip(self.variables.items(), ends, strict=True)
+        )
+        return [*itertools.chain.from_iterable(moves)]
+
+    def _move(self, op, pointer, name, at, size):
+        """Lines that load or store all of a variable, whose bytes lie at an offset from a pointer."""
+        for start in range(0, size, 64):
+            yield f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud"
+            yield f"{op} (4) AT(0,0)<0;1,0> {name}.{start}"
 
     def run(self, engine):
         """Contents of the variables, as arrays of their types, of the predicates, as bits, and of the buffers, as bytes."""
-        data = np.concatenate([d for _, d in self.variables.values()] or [np.zeros(64, np.uint8)])
+        data = np.concatenate([*(d for _, d in self.variables.values()), self._bits])
         out = np.zeros(self.size + 16 * len(self.predicates) + 64, np.uint8)
         buffers = {name: contents.copy() for name, contents in self.buffers.items()}
         arguments = [data, out, *buffers.values(), *self.arguments]
-        Program(build_text(self._text(), self.platform)).launch("k", self.lanes, self.lanes, arguments, engine=engine)
+        program = Program(
+            image_of(self._text(), self.platform)
+        )  # with an address space of its own, whatever ran before
+        program.launch("k", self.lanes, self.lanes, arguments, engine=engine)
         found, at = dict(buffers), 0
         for name, (t, d) in self.variables.items():
             found[name] = out[at : at + d.size].view(DTYPES[t])
@@ -123,6 +142,12 @@ class Probe:
             found[name] = int(out[at : at + 4].view("u4")[0])
             at += 16
         return found
+
+
+@functools.lru_cache(16)
+def image_of(text, platform):
+    """The image of a text, which the engines and examples of a test share; native code of it is cached in files."""
+    return build_text(text, platform)
 
 
 def same_on_both_engines(probe):

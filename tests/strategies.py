@@ -41,7 +41,7 @@ def effort(examples, share=1.0, shrink=True):
     )  # fmt: skip
 
 
-CHECKED = effort(4, 0.1, shrink=False)
+CHECKED = effort(3, 0.1, shrink=False)
 """For the many tests that compare an instruction with its model."""
 
 

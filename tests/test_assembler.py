@@ -51,7 +51,7 @@ def test_both_ways_on_compiled_kernels():
         assert same_both_ways(path.read_text(), path.parent.name), path
 
 
-@effort(200)
+@effort(60)
 @given(edited_texts())
 def test_edited_texts(text):
     data = same_both_ways(text)
@@ -59,7 +59,7 @@ def test_edited_texts(text):
     goes_round(data)
 
 
-@effort(50)
+@effort(25)
 @given(modules())
 def test_generated_texts(text):
     data = same_both_ways(text)

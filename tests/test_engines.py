@@ -49,7 +49,7 @@ def run(text, size, seed, engine):
     return out
 
 
-@effort(40)
+@effort(16)
 @given(blocks(), seeds)
 def test_engines_agree(found, seed):
     lines = lines_of(found, itertools.count())

@@ -308,16 +308,30 @@ def open_folder():
         yield folder
 
 
+COMMANDS = """import json, sys, golden_files
+for line in sys.stdin:
+    out, errors, code = golden_files.command_line(line)
+    print(json.dumps([code, out.decode(), errors.decode()]), flush=True)
+"""
+"""Runs command lines one after the other, and says what each of them did."""
+
+
 def refused_outputs(folder, message, **how):
-    """All commands fail with the message, one line, and leave what was there."""
-    environment = {**os.environ, "VISAKIT_CACHE": "off"}
-    for line in WRITING:
-        done = command(*line.split(), folder=folder, env=environment, **how)
-        assert (done.returncode, done.stdout) == (1, b""), (line, done)
-        assert message in done.stderr and done.stderr.count(b"\n") == 1, (line, done.stderr)
-        made = names(folder / "out" / "new") if (folder / "out" / "new").exists() else []
-        assert made == [] and set(names(folder / "out")) <= {"old.raw", "new"}, line
-        assert (folder / "out" / "old.raw").read_bytes() == b"old", line
+    """All commands fail with the message, one line, and leave what was there; they run in one process."""
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parent.parent)])
+    environment = {**os.environ, "VISAKIT_CACHE": "off", "PYTHONPATH": path}
+    words = [sys.executable, "-c", COMMANDS]
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **how
+    ) as process:
+        for line in WRITING:
+            print(line, file=process.stdin, flush=True)
+            code, out, errors = json.loads(process.stdout.readline())
+            assert (code, out) == (1, ""), (line, code, out, errors)
+            assert message in errors and errors.count("\n") == 1, (line, errors)
+            made = names(folder / "out" / "new") if (folder / "out" / "new").exists() else []
+            assert made == [] and set(names(folder / "out")) <= {"old.raw", "new"}, line
+            assert (folder / "out" / "old.raw").read_bytes() == b"old", line
 
 
 def without_override():
@@ -334,7 +348,7 @@ def test_every_output_is_an_error_where_nothing_may_be_written(open_folder):
         (open_folder / "out" / "probe").unlink()
         pytest.skip("this user may write anywhere, and that cannot be taken away")
     try:
-        refused_outputs(open_folder, b"[F001]", preexec_fn=without_override)
+        refused_outputs(open_folder, "[F001]", preexec_fn=without_override)
     finally:
         (open_folder / "out").chmod(0o755)
 
@@ -343,7 +357,7 @@ def test_every_output_is_an_error_where_files_cannot_grow(open_folder):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))
 
-    refused_outputs(open_folder, b"File too large [F001]", preexec_fn=limited)
+    refused_outputs(open_folder, "File too large [F001]", preexec_fn=limited)
 
 
 STREAMS = {

@@ -137,7 +137,7 @@ def test_files_of_another_format(text, message):
 
 
 PROCESSES = (
-    "vasm/V010-destination", "vasm/explain", "vasm/W010-operand-beyond-its-variable", "vdis/C010-text", "vlink/L020-nothing-to-link",
+    "vasm/V010-destination", "vasm/explain", "vasm/W010-operand-beyond-its-variable", "vdis/C010-text", "vlink/no-input",
     "vlink/L002-something-else", "vsim/C010-text", "vsim/F001-missing-image", "ctm/several-errors",
 )  # fmt: skip
 

@@ -59,7 +59,7 @@ def counts(*masks):
     return [sum(mask >> lane & 1 for mask in masks) for lane in range(LANES)]
 
 
-@effort(16, 0.4, shrink=False)
+@effort(8, 0.4, shrink=False)
 @given(st.sampled_from(["call", "fcall", "ifcall"]), EXECUTIONS, st.booleans(), PREDICATES, RUNNING, RUNNING)
 @example("fcall", (3, 8), False, "", EVERYBODY, 0)
 @example("ifcall", (3, 8), False, "", EVERYBODY, 0)
@@ -85,7 +85,7 @@ def test_call_mask(kind, execution, no_mask, predicate, running, bits):
     assert found == counts(entered, running)
 
 
-@effort(12, 0.3, shrink=False)
+@effort(6, 0.3, shrink=False)
 @given(EXECUTIONS, PREDICATES, RUNNING, RUNNING)
 @example((3, 8), "", EVERYBODY, 0)
 @example((1, 8), "P.any", EVERYBODY, 1)
@@ -101,7 +101,7 @@ def test_lanes_that_jump(execution, predicate, running, bits):
     assert found == counts(running & ~taken, running)
 
 
-@effort(12, 0.3, shrink=False)
+@effort(6, 0.3, shrink=False)
 @given(st.sampled_from(["ret", "fret"]), EXECUTIONS, PREDICATES, RUNNING, RUNNING)
 @example("fret", (3, 8), "", EVERYBODY, 0)
 @example("ret", (1, 4), "P", 0xFF, 3)

@@ -1,15 +1,19 @@
-"""A thousand objects with ten thousand functions that call each other at random: linked, and a path through a hundred of them executed."""
+"""Many objects with functions that call each other at random: linked, and a path through a hundred of them executed.
+
+A thousand objects with ten thousand functions in ``make fuzz``, a tenth of that otherwise.
+"""
 
 import random
 
 import numpy as np
+from strategies import FUZZ
 
 from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink import link
 from vsim.program import Program
 
-OBJECTS, EACH, PATH = 1000, 10, 100
+OBJECTS, EACH, PATH = 1000 if FUZZ else 100, 10, 100
 TOTAL = OBJECTS * EACH
 KERNEL = """.version 4.1
 .kernel "k"

@@ -39,6 +39,8 @@ def test_scalars_take_the_declared_type(program, engine):
         (lambda d, c: [d, c, 1, 2], "takes 3 arguments, the launch has 4"),
         (lambda d, c: [5, c, 1], r"argument 0 \('data'\) is a pointer"), (lambda d, c: [d, np.zeros(3, "f4"), 1], r"argument 1 \('change'\) must be a scalar"),
         (lambda d, c: [d, np.int32(1), 1], r"argument 1 \('change'\) has 8 bytes, the launch gives 4"),
+        (lambda d, c: [np.ma.array(d, mask=d > 3), c, 1], r"argument 0 \('data'\) is an array with a mask"),
+        (lambda d, c: [np.array(["text"] * 8), c, 1], r"argument 0 \('data'\) is an array of texts"),
         (lambda d, c: [d, c, vsim.Sampler()], r"argument 2 \('n'\) must be a scalar, the launch gives a sampler"),
     ],
 )  # fmt: skip

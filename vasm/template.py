@@ -18,6 +18,7 @@ TYPES = {
 }  # fmt: skip
 """Types of OpenCL C, and what vISA calls them."""
 _ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(\w+)\s*(\*?)\s*")
+_AS_IN_C = re.compile(r"\s*(?:(?:const|(?:__)?global|restrict)\s+)*(\w+)\s*(\*?)\s*(?:(?:const|restrict)\s+)*(\w+)\s*")
 _LSC = "lsc_load"
 _DWORD = 4
 _SIZE = 64
@@ -42,7 +43,10 @@ def parameters(text: str) -> list[Parameter]:
     for part in text.split(","):
         match = _ARGUMENT.fullmatch(part)
         if not match:
-            raise UsageError(f"--args takes NAME:TYPE or NAME:TYPE*, separated by commas; found '{part.strip()}'")
+            as_in_c = _AS_IN_C.fullmatch(part)
+            name, word = (as_in_c[3], as_in_c[1]) if as_in_c and as_in_c[1] in TYPES else ("", "")
+            hint = f"; write {name}:{word}{as_in_c[2]}" if as_in_c and name else ""
+            raise UsageError(f"--args takes NAME:TYPE or NAME:TYPE*, separated by commas; found '{part.strip()}'{hint}")
         name, word, star = match.groups()
         if word not in TYPES:
             hint = did_you_mean(word, TYPES) or f"they are {', '.join(TYPES)}"

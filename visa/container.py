@@ -105,4 +105,6 @@ def module_bytes(data: bytes, name: str) -> bytes:
     if data[:4] == b"\x7fELF":
         return read_container(data, name).sections[VISA]
     what = "it is empty" if not data else "it begins with neither 'CISA' nor an ELF header"
-    raise _bad(name, f"this is neither an object, an image nor a CISA module: {what}")
+    hint = "this is a text: vasm makes an object of it" if b".version" in data[:4096] else ""
+    message = f"this is neither an object, an image nor a CISA module: {what}"
+    raise FormatError(Diagnostic("C010", message, Span(name, 0), hint))

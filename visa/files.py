@@ -7,13 +7,15 @@ import codecs
 import contextlib
 import errno
 import io
+import itertools
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import BinaryIO, NoReturn
 
-from visa.diagnostics import Diagnostic, FileError, Span, UsageError
+from visa.diagnostics import Diagnostic, FileError, Span, UsageError, did_you_mean
 
 if sys.platform != "win32":
     import fcntl
@@ -39,6 +41,17 @@ def _failure(path: str, error: OSError | ValueError) -> FileError:
     return FileError(Diagnostic("F001", f"{getattr(error, 'strerror', None) or error}", Span(path, 0)))
 
 
+def _near(path: str) -> str:
+    """A hint at files of nearly the same name beside one that is not there."""
+    folder, name = os.path.split(path)
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [entry.name for entry in itertools.islice(entries, 1000)]
+    except (OSError, ValueError):
+        return ""
+    return did_you_mean(name, names)
+
+
 def read_bytes(path: str) -> bytes:
     """The contents of a file or of standard input.
 
@@ -52,6 +65,8 @@ def read_bytes(path: str) -> bytes:
         else:
             size = os.path.getsize(path) if os.path.isfile(path) else 0
             data = _contents(path, size)
+    except FileNotFoundError as error:
+        raise FileError(replace(_failure(path, error).diagnostics[0], hint=_near(path))) from None
     except OSError as error:
         raise _failure(path, error) from None
     if size > MAXIMUM_INPUT:

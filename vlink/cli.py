@@ -95,6 +95,7 @@ def app(
         options.pick = driver.picks(pick, ze_info)
         options.launch = driver.launch_text(launch, output) if launch else ""
         options.data = driver.data_symbols(data or ())
+        driver.check_inputs(paths, ze_info)
         linked = driver.link_inputs(inputs, ze_info or (), options)
         driver.write_linked(linked, output, relocatable)
         driver.write_map(linked, map_file)

@@ -148,6 +148,16 @@ def described_by(ze_info: Iterable[str] | None, launch: str | None) -> list[str]
     return [*(ze_info or ()), *([launch] if launch else ())]
 
 
+def check_inputs(paths: Sequence[str], ze_info: Sequence[str] | None) -> None:
+    """Something must be given.
+
+    Raises:
+        UsageError: nothing is.
+    """
+    if not paths and not ze_info:
+        raise UsageError("there is no input; see vlink --help")
+
+
 def check_files(
     output: str,
     map_file: str | None,

@@ -212,7 +212,8 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
         if other and platform and other.grf_size != size:
             own = f"the object is for {name} ({other.grf_size}-byte registers)"
             image = f"the image for {chosen} ({size}-byte registers)"
-            errors.append(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0)))
+            hint = f"assemble its text for {chosen}: vasm --platform {chosen}"
+            errors.append(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0), hint))
     versions = {o.module.version: o for o in objects}
     if len(versions) > 1:
         a, b = list(versions.values())[:2]
@@ -230,7 +231,8 @@ def check_entries(
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
-            errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, did_you_mean(entry, kernels)))
+            hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
+            errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
     if not table.definitions:
         message = "there is nothing to link: the inputs hold no kernel and no function"
         errors.append(Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None))

@@ -248,7 +248,8 @@ class _InputBinder:
                 )
             return self.unused.pop(0)
         if name not in inputs:
-            raise self.signature.error(f"there is no .input '{name}' for argument {index}", did_you_mean(name, inputs))
+            hint = did_you_mean(name, inputs) or self._inputs_hint()
+            raise self.signature.error(f"there is no .input '{name}' for argument {index}", hint)
         if name in self.unused:
             self.unused.remove(name)
         return name
@@ -256,7 +257,13 @@ class _InputBinder:
     def _bind_input(self, index: int, argument: Argument, name: str) -> None:
         """Put a buffer, a scalar or local memory into its input."""
         if isinstance(argument, BufferArgument):
-            self._bind_buffer(index, self.signature.inputs.get(name))
+            to = self.signature.inputs.get(name)
+            if to is not None and to.size < POINTER_BYTES:
+                raise self.signature.error(
+                    f"argument {index} is an array, and .input '{name}' has {to.size} bytes: an address takes 8",
+                    "give a number, or declare the variable as uq with size=8",
+                )
+            self._bind_buffer(index, to)
             return
         found = self.signature.inputs[name]
         if isinstance(argument, ScalarArgument):

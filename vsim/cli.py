@@ -84,7 +84,7 @@ def app(
         option(
             "--arg",
             "NAME=VALUE",
-            "An argument by name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (iota, random), local:BYTES.",
+            "By name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (ones, iota, random), local:BYTES.",
             LAUNCH,
         ),
     ] = None,

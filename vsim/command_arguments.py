@@ -12,8 +12,9 @@ import numpy as np
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
 from vsim.array_files import ArrayFileError, read_array
 from vsim.conversion import ArgumentConverter
-from vsim.generated_arrays import generated_array, is_generated
+from vsim.generated_arrays import form_hint, generated_array, is_generated
 from vsim.launch import (
+    SCALAR_TYPES,
     Argument,
     BufferArgument,
     Checked,
@@ -52,12 +53,18 @@ def described_launch(
     Raises:
         UsageError: one of them has another form, or a number is missing.
     """
-    arguments = {name: argument_value(value) for name, value in _named_values(values).items()}
     local = sizes(local_size, "--local-size") if local_size else None
-    found = Launch(kernel, sizes(global_size or "1", "--global-size"), local)
+    texts = _named_values(values)
     signature = program.signature(kernel)
-    names = {name: index for index, name in signature.argument_names.items()}
+    numbers = _numbers(signature)
+    arguments = {n: _value_of(n, text, declared_type(signature, numbers.get(n))) for n, text in texts.items()}
+    if global_size is None:
+        raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
+    found = Launch(kernel, sizes(global_size, "--global-size"), local)
+    names = numbers if signature.info else {}
     by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in arguments.items()}
+    if len({numbers.get(n, int(n) if n.isdigit() else n) for n in arguments}) < len(arguments):
+        raise UsageError(f"--arg gives an argument of kernel '{signature.name}' by its name and by its number")
     if all(isinstance(k, int) for k in by_index):
         missing = next((i for i in range(len(arguments)) if i not in by_index), None)
         if missing is not None:
@@ -81,9 +88,7 @@ def given_launch(
     Raises:
         UsageError: a value has another form, or is for an argument that the kernel does not have.
     """
-    numbers = {name: index for index, name in signature.argument_names.items()}
-    if signature.info is None:
-        numbers = {name: index for index, name in enumerate(signature.inputs)}
+    numbers = _numbers(signature)
 
     def number(name: str) -> int:
         if name not in numbers and not name.isdigit():
@@ -91,8 +96,12 @@ def given_launch(
             raise UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
         return numbers.get(name, -1) if name in numbers else int(name)
 
-    texts = {number(name): value for name, value in _named_values(values).items()}
-    args = {index: _as_wanted(signature, index, argument_value(text)) for index, text in texts.items()}
+    named = _named_values(values)
+    texts = {number(name): text for name, text in named.items()}
+    args = {
+        number(name): _as_wanted(signature, number(name), _value_of(name, text, declared_type(signature, number(name))))
+        for name, text in named.items()
+    }
     return Given(
         signature,
         args,
@@ -103,13 +112,51 @@ def given_launch(
     )
 
 
+def _numbers(signature: KernelSignature) -> dict[str, int]:
+    """Numbers of the arguments by their names, and without ze_info those of the inputs."""
+    if signature.info is None:
+        return {name: index for index, name in enumerate(signature.inputs)}
+    return {name: index for index, name in signature.argument_names.items()}
+
+
+_WORDS = {
+    "ub": "u8", "b": "i8", "uw": "u16", "w": "i16", "ud": "u32", "d": "i32", "uq": "u64", "q": "i64",
+    "hf": "f16", "f": "f32", "df": "f64",
+}  # fmt: skip
+"""Types of scalars by the language's."""
+
+
+def declared_type(signature: KernelSignature, index: int | None) -> str:
+    """The type of a scalar as the kernel declares it, in ze_info or by its ``.input``; empty if that is not known."""
+    if index is None:
+        return ""
+    if signature.info is not None:
+        word = signature.argument_types.get(index, "").partition(";")[0]
+        return word if word in SCALAR_TYPES else ""
+    inputs = [*signature.inputs.values()]
+    if not index < len(inputs):
+        return ""
+    t = signature.kernel.variable_type(inputs[index].index)
+    return _WORDS.get(t.name, "") if t.size == inputs[index].size else ""
+
+
+def _value_of(name: str, text: str, wanted: str) -> Argument:
+    """The value of an argument; what is said of it names the argument."""
+    try:
+        return argument_value(text, wanted)
+    except UsageError as error:
+        raise UsageError(f"--arg {name}: {error.diagnostics[0].message}") from None
+
+
 def _named_values(values: Sequence[str]) -> dict[str, str]:
     """The values of ``--arg`` by name or number."""
-    found = {}
+    found: dict[str, str] = {}
     for item in values:
         name, equals, value = item.partition("=")
         if not equals:
             raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
+        if name in found:
+            raise UsageError(f"--arg gives '{name}' twice: {found[name]} and {value}")
         found[name] = value
     return found
 
@@ -144,7 +191,7 @@ def sizes(text: str, option: str) -> tuple[int, ...]:
     """
     parts = text.split(",")
     if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):
-        raise UsageError(f"{option} takes X[,Y[,Z]], found '{text}'")
+        raise UsageError(f"{option} takes one to three whole numbers, X[,Y[,Z]], found '{text}'")
     return tuple(int(p) for p in parts)
 
 
@@ -152,9 +199,12 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 """A number, and behind a colon its type, or an f for a float."""
 
 
-def argument_value(text: str) -> Argument:
+def argument_value(text: str, wanted: str = "") -> Argument:
     """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` (also
-    ``iota`` and ``random``, :mod:`vsim.generated_arrays`) or ``local:BYTES``.
+    ``ones``, ``iota`` and ``random``, :mod:`vsim.generated_arrays`) or ``local:BYTES``.
+
+    Args:
+        wanted: the type of a number that says none, in the words of launch files; empty for i32, or f32 with a point.
 
     Raises:
         UsageError: it is none of them.
@@ -169,7 +219,7 @@ def argument_value(text: str) -> Argument:
         return BufferArgument(generated)
     if text.endswith(".npy") or os.path.exists(text):
         return _array_file(text)
-    return _number(text)
+    return _number(text, wanted)
 
 
 def _array_file(path: str) -> Argument:
@@ -179,13 +229,16 @@ def _array_file(path: str) -> Argument:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
 
 
-def _number(text: str) -> Argument:
+def _number(text: str, wanted: str) -> Argument:
     m = re.fullmatch(_NUMBER, text)
     if not m:
-        raise UsageError(
-            f"'{text}' is not a number, an array file, zeros:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
-        )
+        known = "a number, an array file, zeros:N:TYPE, ones:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
+        raise UsageError(f"'{text}' is not {known}{form_hint(text)}")
     number, integer, type_name, suffix = m.groups()
-    type_name = type_name or ("i32" if integer and not suffix else "f32")
+    if not type_name and not suffix and wanted and not integer and SCALAR_TYPES[wanted][0] != "f":
+        raise UsageError(
+            f"the kernel takes a whole number, of type {wanted}, found '{text}'; {text}:f32 passes its bits"
+        )
+    type_name = type_name or ("f32" if suffix else wanted or ("i32" if integer else "f32"))
     value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)
     return ScalarArgument(scalar_bytes(value, type_name, "--arg"))

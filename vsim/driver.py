@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visa.diagnostics import UsageError
+from visa.platforms import find
 from visa.usage import check_platform
 from vsim.loading import Loaded
 from vsim.numbers import Numbers
@@ -30,6 +31,16 @@ def machine_memory() -> int:
     return 16 << 30
 
 
+def _check_target(program: Program, loaded: Loaded) -> None:
+    """An image is for the platform that it was linked for, whatever the command line asks for."""
+    asked, own = find(loaded.platform or ""), program.image.platform
+    if asked and own and asked.name != own and not is_compiled(loaded.data):
+        raise UsageError(
+            "--platform says what a source is compiled for, and which part of a zebin is meant; "
+            f"'{loaded.name}' is an image for {own}, not for {asked.name}"
+        )
+
+
 def open_session(
     loaded: Loaded,
     results: Results,
@@ -49,6 +60,7 @@ def open_session(
     """
     data = loaded.data
     program = Program(read_program(data, loaded.name, check_platform(loaded.platform)))
+    _check_target(program, loaded)
     program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
@@ -108,7 +120,7 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
         from vsim.replay import Tolerance, run_replay
 
         run_replay(session, line.captured, Tolerance(line.relative, line.absolute))
-    elif line.global_size or line.arguments:
+    elif line.global_size or line.local_size or line.arguments:
         from vsim.command_arguments import described_launch
 
         session.read.update(value.partition("=")[2] for value in line.arguments)

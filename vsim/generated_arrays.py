@@ -1,4 +1,4 @@
-"""Contents of buffers that a command line describes: zeros, ascending and random numbers."""
+"""Contents of buffers that a command line describes: zeros, ones, ascending and random numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from visa.diagnostics import UsageError, did_you_mean
 from vsim.arrays import Array
 from vsim.launch import SCALAR_TYPES
 
-_FORM = re.compile(r"(zeros|iota|random):(\d+):(\w+?)(?::seed(\d{1,18}))?")
+_FORM = re.compile(r"(zeros|ones|iota|random):(\d+):(\w+?)(?::seed(\d{1,18}))?")
 _NUMPY_TYPES = ("i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8")
 """numpy's words that are not ours for something else: ``i8`` has 8 bits here."""
 MAXIMUM_NUMBERS = 1 << 28
@@ -22,8 +22,23 @@ def is_generated(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
+_OTHER_WORDS = {"arange": "iota", "range": "iota", "linspace": "iota", "rand": "random", "zero": "zeros", "one": "ones"}
+"""What others call our arrays."""
+
+
+def form_hint(text: str) -> str:
+    """What is missing in a text that nearly describes an array, to stand behind what is wrong with it; or nothing."""
+    word, *rest = text.split(":")
+    form = _OTHER_WORDS.get(word, word)
+    if form not in _FORM.pattern[1:].partition(")")[0].split("|"):
+        return ""
+    count = next((part for part in rest if part.isdigit()), "64")
+    given = next((part for part in rest if part in SCALAR_TYPES or part in _NUMPY_TYPES), "f32")
+    return f"; did you mean '{form}:{count}:{given}'?"
+
+
 def generated_array(text: str) -> Array | None:
-    """The array that ``zeros:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS`` describes; None for other texts.
+    """The array of ``zeros:N:TYPE``, ``ones:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS``; None for others.
 
     ``iota`` counts from 0, and begins again where the whole numbers of the type end. Random floats are multiples of
     1/2048 from 0 to before 1, which all types have; whole numbers lie anywhere in their type. The same seed gives the
@@ -48,6 +63,8 @@ def generated_array(text: str) -> Array | None:
     try:
         if form == "zeros":
             return np.zeros(int(count), dtype)
+        if form == "ones":
+            return np.ones(int(count), dtype)
         if form == "iota":
             return (np.arange(int(count)) % _whole_numbers(np.dtype(dtype))).astype(dtype)
         source = np.random.default_rng(int(seed or 0))

@@ -40,10 +40,14 @@ def array_problem(value: object) -> tuple[str, str]:
     """
     if not isinstance(value, np.ndarray):
         return f"is a {type(value).__name__}, not a numpy array", "pass numpy.array of it"
+    if type(value) is not np.ndarray and type(value).__module__.startswith("numpy.ma"):
+        return "is an array with a mask, which kernels do not see", "pass array.data, or array.filled(...)"
     if not value.flags.c_contiguous:
         return "is an array that is not contiguous", "pass numpy.ascontiguousarray of it"
     if value.dtype.hasobject:
         return f"is an array of Python objects (type {value.dtype})", "give it a type of numbers"
+    if value.dtype.kind in "US":
+        return f"is an array of texts (type {value.dtype})", "give it a type of numbers, or pass array.view('u1')"
     if not value.dtype.isnative:
         return f"is an array of another byte order (type {value.dtype})", "pass array.astype(dtype.newbyteorder('='))"
     return "", ""

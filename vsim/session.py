@@ -203,7 +203,8 @@ class Session:
     def _names(self, result: LaunchResult, number: int) -> list[str]:
         """What ``--save`` and ``--show`` may call an argument, of what they ask for."""
         own = result.dispatch.signature.argument_names.get(number, "")
-        found = {str(number), own, self.launched_names.get(number, "")}
+        bound = result.dispatch.arguments.inputs.get(number, "")
+        found = {str(number), own, bound, self.launched_names.get(number, "")}
         for name in found:
             self.not_found.pop(name, None)
         return sorted(found)

@@ -209,7 +209,10 @@ def _find_kernel(image: LinkedImage, wanted: str) -> Function:
     if wanted in kernels:
         return kernels[wanted]
     hint = did_you_mean(wanted, kernels) or f"kernels are {', '.join(kernels) or '(none)'}"
-    raise LaunchError(Diagnostic("S011", f"there is no kernel '{wanted}' in the image", Span(image.file, 0), hint))
+    message = (
+        f"there is no kernel '{wanted}' in the image" if wanted else "no kernel is named, and the image has several"
+    )
+    raise LaunchError(Diagnostic("S011", message if kernels else "the image has no kernel", Span(image.file, 0), hint))
 
 
 def _check_refused(image: LinkedImage, kernel: Function) -> None:

@@ -27,6 +27,10 @@ ELSEWHERE = {
     "ld": "lsc_load, svm_gather and gather read memory",
     "st": "lsc_store, svm_scatter and scatter write memory",
     "store": "lsc_store, svm_scatter and scatter write memory",
+    **dict.fromkeys(("if", "else", "endif", "while", "for", "do", "break", "continue"),
+                    "there are no blocks: cmp writes a predicate, and (P1) goto (M1, 8) LABEL jumps in the lanes where it is set"),
+    **dict.fromkeys(("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double"),
+                    "variables are declared with .decl NAME v_type=G type=d num_elts=8, a register of eight integers"),
 }  # fmt: skip
 """What to write instead."""
 

@@ -6,7 +6,7 @@ import re
 
 from visa import types
 from visa.diagnostics import did_you_mean
-from visa.isa.elsewhere import FUNCTIONS_ELSEWHERE
+from visa.isa.elsewhere import FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE
 from visa.operands import (
     ABS,
     ADDRESS_WIDTHS,
@@ -68,7 +68,9 @@ def _hint_for_kind(name: str, found: str, kinds: str) -> str:
 def _hint_for_operand(node: syntax.Node, text: str) -> str:
     """What to write for an operand that is none; empty where the instruction's form says more."""
     if isinstance(node, (int, syntax.NumberNode)):
-        return f"numbers have their type behind them: {text}:d, {text}:uw"
+        is_whole = isinstance(node, int) or text.lstrip("-").isalnum()
+        first, second = ("d", "w" if text.startswith("-") else "uw") if is_whole else ("f", "df")
+        return f"numbers have their type behind them: {text}:{first}, {text}:{second}"
     if re.fullmatch(r"%?\w+\[.*\]", text) and not text.startswith("r["):
         return "registers are indexed through an address variable: addr_add, then r[A0(0),0]<0;1,0>:ud"
     return ""
@@ -134,7 +136,9 @@ class Binder:
             raise Problem(
                 "V022",
                 f"'{name}' is not a data type",
-                did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME),
+                f"write {TYPES_ELSEWHERE[name]}"
+                if name in TYPES_ELSEWHERE
+                else did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME),
             )
         return found
 

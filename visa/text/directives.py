@@ -222,7 +222,9 @@ def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[in
     """Variable and byte offset; ``size`` bytes from there on must lie in it."""
     node = _value(at)
     if not isinstance(node, syntax.AliasNode):
-        raise Problem("V009", f"'{_word(at)}' is not an alias", "write alias=<V32, 0>", at)
+        word = _word(at)
+        hint = f"write alias=<{word if word.isidentifier() else 'V32'}, 0>"
+        raise Problem("V009", f"'{word}' is not an alias", hint, at)
     try:
         index = parser.binder.symbol(node.name, "V").index
         offset = parser.binder.integer(node.offset, 0, 0xFFFF, "byte offset")

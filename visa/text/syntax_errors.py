@@ -79,6 +79,10 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     if error.text.startswith(",") and error.before and not is_inside:
         what = "settings" if in_directive else "operands"
         return Problem("V001", "',' cannot stand here", f"blanks, not commas, stand between {what}", at)
+    mask = re.search(r"\((M\d(?:_NM)?|NoMask)\s+$", before)
+    if mask and error.text.isdigit():
+        hint = f"a comma stands between mask and execution size: ({mask[1]}, {error.text})"
+        return Problem("V001", f"'{error.text}' cannot stand here", hint, at)
     if not in_directive and (hint := _of_other_languages(error)):
         return Problem("V001", f"'{error.text[0]}' cannot stand here", hint, at)
     message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
