@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from visa.usage import whole_number
+
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
 """Environment variable: platforms that are devices, with commas between them."""
 ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
@@ -24,5 +26,5 @@ def engine() -> str:
 @cache
 def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
-    wanted = os.environ.get(THREADS_SETTING, "")
-    return max(1, int(wanted)) if wanted.isdecimal() else None
+    wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
+    return None if wanted is None else max(1, wanted)

@@ -21,14 +21,18 @@ import vasm
 import visa
 import vlink
 import vsim
+from vasm.inline import own_snippet
 from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.command_arguments import sizes
 from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
 from vsim.llvm_engine.runtime import workers
 from vsim.memory import RESTING_SLOTS
+from vsim.numbers import parse_numbers
 from vsim.program import Program
+from vsim.schedule import parse_schedule
 
 TEXT = '.version 4.1\n.kernel "k"\n.decl V32 v_type=G type=d num_elts=8 align=GRF\nmov (M1, 8) V32(0,0)<1> 1:d\nret (M1, 1)\n'
 
@@ -434,3 +438,29 @@ def test_a_stopped_launch_says_where_its_threads_are(engine):
             assert set(labels) == ({10} if groups == 2 else {8, 10})
             if groups == 8:
                 assert "threads 0-1 of work-group (5, 0, 0) and 4 threads of 2 more work-groups are at" in labels[8]
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "1" * 20, "\u00b2", "\u0663"], ids=["digits", "20 digits", "power", "Arabic"]
+)
+def test_numbers_of_a_command_line_are_short_and_of_plain_digits(text: str) -> None:
+    """Python reads no number of 5,000 digits, and ``isdigit`` is true of more than it reads."""
+    for parse in (
+        lambda: sizes(text, "--global-size"),
+        lambda: parse_numbers(text, "--trace-groups"),
+        lambda: parse_schedule(f"random:{text}"),
+    ):
+        with pytest.raises(visa.VisaError):
+            parse()
+    assert not own_snippet(f"// %[{text}]: f\nmov (M1, 1) %0 1:f\n").operands[1:]
+
+
+@ENGINES
+@pytest.mark.parametrize("schedule", [None, "reverse"])
+def test_more_groups_than_can_be_counted_or_ordered(engine: str, schedule: str | None) -> None:
+    size = ((1 << 32) - 1,) * (1 if schedule else 3)
+    with pytest.raises(LaunchError, match="orders up to" if schedule else "work-groups, 1 to"):
+        Program(build_text(TEXT)).launch("k", size, (1,) * len(size), engine=engine, schedule=schedule)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
+from visa.usage import whole_number
 from vsim.array_files import ArrayFileError, read_array
 from vsim.conversion import ArgumentConverter
 from vsim.generated_arrays import generated_array, is_generated
@@ -57,7 +58,7 @@ def described_launch(
     found = Launch(kernel, sizes(global_size or "1", "--global-size"), local)
     signature = program.signature(kernel)
     names = {name: index for index, name in signature.argument_names.items()}
-    by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in arguments.items()}
+    by_index = {names.get(n, _index(n)): v for n, v in arguments.items()}
     if all(isinstance(k, int) for k in by_index):
         missing = next((i for i in range(len(arguments)) if i not in by_index), None)
         if missing is not None:
@@ -65,7 +66,7 @@ def described_launch(
         found.args = [_as_wanted(signature, i, by_index[i]) for i in range(len(arguments))]
     else:
         found.args = list(arguments.values())
-        found.names = {n: v for n, v in arguments.items() if not n.isdigit()}
+        found.names = {n: v for n, v in arguments.items() if isinstance(_index(n), str)}
     return found
 
 
@@ -86,10 +87,11 @@ def given_launch(
         numbers = {name: index for index, name in enumerate(signature.inputs)}
 
     def number(name: str) -> int:
-        if name not in numbers and not name.isdigit():
+        index = numbers.get(name, _index(name))
+        if isinstance(index, str):
             hint = did_you_mean(name, numbers) or f"arguments are {', '.join(numbers)}"
             raise UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
-        return numbers.get(name, -1) if name in numbers else int(name)
+        return index
 
     texts = {number(name): value for name, value in _named_values(values).items()}
     args = {index: _as_wanted(signature, index, argument_value(text)) for index, text in texts.items()}
@@ -112,6 +114,12 @@ def _named_values(values: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--arg takes NAME_OR_INDEX=VALUE, found '{item}'")
         found[name] = value
     return found
+
+
+def _index(name: str) -> int | str:
+    """The number of an argument that goes by it; its name of any other."""
+    number = whole_number(name)
+    return name if number is None else number
 
 
 def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Argument:
@@ -143,9 +151,10 @@ def sizes(text: str, option: str) -> tuple[int, ...]:
         UsageError: they have another form.
     """
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):
-        raise UsageError(f"{option} takes X[,Y[,Z]], found '{text}'")
-    return tuple(int(p) for p in parts)
+    numbers = [n for n in (whole_number(p.strip()) for p in parts) if n is not None]
+    if not 1 <= len(numbers) == len(parts) <= 3:
+        raise UsageError(f"{option} takes X[,Y[,Z]], found '{text:.80}'")
+    return tuple(numbers)
 
 
 _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
