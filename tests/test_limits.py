@@ -25,7 +25,7 @@ from vasm.inline import own_snippet
 from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
-from vsim.command_arguments import sizes
+from vsim.command_arguments import argument_value, sizes
 from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
 from vsim.llvm_engine.runtime import workers
@@ -464,3 +464,22 @@ def test_more_groups_than_can_be_counted_or_ordered(engine: str, schedule: str |
     size = ((1 << 32) - 1,) * (1 if schedule else 3)
     with pytest.raises(LaunchError, match="orders up to" if schedule else "work-groups, 1 to"):
         Program(build_text(TEXT)).launch("k", size, (1,) * len(size), engine=engine, schedule=schedule)
+
+
+def test_messages_about_numbers_that_python_does_not_write() -> None:
+    program, huge = Program(build_text(TEXT.replace("mov", ".input V32 offset=64 size=4\nmov", 1))), 1 << 20000
+    for wrong in (
+        {"global_size": huge, "args": [5]},
+        {"global_size": 8, "args": [huge]},
+        {"global_size": 8, "args": {huge: 1}},
+    ):
+        with pytest.raises(LaunchError, match="thousands of digits"):
+            program.launch("k", local_size=8, **wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "0x" + "f" * 5000, "local:" + "9" * 5000, "iota:" + "9" * 5000 + ":u4"], ids=len
+)
+def test_arguments_of_a_command_line_are_short(text: str) -> None:
+    with pytest.raises(visa.VisaError):
+        argument_value(text)

@@ -25,6 +25,14 @@ def whole_number(text: str) -> int | None:
     return int(text) if fits else None
 
 
+def shown(value: object) -> str:
+    """A value in a message, in up to 80 characters; numbers that Python does not write in decimal are only named."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def _caller() -> FrameType | None:
     """The frame of who called who asks."""
     return sys._getframe(1)

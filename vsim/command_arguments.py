@@ -157,6 +157,8 @@ def sizes(text: str, option: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+MAXIMUM_NUMBER_LENGTH = 400
+"""Characters: no float has more before its point."""
 _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
 """A number, and behind a colon its type, or an f for a float."""
 
@@ -169,7 +171,7 @@ def argument_value(text: str) -> Argument:
         UsageError: it is none of them.
         LaunchError: the file cannot be read.
     """
-    if m := re.fullmatch(r"local:([1-9]\d*)", text):
+    if m := re.fullmatch(r"local:([1-9]\d{0,18})", text):
         return LocalArgument(int(m[1]))
     if text == "null":
         return ScalarArgument(bytes(8))
@@ -189,10 +191,10 @@ def _array_file(path: str) -> Argument:
 
 
 def _number(text: str) -> Argument:
-    m = re.fullmatch(_NUMBER, text)
+    m = re.fullmatch(_NUMBER, text) if len(text) <= MAXIMUM_NUMBER_LENGTH else None
     if not m:
         raise UsageError(
-            f"'{text}' is not a number, an array file, zeros:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
+            f"'{text:.80}' is not a number, an array file, zeros:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
         )
     number, integer, type_name, suffix = m.groups()
     type_name = type_name or ("i32" if integer and not suffix else "f32")
