@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from pathlib import Path
 from types import FrameType
@@ -100,6 +101,10 @@ def test_arrays_are_mapped_as_long_as_they_live(image: LinkedImage, engine: str)
     gone = weakref.ref(node)
     surface = next(iter(result.dispatch.surfaces.values()), None)
     del node
+    for _ in range(1000):  # A worker thread lets go of the launch after it has said that it is done.
+        if gone() is None:
+            break
+        time.sleep(0.01)
     assert gone() is None
     assert surface is None or surface.data.size in (0, out.nbytes)
     assert max(memory.slots) < 0x100 + RESTING_SLOTS + 8
