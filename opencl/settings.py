@@ -11,6 +11,8 @@ from visa.diagnostics import LaunchError
 if TYPE_CHECKING:
     from vsim.schedule import Schedule
 
+from visa.usage import whole_number
+
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
 """Environment variable: platforms that are devices, with commas between them."""
 ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
@@ -43,5 +45,5 @@ def schedule() -> Schedule | None:
 @cache
 def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
-    wanted = os.environ.get(THREADS_SETTING, "")
-    return max(1, int(wanted)) if wanted.isdecimal() else None
+    wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
+    return None if wanted is None else max(1, wanted)

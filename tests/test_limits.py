@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from pathlib import Path
 from types import FrameType
@@ -21,14 +22,18 @@ import vasm
 import visa
 import vlink
 import vsim
+from vasm.inline import own_snippet
 from visa import LaunchError, SimulationError, collector
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.command_arguments import argument_value, sizes
 from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
 from vsim.llvm_engine.runtime import workers
 from vsim.memory import RESTING_SLOTS
+from vsim.numbers import parse_numbers
 from vsim.program import Program
+from vsim.schedule import parse_schedule
 
 TEXT = '.version 4.1\n.kernel "k"\n.decl V32 v_type=G type=d num_elts=8 align=GRF\nmov (M1, 8) V32(0,0)<1> 1:d\nret (M1, 1)\n'
 
@@ -96,6 +101,10 @@ def test_arrays_are_mapped_as_long_as_they_live(image: LinkedImage, engine: str)
     gone = weakref.ref(node)
     surface = next(iter(result.dispatch.surfaces.values()), None)
     del node
+    for _ in range(1000):  # A worker thread lets go of the launch after it has said that it is done.
+        if gone() is None:
+            break
+        time.sleep(0.01)
     assert gone() is None
     assert surface is None or surface.data.size in (0, out.nbytes)
     assert max(memory.slots) < 0x100 + RESTING_SLOTS + 8
@@ -434,3 +443,48 @@ def test_a_stopped_launch_says_where_its_threads_are(engine):
             assert set(labels) == ({10} if groups == 2 else {8, 10})
             if groups == 8:
                 assert "threads 0-1 of work-group (5, 0, 0) and 4 threads of 2 more work-groups are at" in labels[8]
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "1" * 20, "\u00b2", "\u0663"], ids=["digits", "20 digits", "power", "Arabic"]
+)
+def test_numbers_of_a_command_line_are_short_and_of_plain_digits(text: str) -> None:
+    """Python reads no number of 5,000 digits, and ``isdigit`` is true of more than it reads."""
+    for parse in (
+        lambda: sizes(text, "--global-size"),
+        lambda: parse_numbers(text, "--trace-groups"),
+        lambda: parse_schedule(f"random:{text}"),
+    ):
+        with pytest.raises(visa.VisaError):
+            parse()
+    assert not own_snippet(f"// %[{text}]: f\nmov (M1, 1) %0 1:f\n").operands[1:]
+
+
+@ENGINES
+@pytest.mark.parametrize("schedule", [None, "reverse"])
+def test_more_groups_than_can_be_counted_or_ordered(engine: str, schedule: str | None) -> None:
+    size = ((1 << 32) - 1,) * (1 if schedule else 3)
+    with pytest.raises(LaunchError, match="orders up to" if schedule else "work-groups, 1 to"):
+        Program(build_text(TEXT)).launch("k", size, (1,) * len(size), engine=engine, schedule=schedule)
+
+
+def test_messages_about_numbers_that_python_does_not_write() -> None:
+    program, huge = Program(build_text(TEXT.replace("mov", ".input V32 offset=64 size=4\nmov", 1))), 1 << 20000
+    for wrong in (
+        {"global_size": huge, "args": [5]},
+        {"global_size": 8, "args": [huge]},
+        {"global_size": 8, "args": {huge: 1}},
+    ):
+        with pytest.raises(LaunchError, match="thousands of digits"):
+            program.launch("k", local_size=8, **wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "0x" + "f" * 5000, "local:" + "9" * 5000, "iota:" + "9" * 5000 + ":u4"], ids=len
+)
+def test_arguments_of_a_command_line_are_short(text: str) -> None:
+    with pytest.raises(visa.VisaError):
+        argument_value(text)

@@ -24,7 +24,7 @@ _PLACES = {
 }
 """How operands are written: as GCC has them, and as LLVM does; doubled signs stand for themselves."""
 _ENTRY = re.compile(
-    r"//[ \t]*[%$](?:\[(\w+)\]|(\d{1,3}))[ \t]*:[ \t]*(?:(\d{1,9})|([A-Za-z]\w*)(?:\[(\d{1,6})\])?)[ \t]*$"
+    r"//[ \t]*[%$](?:\[([A-Za-z_]\w*)\]|(\d{1,3}))[ \t]*:[ \t]*(?:(\d{1,9})|([A-Za-z]\w*)(?:\[(\d{1,6})\])?)[ \t]*$"
 )
 _DECLARED = re.compile(r"^[ \t{]*\.decl[ \t]+([\w%]+)", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t{]*([A-Za-z_]\w*)[ \t]*:(?!\w)", re.MULTILINE)

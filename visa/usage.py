@@ -15,6 +15,24 @@ _OURS = frozenset({"visa", "vasm", "vlink", "vsim", "visakit"})
 """The packages of the toolchain."""
 
 
+_MAXIMUM_DIGITS = 19
+"""Of a whole number in a text: as many as 64 bits have."""
+
+
+def whole_number(text: str) -> int | None:
+    """The number that decimal digits say; None if a text is something else or longer than any number that is taken."""
+    fits = text.isascii() and text.isdecimal() and len(text) <= _MAXIMUM_DIGITS
+    return int(text) if fits else None
+
+
+def shown(value: object) -> str:
+    """A value in a message, in up to 80 characters; numbers that Python does not write in decimal are only named."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def _caller() -> FrameType | None:
     """The frame of who called who asks."""
     return sys._getframe(1)

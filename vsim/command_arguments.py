@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
+from visa.usage import whole_number
 from vsim.array_files import ArrayFileError, read_array
 from vsim.conversion import ArgumentConverter
 from vsim.generated_arrays import form_hint, generated_array, is_generated
@@ -62,8 +63,8 @@ def described_launch(
         raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
     found = Launch(kernel, sizes(global_size, "--global-size"), local)
     names = numbers if signature.info else {}
-    by_index = {names.get(n, int(n) if n.isdigit() else n): v for n, v in arguments.items()}
-    if len({numbers.get(n, int(n) if n.isdigit() else n) for n in arguments}) < len(arguments):
+    by_index = {names.get(n, _index(n)): v for n, v in arguments.items()}
+    if len({numbers.get(n, _index(n)) for n in arguments}) < len(arguments):
         raise UsageError(f"--arg gives an argument of kernel '{signature.name}' by its name and by its number")
     if all(isinstance(k, int) for k in by_index):
         missing = next((i for i in range(len(arguments)) if i not in by_index), None)
@@ -72,7 +73,7 @@ def described_launch(
         found.args = [_as_wanted(signature, i, by_index[i]) for i in range(len(arguments))]
     else:
         found.args = list(arguments.values())
-        found.names = {n: v for n, v in arguments.items() if not n.isdigit()}
+        found.names = {n: v for n, v in arguments.items() if isinstance(_index(n), str)}
     return found
 
 
@@ -91,10 +92,11 @@ def given_launch(
     numbers = _numbers(signature)
 
     def number(name: str) -> int:
-        if name not in numbers and not name.isdigit():
+        index = numbers.get(name, _index(name))
+        if isinstance(index, str):
             hint = did_you_mean(name, numbers) or f"arguments are {', '.join(numbers)}"
             raise UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
-        return numbers.get(name, -1) if name in numbers else int(name)
+        return index
 
     named = _named_values(values)
     texts = {number(name): text for name, text in named.items()}
@@ -161,6 +163,12 @@ def _named_values(values: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _index(name: str) -> int | str:
+    """The number of an argument that goes by it; its name of any other."""
+    number = whole_number(name)
+    return name if number is None else number
+
+
 def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Argument:
     """An argument as the kernel wants it: an array may be an image."""
     if isinstance(argument, BufferArgument) and index in signature.image_arguments:
@@ -190,11 +198,14 @@ def sizes(text: str, option: str) -> tuple[int, ...]:
         UsageError: they have another form.
     """
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(p.strip().isdigit() for p in parts):
-        raise UsageError(f"{option} takes one to three whole numbers, X[,Y[,Z]], found '{text}'")
-    return tuple(int(p) for p in parts)
+    numbers = [n for n in (whole_number(p.strip()) for p in parts) if n is not None]
+    if not 1 <= len(numbers) == len(parts) <= 3:
+        raise UsageError(f"{option} takes one to three whole numbers, X[,Y[,Z]], found '{text:.80}'")
+    return tuple(numbers)
 
 
+MAXIMUM_NUMBER_LENGTH = 400
+"""Characters: no float has more before its point."""
 _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
 """A number, and behind a colon its type, or an f for a float."""
 
@@ -210,7 +221,7 @@ def argument_value(text: str, wanted: str = "") -> Argument:
         UsageError: it is none of them.
         LaunchError: the file cannot be read.
     """
-    if m := re.fullmatch(r"local:([1-9]\d*)", text):
+    if m := re.fullmatch(r"local:([1-9]\d{0,18})", text):
         return LocalArgument(int(m[1]))
     if text == "null":
         return ScalarArgument(bytes(8))
@@ -230,10 +241,10 @@ def _array_file(path: str) -> Argument:
 
 
 def _number(text: str, wanted: str) -> Argument:
-    m = re.fullmatch(_NUMBER, text)
+    m = re.fullmatch(_NUMBER, text) if len(text) <= MAXIMUM_NUMBER_LENGTH else None
     if not m:
         known = "a number, an array file, zeros:N:TYPE, ones:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
-        raise UsageError(f"'{text}' is not {known}{form_hint(text)}")
+        raise UsageError(f"'{text:.80}' is not {known}{form_hint(text)}")
     number, integer, type_name, suffix = m.groups()
     if not type_name and not suffix and wanted and not integer and SCALAR_TYPES[wanted][0] != "f":
         raise UsageError(

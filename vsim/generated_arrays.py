@@ -10,7 +10,7 @@ from visa.diagnostics import UsageError, did_you_mean
 from vsim.arrays import Array
 from vsim.launch import SCALAR_TYPES
 
-_FORM = re.compile(r"(zeros|ones|iota|random):(\d+):(\w+?)(?::seed(\d{1,18}))?")
+_FORM = re.compile(r"(zeros|ones|iota|random):(\d{1,19}):(\w+?)(?::seed(\d{1,18}))?")
 _NUMPY_TYPES = ("i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8")
 """numpy's words that are not ours for something else: ``i8`` has 8 bits here."""
 MAXIMUM_NUMBERS = 1 << 28

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from visa.diagnostics import did_you_mean
+from visa.usage import shown
 
 if TYPE_CHECKING:
     from vsim.program import Program, Size
@@ -104,7 +105,8 @@ class Kernel:
             return error("its arguments have no names", hint)
         for name in named:
             if name not in names:
-                return error(f"it has no argument '{name}'", did_you_mean(str(name), names) or known)
+                hint = did_you_mean(name, names) if isinstance(name, str) else ""
+                return error(f"it has no argument {shown(name)}", hint or known)
             if name in names[:given]:
                 return error(f"argument '{name}' is given twice, in order and by name", known)
         if given > len(names):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visa.usage import shown
 from vsim.array_files import ArrayFileError, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError
@@ -172,7 +173,7 @@ def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:
         found = ()
     if not 1 <= len(found) <= 3 or min(found) < 0 or max(found) >= MAXIMUM_SIZE:
         wanted = f"one to three whole numbers from {least} to {MAXIMUM_SIZE - 1}"
-        raise _fail(f"the {what} is {wanted}, found {value!r}", "<launch>", code="S010")
+        raise _fail(f"the {what} is {wanted}, found {shown(value)}", "<launch>", code="S010")
     return found
 
 
@@ -192,16 +193,16 @@ def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
     given = value if isinstance(value, (list, tuple)) else (value,)
     numbers = [n for n in given if isinstance(n, (int, float))]
     if len(numbers) < len(given):
-        raise _fail(f"{value!r:.80} is not a number or a list of numbers", name)
+        raise _fail(f"{shown(value)} is not a number or a list of numbers", name)
     if dtype.kind == "f":
         try:
             with np.errstate(over="ignore"):
                 return np.array(numbers, dtype).tobytes()
         except OverflowError:  # A whole number of Python beyond all floats.
-            raise _fail(f"{value!r:.80} does not fit {type_name}", name) from None
+            raise _fail(f"{shown(value)} does not fit {type_name}", name) from None
     bits = 8 * dtype.itemsize
     if any(n != n // 1 or not -(1 << (bits - 1)) <= n < 1 << bits for n in numbers):
-        raise _fail(f"{numbers[0] if len(numbers) == 1 else value!r:.80} does not fit {type_name}", name)
+        raise _fail(f"{shown(numbers[0] if len(numbers) == 1 else value)} does not fit {type_name}", name)
     return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 

@@ -16,6 +16,8 @@ Size = tuple[int, int, int]
 """Work-items or groups in three dimensions."""
 MAXIMUM_GROUP_ITEMS = 1024
 MAXIMUM_DEFAULT_GROUP = 256
+MAXIMUM_GROUPS = 1 << 62
+"""Work-groups of a launch, which are counted in 64 bits with a sign."""
 _TRIPLE = struct.Struct("<3I")
 
 
@@ -73,7 +75,10 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
         raise signature.error(
             f"a work-group of {tuple(local)} has {items} work-items, 1 to {MAXIMUM_GROUP_ITEMS} are possible"
         )
-    return NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
+    found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
+    if found.group_count > MAXIMUM_GROUPS:
+        raise signature.error(f"the launch has {found.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
+    return found
 
 
 def _default_local_size(first: int, simd: int) -> int:

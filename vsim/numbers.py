@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from visa.diagnostics import UsageError
+from visa.usage import whole_number
 
 MAXIMUM_NUMBER = 1 << 32
 
@@ -33,8 +34,8 @@ def parse_numbers(text: str, option: str) -> Numbers:
     ranges = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        last = last if dash else first
-        if not (part.isascii() and first.isdecimal() and last.isdecimal() and int(first) <= int(last) < MAXIMUM_NUMBER):
+        low, high = whole_number(first), whole_number(last if dash else first)
+        if low is None or high is None or not low <= high < MAXIMUM_NUMBER:
             raise UsageError(f"{option} takes numbers such as 0,4,8-15 or all, found '{text}'")
-        ranges.append(range(int(first), int(last) + 1))
+        ranges.append(range(low, high + 1))
     return Numbers(tuple(ranges))

@@ -424,7 +424,7 @@ class Program:
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
-        order = parse_schedule(str(schedule)) if schedule else None
+        order = parse_schedule(check_text(schedule, "the schedule")) if schedule else None
         try:
             result = self.run(launch, engine, threads, max_seconds, profile, order)
         except SimulationError as error:

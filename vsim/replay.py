@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from visa.diagnostics import FormatError, VisaError
 from visa.image import read_image
-from visa.usage import check_platform
+from visa.usage import check_platform, whole_number
 from visa.zebin import find_zebin, is_zebin, platform_of, read_zebin, with_text
 from vsim.arguments import NULL
 from vsim.arrays import Array, Bytes
@@ -180,7 +180,7 @@ class _Replayer:
         name = f"Argument{index}.bin"
         data = self._known(index, self.capture.values, name)
         size = self.signature.argument_types.get(index, "").partition(";")[2]
-        if size.isascii() and size.isdigit() and int(size) != len(data):
+        if whole_number(size) not in (None, len(data)):
             described = self.signature.describe(index)
             raise self.capture.fail(f"{described} has {size} bytes, {len(data)} were captured", name)
         return ScalarArgument(data)

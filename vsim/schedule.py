@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError
+from visa.usage import whole_number
 
 ROUND_ROBIN = "round-robin"
 TURN_THREADS, PRIVATE_TURN_THREADS = 2048, 512
 """Hardware threads that are under way at once where they run in turn; fewer where each has memory of its own."""
 KINDS = ("round-robin", "random:SEED", "reverse")
+MAXIMUM_ORDERED = 1 << 26
+"""Groups that are put into an order, which is a list of their numbers."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,14 @@ class Schedule:
     seed: int = 0
 
     def order(self, count: int) -> npt.NDArray[np.int64]:
-        """The numbers from 0 to ``count`` - 1 in the order in which they run."""
+        """The numbers from 0 to ``count`` - 1 in the order in which they run.
+
+        Raises:
+            LaunchError: S002, there are too many.
+        """
+        if count > MAXIMUM_ORDERED:
+            message = f"a schedule orders up to {MAXIMUM_ORDERED} work-groups, the launch has {count}"
+            raise LaunchError(Diagnostic("S002", message))
         if self.kind == "random":
             return np.random.default_rng((self.seed, count)).permutation(count)
         ascending = np.arange(count)
@@ -41,9 +51,10 @@ def parse_schedule(text: str) -> Schedule:
     Raises:
         LaunchError: there is no such schedule.
     """
-    kind, colon, seed = text.partition(":")
+    kind, _, seed = text.partition(":")
     if text in ("round-robin", "reverse"):
         return Schedule(text)
-    if kind == "random" and colon and seed.isdigit():
-        return Schedule(kind, int(seed))
+    number = whole_number(seed)
+    if kind == "random" and number is not None:
+        return Schedule(kind, number)
     raise LaunchError(Diagnostic("S002", f"there is no schedule '{text}'", None, f"schedules are {', '.join(KINDS)}"))
