@@ -86,6 +86,9 @@ def _slots(state: FunctionState, coverage: CoverageMarks | None, unwritten: Set[
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
+    for walk in state.walks.known.values():
+        slots.made += walk.slots()
+        slots.cleared += walk.forgetting()
     if coverage:
         made, cleared = coverage.declaration()
         slots.made += made
