@@ -2,9 +2,9 @@
 one, or bytes of a record. The elements ahead are loaded once, 16 bytes of each lane, and put into rows of lanes, so
 that the rounds that follow load a vector each.
 
-An access of a loop that leaves memory alone remembers where its lanes would go on (``next``). If they do, the first
-time fills its *window*, and later ones find their row there. Whatever writes memory, orders accesses or waits forgets
-it.
+An access of a loop that counts and leaves memory alone remembers where its lanes would go on (``next``). If they do,
+the first time fills its *window*, and later ones find their row there. Whatever writes memory, orders accesses or waits
+forgets it.
 
 Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the window with elements 1 to 16
 of each lane, rounds 2 to 16 compare the addresses with ``next`` and load a row of the window.
