@@ -85,6 +85,8 @@ class Builder(Emitter):
             return self.lane(x, indices[0])
         if indices == list(range(x.lanes)):
             return x
+        if x.zipped and (part := x.zipped.part(x.type, indices)):
+            return self.retype(self.lanes(*part), x.type)
         mask = ", ".join(f"i32 {i}" for i in indices)
 
         def text() -> str:
@@ -95,7 +97,9 @@ class Builder(Emitter):
             found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
             found.strided = known
             return found
-        return self.value(x.type, len(indices), text())
+        taken = self.value(x.type, len(indices), text())
+        taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
+        return taken
 
     def lane(self, x: Value, index: int | str) -> Value:
         """One lane of a vector."""
@@ -218,7 +222,9 @@ class Builder(Emitter):
 
     def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
         """The same bits as elements of another size."""
-        return self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
+        found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
+        found.zipped = x.zipped
+        return found
 
     # -- selection -----------------------------------------------------------------------------------------
 

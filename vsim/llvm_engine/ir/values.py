@@ -7,8 +7,8 @@ which for addresses of proved accesses is nowhere, and again where no earlier us
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from visa import types
 from visa.types import DataType
@@ -32,11 +32,34 @@ _NEUTRAL = {"mul": 1, "and": -1}
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
+class Zipped(NamedTuple):
+    """Vectors of which a value has the first elements, then the second ones, and so on, from an element on.
+
+    The value may have the same bits under another type.
+    """
+
+    rows: Sequence[Value]
+    first: int
+
+    def part(self, data_type: DataType, indices: list[int]) -> tuple[Value, list[int]] | None:
+        """A row, and numbers of its elements, that are elements of the value, under a type, by number."""
+        count, start = len(self.rows), self.first + indices[0]
+        every = indices == list(range(indices[0], indices[0] + count * len(indices), count))
+        if not every or self.rows[0].type.size != data_type.size:
+            return None
+        return self.rows[start % count], [(self.first + i) // count for i in indices]
+
+    def behind(self, data_type: DataType, first: int) -> Zipped | None:
+        """What the elements of the value are from one on, counted under a type."""
+        return Zipped(self.rows, self.first + first) if self.rows[0].type.size == data_type.size else None
+
+
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
         "base_pointer", "builder", "constant", "implies", "inverse", "lanes", "narrow", "strided", "text", "type",
+        "zipped",
     )  # fmt: skip
     depth = 0
 
@@ -53,6 +76,8 @@ class Value:
         """Masks (SSA names) that hold wherever this mask does."""
         self.base_pointer: BasePointer | None = None
         """The pointer from which this address was computed."""
+        self.zipped: Zipped | None = None
+        """The vectors of which this was put together."""
 
     @property
     def ir(self) -> str:
@@ -224,6 +249,7 @@ class Rematerialized(Value):
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
         self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
+        self.zipped = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             given = self.text

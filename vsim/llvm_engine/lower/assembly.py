@@ -87,6 +87,9 @@ def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks |
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
+    for walk in state.walks.known.values():
+        slots.made += walk.slots()
+        slots.cleared += walk.forgetting()
     for made, cleared in (recursion.declaration(), coverage.declaration() if coverage else ([], [])):
         slots.made += made
         slots.cleared += cleared

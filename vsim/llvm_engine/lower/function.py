@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visa.program import Function
+from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.analysis.waiting import touches_memory
 from vsim.llvm_engine import CannotExecute, Unsupported
 from vsim.llvm_engine.ir import guard
@@ -158,6 +159,8 @@ class FunctionLowering:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.let_others_run()
+        if not leaves_memory_alone(instruction):
+            self.state.walks.forget()
         emit()
 
     def _refuse(self) -> None:

@@ -39,7 +39,8 @@ class LoweringMachine:
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only, size)
+        read_only, walks = state.dispatch.has_read_only, state.walks
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, read_only, size, walks)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of

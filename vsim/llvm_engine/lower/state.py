@@ -11,6 +11,7 @@ from visa import types
 from visa.operands import Execution
 from visa.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
+from vsim.analysis.quiet_loops import quiet_places
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.llvm_engine.ir.builder import Builder
@@ -20,6 +21,7 @@ from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.lower.registers import Registers
 from vsim.llvm_engine.lower.storage import Key, Storage
+from vsim.llvm_engine.memory.walks import LaneWalks
 from vsim.llvm_engine.runtime import context as cx
 from vsim.registers import layout_of
 
@@ -72,6 +74,8 @@ class FunctionState:
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.registers = Registers(self.b, self.storage, self.lanes)
         self.at = Position(ENTRY, True, self.is_kernel)
+        quiet = frozenset[int]() if module.takes_turns else quiet_places(self.flow)
+        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc)
         self.around: list[Position] = []
         """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
         self.cold: list[str] = []
@@ -85,6 +89,7 @@ class FunctionState:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
         self.registers = Registers(self.b, self.storage, self.lanes)
+        self.walks.begin()
         self.around = []
         self.cold = []
 

@@ -19,6 +19,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.stride import StridedAccess
 from vsim.llvm_engine.memory.together import UnprovedAccess
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
+from vsim.llvm_engine.memory.walks import LaneWalks
 
 
 class LanePartAccess:
@@ -132,17 +133,24 @@ class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked.
 
     ``has_read_only``: the launch has arrays that writes must leave alone. ``instructions``: how many the function has.
+    ``walks``: accesses whose lanes may walk.
     """
 
     def __init__(
-        self, b: Builder, leave: FaultExit, helpers: dict[str, str], has_read_only: bool, instructions: int
+        self,
+        b: Builder,
+        leave: FaultExit,
+        helpers: dict[str, str],
+        has_read_only: bool,
+        instructions: int,
+        walks: LaneWalks,
     ) -> None:
-        self.b, self.leave, self.has_read_only = b, leave, has_read_only
+        self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
         copies = LaneCopies(b, helpers, instructions)
-        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies)
+        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks)
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:

@@ -92,7 +92,7 @@ def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | N
         word = _WORDS[element.size * count]
         base, vector_type, text = b.offset(pointer, k * element.size), ir_type(word, lanes), "poison"
         for i in range(lanes):
-            value = b.load(word, 1, _place(b, base, offsets, i), 1)
+            value = b.load(word, 1, place(b, base, offsets, i), 1)
             text = b.assign(f"insertelement {vector_type} {text}, {value.typed}, i64 {i}")
         values += _elements(part, Value(b, word, lanes, text), count, vector)
     return values
@@ -117,10 +117,10 @@ def store_lanes(part: LanePart, pointer: str, offsets: Offsets, values: list[Val
         base = b.offset(pointer, k * part.element.size)
         places = None if vector is None else _active_places(b, base, offsets, vector)
         for i in range(lanes):
-            place = _place(b, base, offsets, i)
+            at = place(b, base, offsets, i)
             if places is not None:
-                place = b.assign(f"extractelement <{lanes} x ptr> {places}, i64 {i}")
-            b.store(b.lane(value, i), place, 1)
+                at = b.assign(f"extractelement <{lanes} x ptr> {places}, i64 {i}")
+            b.store(b.lane(value, i), at, 1)
 
 
 def _active_places(b: Builder, base: str, offsets: Offsets, vector: Value) -> str:
@@ -133,7 +133,7 @@ def _active_places(b: Builder, base: str, offsets: Offsets, vector: Value) -> st
     return b.assign(f"select {vector.typed}, <{lanes} x ptr> {inside}, <{lanes} x ptr> {nowhere}")
 
 
-def _place(b: Builder, base: str, offsets: Offsets, lane: int) -> str:
+def place(b: Builder, base: str, offsets: Offsets, lane: int) -> str:
     """Host pointer of a lane."""
     if isinstance(offsets, Value):
         return b.offset(base, b.cast(b.lane(offsets, lane), types.UQ).text)

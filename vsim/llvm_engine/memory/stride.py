@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from vsim.llvm_engine.ir.builder import Builder
+from visa import types
+from visa.types import DataType
+from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.intrinsics import masked_write
-from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.ir.values import Value, Zipped
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, masked
@@ -21,6 +23,10 @@ from vsim.llvm_engine.memory.vector import load_row
 
 LARGEST_PICK = 4
 """So many elements lie from lane to lane at most where vectors are loaded and lanes picked of them."""
+
+
+_UNITS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD}
+"""What lies between the beginnings of two lanes' elements that overlap, by its bytes."""
 
 
 class StridedAccess:
@@ -34,6 +40,7 @@ class StridedAccess:
         b, lanes, element = self.b, part.lanes, part.element
         apart = stride // element.size
         picks = stride % element.size == 0 and part.count <= apart <= LARGEST_PICK
+        overlap = part.count == 1 and stride in _UNITS and stride < element.size
         outside, pointer = self._span(part, stride, lanes * stride if picks else 0)
 
         def inside() -> list[Value]:
@@ -48,7 +55,29 @@ class StridedAccess:
             return found if vector is None else [b.select(vector, v, b.const(0, element)) for v in found]
 
         away = partial(self.loops.load, part, masked(part.space, part.offset), vector, rare=True)
+        if overlap:
+            return self._overlapping(part, stride, vector, outside, pointer, away)
         return b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+
+    def _overlapping(
+        self, part: LanePart, stride: int, vector: Value | None, outside: str, pointer: str, away: Emit
+    ) -> list[Value]:
+        """Elements that begin so near to each other that they overlap: put together of rows of what lies between the
+        beginnings of two, so that who looks at that much of each element finds a row.
+        """
+        b, lanes, unit = self.b, part.lanes, _UNITS[stride]
+        count = part.element.size // stride
+
+        def inside() -> list[Value]:
+            rows = [b.load(unit, lanes, b.offset(pointer, stride * n), 1) for n in range(count)]
+            return rows if vector is None else [b.select(vector, row, b.const(0, unit)) for row in rows]
+
+        def taken_apart() -> list[Value]:
+            units = b.regroup(away()[0], unit, lanes * count)
+            return [b.lanes(units, list(range(n, lanes * count, count))) for n in range(count)]
+
+        rows = b.first_of([(outside, UNLIKELY, taken_apart)], inside, b.new_label("done"))
+        return [b.regroup(_zipped(b, rows), part.element, lanes)]
 
     def store(self, part: LanePart, stride: int, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, the first of all lanes, then the second of all lanes, and so on."""
@@ -87,6 +116,17 @@ class StridedAccess:
         if holds != "true":
             outside = b.assign(f"or i1 {outside}, {b.assign(f'xor i1 {holds}, true')}")
         return outside, pointer
+
+
+def _zipped(b: Builder, rows: list[Value]) -> Value:
+    """The first elements of vectors of one length, then the second ones, and so on (a power of two of vectors)."""
+    parts, lanes = rows, rows[0].lanes
+    while len(parts) > 1:
+        half, order = len(parts) // 2, [place for n in range(lanes) for place in (n, lanes + n)]
+        parts = [b.mixed(parts[n], parts[n + half], order) for n in range(half)]
+        lanes *= 2
+    parts[0].zipped = Zipped(tuple(rows), 0)
+    return parts[0]
 
 
 def _offsets(part: LanePart, stride: int) -> list[int]:

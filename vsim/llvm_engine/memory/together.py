@@ -14,12 +14,14 @@ from functools import partial
 from visa import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
+from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
-from vsim.llvm_engine.memory.each_lane import LaneCopies
+from vsim.llvm_engine.memory.each_lane import LaneCopies, place
 from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
+from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
 
 CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
@@ -31,12 +33,13 @@ it takes time to compile.
 class Together:
     """Lanes inside one buffer.
 
-    ``outside``: whether they are not (i1). ``pointer``: host pointer of the buffer. ``offsets`` (ud or uq) of all
-    lanes, and ``at_first``: that of the first active one.
+    ``outside``: whether they are not (i1). ``pointer``: host pointer of the buffer, ``limit``: the lowest offset that
+    is outside. ``offsets`` (ud or uq) of all lanes, and ``at_first``: that of the first active one.
     """
 
     outside: str
     pointer: str
+    limit: Value
     offsets: Value
     at_first: Value
 
@@ -44,28 +47,59 @@ class Together:
 class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
-    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
-        self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
+    def __init__(
+        self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies, walks: LaneWalks
+    ) -> None:
+        self.b, self.bounds, self.loops, self.copies, self.walks = b, bounds, loops, copies, walks
         self.checked_lanes = 0
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
-        b, lanes = self.b, part.lanes
-        offset = masked(part.space, part.offset)
+        b, offset = self.b, masked(part.space, part.offset)
         if not self._is_inline(part):
             return self.loops.load(part, offset, vector, rare=False)
+        walk = self.walks.walk(part)
+        if walk is None:
+            return self._load(part, offset, vector)
+        _ = offset.text  # which all ways need
+        test = partial(walk.goes_on, offset, vector)
+        (known,) = b.first_of(
+            [(walk.has_row(), "", lambda: [test()])], lambda: [Value(b, MASK, 1, "false")], b.new_label("done")
+        )
+        otherwise = partial(self._load, part, offset, vector, walk)
+        ways = [(known.text, LIKELY, partial(walk.load, offset, vector))]
+        return b.first_of(ways, otherwise, b.new_label("done"))
+
+    def _load(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk | None = None) -> list[Value]:
+        """Lanes that are tested for a row first; if they walk, nothing is left in their window."""
+        b, lanes = self.b, part.lanes
 
         def uniform(found: Together) -> list[Value]:
             pointer = b.offset(found.pointer, b.cast(found.at_first, types.UQ).text)
             return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
+
+        def each(found: Together) -> list[Value]:
+            if walk:
+                walk.begin(offset)
+            return self.copies.load(part, found.pointer, found.offsets, vector)
+
+        def fill(walk: Walk, found: Together) -> list[Value]:
+            def chunk(lane: int) -> Value:
+                return load_ahead(b, place(b, found.pointer, found.offsets, lane))
+
+            return walk.fill(offset, vector, first_active(b, vector, lanes), chunk)
 
         def scattered() -> list[Value]:
             found = self._together(part, offset, vector)
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                each = partial(self.copies.load, part, found.pointer, found.offsets, vector)
-                return b.first_of([(same, LIKELY, partial(uniform, found))], each, b.new_label("done"))
+                arms = [(same, LIKELY, partial(uniform, found))]
+                if walk:
+                    arms.append(
+                        (self._has_room(part, found, walk.goes_on(offset, vector)), "", partial(fill, walk, found))
+                    )
+                return b.first_of(arms, partial(each, found), b.new_label("done"))
 
             outside = partial(self.loops.load, part, offset, vector, rare=True)
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
@@ -107,6 +141,13 @@ class UnprovedAccess:
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 
+    def _has_room(self, part: LanePart, found: Together, goes_on: Value) -> str:
+        """Whether the lanes walk (``goes_on``) and the bytes of a window from each lane on are inside (i1)."""
+        b = self.b
+        limit = b.call("usub.sat", found.limit, b.const(WINDOW - part.size, found.limit.type))
+        inside = b.all(found.offsets < b.broadcast(limit, part.lanes))
+        return b.assign(f"and i1 {goes_on.text}, {inside}")
+
     def _together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
         b, lanes = self.b, offset.lanes
         first = first_active(b, vector, lanes)
@@ -116,7 +157,7 @@ class UnprovedAccess:
         if vector is not None:
             bad = bad & vector
             counted = b.select(vector, counted, b.broadcast(at_first, lanes))
-        return Together(b.any(bad), pointer, counted, at_first)
+        return Together(b.any(bad), pointer, limit, counted, at_first)
 
     def _counted(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
         """Host pointer of the buffer, the lowest offset from which on a lane is outside, and the lanes' offsets."""

@@ -1,0 +1,62 @@
+"""Lanes whose elements begin so near to each other that they overlap, and instructions that look at parts of what was loaded."""
+
+import numpy as np
+import pytest
+from probe import LANES, Probe
+from strategies import ENGINES
+
+from visa import SimulationError
+
+CONTENTS = np.random.default_rng(20).integers(0, 256, 256, "u1")
+KINDS = [(4, 1), (4, 2), (2, 1)]
+"""Bytes of an element, and from one lane to the next."""
+
+
+def overlapping(size, apart, running, start, reads=()):
+    """A probe that loads elements from a byte on, and reads parts of them."""
+    probe = Probe(running=running)
+    probe.buffer("MEM", CONTENTS)
+    probe.fill(LOADED=("ud", [0xABCDEF01] * LANES), PLACE=("ud", [0] * LANES), LANE=("uw", [0] * LANES))
+    probe.fill(**{f"PART{n}": ("ud", [0] * LANES) for n, _ in enumerate(reads)})
+    probe.declarations += [
+        ".decl BYTES v_type=G type=ub num_elts=64 alias=<LOADED, 0>",
+        ".decl WORDS v_type=G type=uw num_elts=32 alias=<LOADED, 0>",
+    ]
+    probe.lines += [
+        "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv",
+        "add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw",
+        f"mul (M1_NM, 16) PLACE(0,0)<1> LANE(0,0)<1;1,0> {apart}:ud",
+        f"add (M1_NM, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> {start}:ud",
+        f"gather_scaled.{size} (M1, 16) T8 0x0:ud PLACE.0 LOADED.0",
+        *(f"mov (M1, 16) PART{n}(0,0)<1> {read}" for n, read in enumerate(reads)),
+    ]
+    return probe
+
+
+READS = ["BYTES(0,0)<4;1,0>", "BYTES(0,1)<4;1,0>", "BYTES(0,2)<4;1,0>", "BYTES(0,3)<4;1,0>"]
+READS += ["WORDS(0,0)<2;1,0>", "WORDS(0,1)<2;1,0>", "BYTES(0,5)<1;1,0>", "BYTES(0,2)<2;1,0>", "LOADED(0,3)<0;1,0>"]
+
+
+@pytest.mark.parametrize("running", [None, 0x8421, 0x7FFE])
+@pytest.mark.parametrize(("size", "apart"), KINDS)
+def test_parts_of_overlapping_elements(size, apart, running):
+    one, other = (overlapping(size, apart, running, 3, READS).run(engine) for engine in ENGINES)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    if running is None:
+        own = [CONTENTS[3 + apart * n :][:size].tobytes() for n in range(LANES)]
+        assert one["LOADED"][:LANES].tolist() == [int.from_bytes(e, "little") for e in own]
+        for k in range(size):
+            assert one[f"PART{k}"][:LANES].tolist() == [e[k] for e in own]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("size", "apart"), KINDS)
+def test_the_last_bytes_of_a_buffer(size, apart, engine):
+    """Nothing behind the last lane's element is asked for."""
+    start = 256 - size - apart * (LANES - 1)
+    found = overlapping(size, apart, None, start).run(engine)["LOADED"][:LANES]
+    assert found.tolist() == [
+        int.from_bytes(CONTENTS[start + apart * n :][:size].tobytes(), "little") for n in range(LANES)
+    ]
+    with pytest.raises(SimulationError, match="outside"):
+        overlapping(size, apart, None, start + 1).run(engine)

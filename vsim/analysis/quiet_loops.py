@@ -1,0 +1,49 @@
+"""Loops in which a thread only computes and reads memory: what it has read there stays true while it is in them, as
+far as a program may rely on that.
+"""
+
+from __future__ import annotations
+
+from visa.isa.record import Access, Flow, Memory
+from visa.operands import General, Immediate
+from visa.program import Instruction
+from vsim.analysis.control_flow import ControlFlow
+from vsim.refused import RAW_MESSAGES
+
+_MESSAGES = ("sync", "lsc")
+"""Categories whose instructions order accesses to memory, or wait, if they neither read nor write."""
+LARGEST_STEP = 16
+"""Elements or bytes that a loop goes on by in a round, where it may go through all of them in several."""
+_WITHIN = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.SWITCH)
+
+
+def leaves_memory_alone(instruction: Instruction) -> bool:
+    """Whether an instruction neither writes memory, nor orders accesses to it, nor lets others run."""
+    desc = instruction.desc
+    if desc.flow not in _WITHIN or desc.semantics in RAW_MESSAGES:
+        return False
+    silent = desc.access is Access.NONE and desc.memory is Memory.NONE and desc.category not in _MESSAGES
+    return desc.access is Access.LOAD or silent
+
+
+def counts_up(instruction: Instruction) -> bool:
+    """Whether an instruction changes a variable by a small number, as those do that count elements or their bytes."""
+    args = instruction.args
+    dst, operands = args.get("dst"), [a for name, a in args.items() if name != "dst"]
+    itself = isinstance(dst, General) and any(isinstance(o, General) and o.var == dst.var for o in operands)
+    return itself and any(isinstance(o, Immediate) and 0 < o.bits <= LARGEST_STEP for o in operands)
+
+
+def quiet_places(flow: ControlFlow) -> frozenset[int]:
+    """The instructions whose innermost loop counts up and has none that do not leave memory alone. A loop is what lies
+    between a branch back and its target.
+    """
+    found: set[int] = set()
+    taken: set[int] = set()
+    for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
+        inside = set(range(target, branch + 1)) - taken
+        taken |= inside
+        body = flow.function.instructions[target : branch + 1]
+        if all(leaves_memory_alone(i) for i in body) and any(counts_up(i) for i in body):
+            found |= inside
+    return frozenset(found)
