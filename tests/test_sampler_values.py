@@ -110,6 +110,24 @@ def test_a_gather_by_handles():
     check(probe, lambda i: [float(image[y, x, 1]) for x, y in ((2, 2), (3, 2), (3, 1), (2, 1))])
 
 
+@CHECKED
+@given(randoms)
+def test_loads_of_a_sample_by_words(random):
+    """Parameters of 16 bits: the control data are four of them, before the coordinates; samples but the first read as 0."""
+    image = image_of(random, 2)
+    u, v, sample = ([random.randrange(*r) for _ in range(LANES)] for r in ((-1, 8), (-1, 6), (0, 2)))
+    probe = probe_with([image])
+    probe.fill(U=("w", u), V=("w", v), SAMPLE=("w", sample), MCS=("w", [0] * LANES), FOUND=("f", [-7.0] * LANES * 4))
+    control = " ".join(["MCS.0"] * 4)
+    probe.lines.append(f"load_2dms_w.RGBA (M1, {LANES}) 0x0:uw T8 FOUND.0 %null.0 SAMPLE.0 {control} U.0 V.0")
+
+    def wanted(i):
+        inside = 0 <= u[i] < 7 and 0 <= v[i] < 5 and sample[i] == 0
+        return texel(image, (u[i], v[i])) if inside else [0.0] * 4
+
+    check(probe, wanted)
+
+
 @pytest.mark.parametrize("surface", ["T9", "(SURFACE, 1)", "BEHIND"])
 def test_sizes(surface):
     """Width and height, no depth and one level; one sample."""
