@@ -81,7 +81,7 @@ def test_samples(name, data):
     check(probe, wanted)
 
 
-@pytest.mark.parametrize("surface", ["T9", "(SURFACE, 1)", "BEHIND"])
+@pytest.mark.parametrize("surface", ["T9", "(SURFACE, 1)", "BEHIND", "SURFACE(0,0)<0;1,0>[1]"])
 @CHECKED
 @given(randoms)
 def test_loads(surface, random):
@@ -108,6 +108,40 @@ def test_a_gather_by_handles():
     probe.fill(U=("f", [3.0] * LANES), V=("f", [2.0] * LANES), LEVEL=("f", [0.0] * LANES))
     probe.lines.append(f"sample4_l.G (M1, {LANES}) 0x0:uw STATE SURFACE FOUND.0 %null.0 LEVEL.0 U.0 V.0")
     check(probe, lambda i: [float(image[y, x, 1]) for x, y in ((2, 2), (3, 2), (3, 1), (2, 1))])
+
+
+@CHECKED
+@given(randoms)
+def test_loads_of_a_sample_by_words(random):
+    """Parameters of 16 bits: the control data are four of them, before the coordinates; samples but the first read as 0."""
+    image = image_of(random, 2)
+    u, v, sample = ([random.randrange(*r) for _ in range(LANES)] for r in ((-1, 8), (-1, 6), (0, 2)))
+    probe = probe_with([image])
+    probe.fill(U=("w", u), V=("w", v), SAMPLE=("w", sample), MCS=("w", [0] * LANES), FOUND=("f", [-7.0] * LANES * 4))
+    control = " ".join(["MCS.0"] * 4)
+    probe.lines.append(f"load_2dms_w.RGBA (M1, {LANES}) 0x0:uw T8 FOUND.0 %null.0 SAMPLE.0 {control} U.0 V.0")
+
+    def wanted(i):
+        inside = 0 <= u[i] < 7 and 0 <= v[i] < 5 and sample[i] == 0
+        return texel(image, (u[i], v[i])) if inside else [0.0] * 4
+
+    check(probe, wanted)
+
+
+@pytest.mark.parametrize("surface", ["T9", "(SURFACE, 1)", "BEHIND"])
+def test_sizes(surface):
+    """Width and height, no depth and one level; one sample."""
+    probe = probe_with([image_of(Random(1), 3), image_of(Random(2), 2)])
+    probe.fill(SURFACE=("uq", [FIRST_IMAGE]), BEHIND=("ud", [FIRST_IMAGE + STATE]), LEVEL=("ud", [0] * LANES))
+    probe.fill(SIZES=("ud", [7] * LANES * 4), SAMPLES=("ud", [7] * LANES))
+    probe.lines += [
+        f"resinfo.RGBA (M1_NM, {LANES}) {surface} LEVEL.0 SIZES.0",
+        f"sampleinfo.R (M1_NM, {LANES}) {surface} SAMPLES.0",
+    ]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert found["SIZES"].reshape(4, LANES).tolist() == [[n] * LANES for n in (7, 5, 0, 1)], engine
+        assert found["SAMPLES"].tolist() == [1] * LANES, engine
 
 
 # -- typed messages that name a sample -------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from visa.program import (
 
 MAXIMUM_PREDICATE = 32
 """Elements of a predicate."""
-VARIABLE_FLAGS = ("Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut")
+VARIABLE_FLAGS = (
+    "Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut", "ForceSpill", "ExclusiveLoad",
+)  # fmt: skip
 VARIABLE_NUMBERS = ("Scope", "SurfaceUsage")
 """Attributes of variables without and with a number."""
 SIMD_SIZES = (0, 1, 8, 16, 32)

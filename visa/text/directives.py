@@ -289,7 +289,8 @@ def kernel_attribute(parser: FunctionParser, source: Source, statement: Directiv
     if name == "Target":
         targets = {b"cm": b"\0", b"3d": b"\1"}
         if data not in targets:
-            raise Problem("V027", f"{_word(at)} is not a target", 'it is "cm" or "3d"', at)
+            word = at.text if node.value is None else _word(at)
+            raise Problem("V027", f"{word} is not a target", 'write Target="cm" or Target="3d"', at)
         data = targets[data]
     if name == "SimdSize" and data is not None and int.from_bytes(data, "little") not in SIMD_SIZES:
         raise Problem("V027", f"{_word(at)} is not a SIMD size", "it is 8, 16 or 32", at)

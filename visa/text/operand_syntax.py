@@ -313,7 +313,8 @@ class HandleSyntax(StateSyntax):
         platform = parser.platform
         has_handles = platform is None or platform.name in _HANDLES
         if not isinstance(node, syntax.NameNode):
-            raise Problem("V012", f"'{at.text}' is not {self.what}", "write a name, or (V,3)" if has_handles else "")
+            hint = "write a name, or (V,3): a handle is the first element of a variable" if has_handles else ""
+            raise Problem("V012", f"'{at.text}' is not {self.what}", hint)
         symbol = parser.binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
         in_registers = int(symbol.kind == "V")
         if args.setdefault("in_registers", in_registers) != in_registers:
@@ -337,9 +338,12 @@ class HandleSyntax(StateSyntax):
 
 def _indexed(node: syntax.Node) -> tuple[syntax.Node, syntax.Node | None]:
     """What ``(V,3)`` names, and the number behind it; of anything else itself, and no number."""
-    if isinstance(node, GroupNode) and len(node.items) == 2:
-        return node.items
-    return node, None
+    if not isinstance(node, GroupNode) or len(node.items) != 2:
+        return node, None
+    named, index = node.items
+    if isinstance(named, syntax.VectorNode) and named[2:] == ((0, 0), (0, 1, 0)) and not named.modifier:
+        return syntax.NameNode(named.name), index
+    return named, index
 
 
 class LabelSyntax(OperandSyntax):

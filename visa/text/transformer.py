@@ -179,6 +179,11 @@ class SyntaxTransformer:
     def flat_address(self, children: Children) -> syntax.AddressNode:
         return syntax.AddressNode(None, None, *children)
 
+    def indexed_state(self, children: Children) -> syntax.GroupNode:
+        """A handle and a number, which compilers print as a region; the text that they read is ``(V36,1)``."""
+        name, index, region, number = children
+        return syntax.GroupNode((syntax.VectorNode("", name, index, region), number))
+
     def sized(self, children: Children) -> syntax.SizedNode:
         return syntax.SizedNode(children[0], _integer(children[1]))
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from visa import types
 from visa.operands import NULL, Immediate, Raw
 from visa.program import Instruction
-from visa.types import HF, UW, D, DataType, F
+from visa.types import HF, UW, D, DataType, F, W
 from vsim.memory import SamplerState
 from vsim.payload import SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
@@ -64,6 +64,8 @@ _PARAMETERS = {
 }
 """The parameters of each sampler message in the order of its payload; trailing ones may be missing, and are 0."""
 
+_NARROW_PARAMETERS = {"load_2dms_w": "sample mcs_0 mcs_1 mcs_2 mcs_3 u v r lod"}
+"""Those of messages whose parameters are words, where that changes more than their size."""
 _PASSES: dict[str, Compare] = COMPARISONS | {
     "always": lambda x, y: (x == x) | (x != x),
     "never": lambda x, y: (x == x) & (x != x),
@@ -251,7 +253,14 @@ def _parameters(m: Machine, instruction: Instruction) -> dict[str, Raw]:
     params = list(instruction.args["params"])
     if len(params) > 1 and params[0].var == 0:
         params = params[1:]
-    return dict(zip(_PARAMETERS[instruction.desc.mnemonic].split(), params, strict=False))
+    names = _NARROW_PARAMETERS if _is_narrow(m, instruction, params) else _PARAMETERS
+    return dict(zip(names[instruction.desc.mnemonic].split(), params, strict=False))
+
+
+def _is_narrow(m: Machine, instruction: Instruction, params: Sequence[Raw]) -> bool:
+    """Whether a message that has a form for it has words as parameters; all have one type."""
+    known = instruction.desc.mnemonic in _NARROW_PARAMETERS
+    return known and any(raw.var and m.function.variable_type(raw.var).size == 2 for raw in params[:1])
 
 
 def _reads(m: Machine, found: dict[str, Raw], names: str, count: int, data_type: DataType) -> list[Read]:
@@ -394,9 +403,15 @@ def load_message(m: Machine, instruction: Instruction) -> Step:
     """Texels at integer coordinates; all channels are 0 outside the image, and in levels and samples but the first."""
     a = m.algebra
     count, found = instruction.args["exec"].size, _parameters(m, instruction)
-    reads, offsets = _reads(m, found, _UVR, count, D), _offsets(m, instruction)
+    narrow = _is_narrow(m, instruction, list(found.values()))
+
+    def read(name: str) -> Read:
+        words = m.raw_reader(found.get(name, NULL), 0, count, W if narrow else D)
+        return (lambda: a.cast(words(), D)) if narrow else words
+
+    reads, offsets = [read(name) for name in _UVR.split()], _offsets(m, instruction)
     image = image_of(m, instruction)
-    zeros = [m.raw_reader(found[n], 0, count, D) for n in ("lod", "sample") if n in found]
+    zeros = [read(name) for name in ("lod", "sample") if name in found]
     write, mask = _channel_writer(m, instruction, count), mask_of(m, instruction)
 
     def step() -> None:
