@@ -26,6 +26,7 @@ from vsim.signature import KernelSignature
 from vsim.trace import Trace
 
 if TYPE_CHECKING:
+    from vsim.checks.findings import Findings
     from vsim.positions import ThreadPosition
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
@@ -44,6 +45,7 @@ class Dispatch:
         part: the groups that run: from the first to before the second; None for all.
         coverage: where the engine notes which instructions executed; None where nobody asked.
         trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
+        findings: where the checks that watch the launch note what they find; None where none watch.
     """
 
     signature: KernelSignature
@@ -55,6 +57,7 @@ class Dispatch:
     part: tuple[int, int] | None = None
     coverage: Executed | None = None
     trace: Trace | None = None
+    findings: Findings | None = None
 
     def __repr__(self) -> str:
         return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
@@ -99,6 +102,11 @@ class Dispatch:
     def is_round_robin(self) -> bool:
         """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
         return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The checks that watch the launch, as :mod:`vsim.checks.selection` names them."""
+        return self.findings.checks if self.findings is not None else frozenset()
 
     @property
     def needs_order(self) -> bool:
