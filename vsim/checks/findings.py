@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from visa.program import Function
+from vsim.checks.selection import parse_checks
 
 
 class Site(NamedTuple):
@@ -45,8 +46,8 @@ class Finding:
     """One defect, with its first instance in the order of groups, threads and lanes.
 
     Attributes:
-        code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029 divergence,
-            K030 to K039 calls, K040 to K049 accesses outside an argument.
+        code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029
+            divergence, K030 to K039 calls, K040 to K049 accesses outside an argument.
         check: the check that found it, as :mod:`vsim.checks.selection` names it.
         message: what is wrong, without the place and without who it was.
         site, who: where, and who was first.
@@ -109,3 +110,13 @@ class Findings:
 def site_of(functions: list[Function], function: Function, instruction: int) -> Site:
     """The site of an instruction of one of an image's functions."""
     return Site(next(n for n, f in enumerate(functions) if f is function), instruction)
+
+
+def watching(check: str | Iterable[str]) -> Findings | None:
+    """Where the checks that somebody asks for note what they find; None where the list is empty.
+
+    Raises:
+        UsageError: there is no such check.
+    """
+    checks = parse_checks(check, "check")
+    return Findings(checks) if checks else None

@@ -219,6 +219,15 @@ class GroupBatch:
         n, t = self.members[row]
         return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
 
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each row."""
+        groups = np.array([group_number(self.dispatch.nd_range, g) for g in self.groups], np.int64)
+        return groups[self.group_numbers], self.thread_numbers
+
+    def work_items(self) -> Bools:
+        """The lanes of all threads that are work-items."""
+        return self.lanes
+
     def chosen(self, trace: Trace) -> Bools:
         """Which rows a trace is about."""
         if self.chosen_rows is None:
