@@ -311,10 +311,7 @@ class Program:
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
-            if dispatch.findings:
-                from vsim.checks.report import diagnostics
-
-                error.diagnostics += diagnostics(dispatch)
+            error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf)

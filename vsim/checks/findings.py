@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visa.program import Function
 from vsim.checks.selection import Checking, Wanted, checking
+
+if TYPE_CHECKING:
+    from visa.diagnostics import Diagnostic
+    from vsim.dispatch import Dispatch
 
 
 class Site(NamedTuple):
@@ -93,6 +97,12 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         """In the order of the text: by function, instruction, code, and who it was."""
         return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
+
+    def diagnostics(self, dispatch: Dispatch) -> list[Diagnostic]:
+        """What commands say of the findings of a launch."""
+        from vsim.checks.report import diagnostics
+
+        return diagnostics(dispatch)
 
     def add(self, finding: Finding) -> None:
         """One more; of those with the same key the first one in the order of who it was is shown, all are counted."""
