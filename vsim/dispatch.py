@@ -203,11 +203,16 @@ class Dispatch:
         """Whether the payload wants the address of :meth:`private_memory`."""
         return bool(self.signature.layout.private_at)
 
+    @property
+    def private_size(self) -> int:
+        """Bytes of private memory of a thread, which have its stack; 0 where the kernel asks for none."""
+        return max(self.signature.private_size, 64) if self.has_private_memory else 0
+
     def private_memory(self, thread_count: int) -> int:
         """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
         if not self.has_private_memory:
             return 0
-        block = self.memory.block("private memory", max(self.signature.private_size, 64) * thread_count)
+        block = self.memory.block("private memory", self.private_size * thread_count)
         block.data[:] = 0
         return block.address
 

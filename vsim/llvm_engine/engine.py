@@ -168,6 +168,7 @@ class Engine:
         context = plan.context
         context[:] = plan.initial
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots.words), self.slots.last
+        context[cx.PRIVATE // 8] = private_address
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)

@@ -122,7 +122,7 @@ class GroupBatch:
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
-        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
         self.chosen_rows: Bools | None = None
         if dispatch.trace is not None and _is_traced(dispatch, groups):
             from vsim.numpy_engine.traced_machine import Tracer

@@ -7,10 +7,12 @@ from typing import NoReturn, Protocol
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
+from vsim.checks.selection import CALLS
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
 from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.call_checks import BatchCallChecks
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
@@ -69,7 +71,7 @@ class NumpyMachine:
         modes = dispatch.float_modes
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
-        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
+        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
         barriers = BatchBarriers(
             prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
@@ -107,13 +109,14 @@ class BatchExecution:
 
     Args:
         groups: the number of each thread's work-group in the batch.
+        private_address: where private memory is, of kernels that have some.
 
     Attributes:
         recorder: writes a trace; None where nobody wants one.
         findings: what checks tell of what they find; None where none watch.
     """
 
-    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
+    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array, private_address: int = 0) -> None:
         self.dispatch, self.threads = dispatch, threads
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock)
@@ -122,6 +125,10 @@ class BatchExecution:
         self.findings = (
             None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
         )
+        self.call_checks: BatchCallChecks | None = None
+        if self.findings is not None and CALLS in dispatch.checks:
+            self.call_checks = BatchCallChecks(self.findings, private_address)
+            self.scheduler.returning = self.call_checks.returned
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -140,6 +147,8 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if self.call_checks is not None:
+                    step = self.call_checks.behind(function, found.layout, number, step)
                 found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
@@ -153,6 +162,8 @@ class BatchExecution:
         self.threads.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
+        if self.call_checks is not None:
+            self.call_checks.restart()
         prepared = self.prepare(function)
         activation = Activation(prepared, prepared.new_registers(self.threads), 0, lanes)
         self.scheduler.start(activation)

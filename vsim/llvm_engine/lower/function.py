@@ -159,6 +159,7 @@ class FunctionLowering:
         if self.yields and touches_memory(instruction):
             self.machine.waiting.let_others_run()
         emit()
+        self.machine.call_checks.behind(instruction)
 
     def _refuse(self) -> None:
         """Emit the fault that an instruction is which no engine can execute."""

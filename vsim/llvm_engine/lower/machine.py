@@ -13,6 +13,7 @@ from visa.program import Instruction
 from visa.types import DataType
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.call_checks import CallChecks
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.faults import FaultExits
@@ -68,7 +69,8 @@ class LoweringMachine:
         self.call, self.leave = flow.call, flow.leave
         self.waiting = ThreadWaits(state, masks, flow, findings)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
-        calls = Calls(state, masks, flow, exits, self.waiting)
+        self.call_checks = CallChecks(state, findings)
+        calls = Calls(state, masks, flow, exits, self.waiting, self.call_checks)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals

@@ -11,7 +11,9 @@ LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
-CONTEXT_SIZE = 320
+PRIVATE = 320
+"""Address of the private memory of all threads; 0 where the kernel has none."""
+CONTEXT_SIZE = 384
 
 
 class FaultRecord(NamedTuple):
@@ -167,5 +169,6 @@ was seen; then of the first instance thread, lane, epoch and two numbers, whose 
 FINDING_SIZE = 80
 
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
-# kernel is, and (where checks watch the launch) which of its lanes are work-items.
-SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_REGISTERS = 0, 8, 16, 24, 64
+# kernel is, and (where checks watch the launch) which of its lanes are work-items, and which block of private memory is
+# its stack, from 1 on.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_BLOCK, SHARED_REGISTERS = 0, 8, 16, 24, 32, 64
