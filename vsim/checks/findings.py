@@ -45,8 +45,8 @@ class Finding:
     """One defect, with its first instance in the order of groups, threads and lanes.
 
     Attributes:
-        code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029 divergence,
-            K030 to K039 calls, K040 to K049 accesses outside an argument.
+        code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029
+            divergence, K030 to K039 calls, K040 to K049 accesses outside an argument.
         check: the check that found it, as :mod:`vsim.checks.selection` names it.
         message: what is wrong, without the place and without who it was.
         site, who: where, and who was first.

@@ -66,7 +66,8 @@ class NumpyMachine:
         self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)
+        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
@@ -90,13 +91,16 @@ class Refused:
 
 
 class Recorder(Protocol):
-    """What a traced launch prepares its functions with."""
+    """What a traced or checked launch prepares its functions with."""
+
+    def begin(self) -> None:
+        """Threads start."""
 
     def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
-        """The machine for a function, which notes what goes through it."""
+        """The machine for a function, which notes or checks what goes through it."""
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
-        """The step of an instruction, which writes what was noted."""
+        """The step of an instruction, which says whose notes they are."""
 
 
 class BatchExecution:
@@ -106,7 +110,7 @@ class BatchExecution:
         groups: the number of each thread's work-group in the batch.
 
     Attributes:
-        recorder: writes a trace; None where nobody wants one.
+        recorder: writes a trace or checks; None where nobody wants that.
     """
 
     def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
@@ -146,6 +150,8 @@ class BatchExecution:
         self.threads.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
+        if self.recorder is not None:
+            self.recorder.begin()
         prepared = self.prepare(function)
         activation = Activation(prepared, prepared.new_registers(self.threads), 0, lanes)
         self.scheduler.start(activation)

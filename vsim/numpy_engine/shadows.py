@@ -1,0 +1,399 @@
+"""Shadows of registers and memory for the check of undefined values on the reference engine.
+
+A register file has a second one of the same layout, whose bits are 1 where the first one's are undefined; so operands
+are found in both by the same code. Buffers, local memory and scratch have shadows at the same offsets. Arrays of the
+caller count as defined; what a group finds in local memory, a thread in scratch and private memory, and registers but
+for inputs and those that say which thread it is, count as undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, cast
+
+import numpy as np
+
+from visa.operands import Raw, VectorOperand
+from visa.program import ARG, FIRST_VARIABLE, RETVAL, Function
+from visa.types import DataType
+from vsim import threads
+from vsim.arrays import Array, Bools, Bytes
+from vsim.checks.findings import Finding, Site, Who, site_of
+from vsim.checks.selection import UNDEFINED
+from vsim.checks.undefined import STORED, WHAT, UndefinedMachine
+from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
+from vsim.memory import AddressSpace, Buffer
+from vsim.numpy_engine.activation import Activation, Running
+from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra
+from vsim.numpy_engine.machine import BatchExecution, NumpyMachine
+from vsim.numpy_engine.masks import BatchMasks
+from vsim.numpy_engine.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
+from vsim.numpy_engine.operands import BatchOperands, Read, Write
+from vsim.numpy_engine.prepared import PreparedFunction
+from vsim.numpy_engine.registers import RegisterFile, RegisterKind
+from vsim.numpy_engine.threads import HardwareThreads
+from vsim.semantics.algebra import Lanes, Step
+from vsim.semantics.conversion import element_type
+
+_UNDEFINED = 0xFF
+_TYPES: dict[np.dtype[np.generic], DataType] = {dtype: t for t, dtype in reversed(DTYPES.items())}
+_NUMPY = NumpyAlgebra()
+PRIVATE_MEMORY = "private memory"
+
+
+def type_of_array(values: Lanes, /) -> DataType | None:
+    """The type of the elements of an array; None for a mask."""
+    return _TYPES.get(values.dtype)
+
+
+@dataclass(eq=False)
+class ShadowMemory:
+    """Memory beside that of a launch: for every buffer as many bytes, with the same addresses."""
+
+    memory: AddressSpace
+    name: str
+    slots: dict[int, Buffer] = field(default_factory=dict)
+    others: dict[int, Buffer] = field(default_factory=dict)
+    """Those of buffers without an address, by the place of their bytes."""
+
+    def of(self, buffer: Buffer | SurfaceImage) -> Buffer:
+        """What stands beside a buffer, or the memory of an image."""
+        if isinstance(buffer, Buffer) and buffer.address:
+            slot = self.slot(buffer.address >> 32)
+            if slot is not None:
+                return slot.part(buffer.name, buffer.address, buffer.size)
+        data = buffer.data if isinstance(buffer, Buffer) else buffer.bytes
+        place = int(data.__array_interface__["data"][0])
+        found = self.others.get(place)
+        if found is None:
+            found = self.others[place] = Buffer(buffer.name, 0, np.zeros(_rounded(data.size), np.uint8))
+        return found
+
+    def slot(self, number: int) -> Buffer | None:
+        """What stands beside the buffer of a slot of the address space."""
+        found, buffer = self.slots.get(number), self.memory.slots.get(number)
+        if buffer is None:
+            return None
+        if found is None or found.size < buffer.size:
+            found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
+        return found
+
+    # -- what the flat space asks of an address space ------------------------------------------------------
+
+    def get(self, number: int) -> Buffer | None:
+        """:meth:`slot`, by the name that dictionaries have for it."""
+        return self.slot(number)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // 4) * 4 + 4
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """An address space of which only the slots matter."""
+
+    slots: ShadowMemory
+
+
+class Left:
+    """Undefined bytes that instructions have stored, until the end of the launch shows which of them stay."""
+
+    def __init__(self) -> None:
+        self.first: dict[Site, Who] = {}
+
+    def add(self, site: Site, who: Who) -> None:
+        """One more thread that has left some."""
+        self.first[site] = min(self.first.get(site, who), who)
+
+
+class UndefinedCheck:
+    """The check of undefined values of one launch."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.functions = dispatch.image.module.all_functions
+        self.validity = ShadowMemory(dispatch.memory, "undefined bits")
+        self.origins = ShadowMemory(dispatch.memory, "origins")
+        self.left = Left()
+        self.sites: list[Site] = []
+        self.site_numbers: dict[Site, int] = {}
+
+    def number(self, site: Site) -> int:
+        """The number of an instruction in the memory of origins, from 1 on."""
+        found = self.site_numbers.get(site)
+        if found is None:
+            self.sites.append(site)
+            found = self.site_numbers[site] = len(self.sites)
+        return found
+
+    def begin(self) -> None:
+        """Groups begin: private memory has nothing that they have written."""
+        block = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
+        if block is not None:
+            self.validity.of(block).data[:] = _UNDEFINED
+
+    def end(self) -> None:
+        """Report what is undefined in buffers when the launch is over."""
+        blocks = {b.address for b in self.dispatch.memory.blocks.values()}
+        for number, origin in self.origins.slots.items():
+            buffer, shadow = self.dispatch.memory.slots.get(number), self.validity.slots.get(number)
+            if buffer is not None and shadow is not None and buffer.address not in blocks:
+                self._end_of(buffer, shadow.data, origin.data)
+        for place, origin in self.origins.others.items():
+            self._end_of(origin, self.validity.others[place].data, origin.data)
+
+    def _end_of(self, buffer: Buffer, shadow: Bytes, origin: Bytes) -> None:
+        undefined = np.flatnonzero(shadow)
+        if not undefined.size:
+            return
+        whole = origin.size // 4 * 4
+        sites = origin[:whole].view(np.uint32)[undefined // 4]
+        findings = self.dispatch.findings
+        assert findings is not None
+        for number in np.unique(sites[sites != 0]).tolist():
+            own = undefined[sites == number]
+            site = self.sites[number - 1]
+            memory = f"'{self.dispatch.name_of(buffer)}' at offset {int(own[0])}"
+            findings.add(
+                Finding(STORED, UNDEFINED, WHAT[STORED], site, self.left.first[site], memory, count=int(own.size))
+            )
+
+
+class Members(Protocol):
+    """Which group and thread the rows of a batch are."""
+
+    def place(self, row: int) -> tuple[int, int]:
+        """The group's linear number, and the thread in it."""
+
+
+class UndefinedRecorder:
+    """Prepares the functions of a batch of a launch that is checked for undefined values."""
+
+    def __init__(self, check: UndefinedCheck, items: Members, running: Running) -> None:
+        self.check, self.items, self.running = check, items, running
+        self.at = Site(0, 0)
+        """The instruction that executes, or is being prepared."""
+        self._predefined: dict[int, Bytes] = {}
+        self._local: dict[int, Bytes] = {}
+
+    # -- what the batch asks -------------------------------------------------------------------------------
+
+    def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
+        """The machine for a function."""
+        inner = NumpyMachine(prepared, batch)
+        return cast("NumpyMachine", UndefinedMachine(inner, ShadowedFunction(self, prepared, inner)))
+
+    def traced(self, function: Function, number: int, step: Step) -> Step:
+        """A step that says who it is."""
+        site = site_of(self.check.functions, function, number)
+
+        def run() -> object:
+            self.at = site
+            return step()
+
+        return run
+
+    def begin(self) -> None:
+        """Threads start: nothing that they have is defined but what they are given."""
+        self.check.begin()
+        for number, data in self._predefined.items():
+            data[:] = _start_of(number)
+        for data in self._local.values():
+            data[:] = _UNDEFINED
+
+    # -- shadows -------------------------------------------------------------------------------------------
+
+    def registers(self) -> RegisterFile:
+        """The shadows of the registers of the activation that runs."""
+        return self.shadow_of(self.running.activation)
+
+    def shadow_of(self, activation: Activation) -> RegisterFile:
+        """The shadows of an activation's registers; subroutines share those of their function."""
+        registers = activation.registers
+        if registers.shadow is None:
+            registers.shadow = self._new(activation.prepared, registers)
+        return registers.shadow
+
+    def _new(self, prepared: PreparedFunction, registers: RegisterFile) -> RegisterFile:
+        arrays: dict[tuple[RegisterKind, int], Array] = {}
+        for (kind, number), array in registers.arrays.items():
+            if kind is RegisterKind.ADDRESS:
+                arrays[kind, number] = array
+            elif kind is RegisterKind.VARIABLE and number < FIRST_VARIABLE:
+                arrays[kind, number] = self._predefined_shadow(number, array.shape)
+            else:
+                value = _UNDEFINED if array.dtype == np.uint8 else True
+                arrays[kind, number] = np.full(array.shape, value, array.dtype)
+        for _, at, size in prepared.layout.carried:
+            arrays[RegisterKind.FILE, 0][:, at : at + size] = 0
+        found = registers.beside(arrays)
+        if prepared.function.is_kernel:
+            for var, _, size in threads.input_places(self.check.dispatch):
+                root, start = prepared.layout.root(var)
+                data = found.bytes_of(root)
+                if data is not None:
+                    data[:, start : start + size] = 0
+        return found
+
+    def _predefined_shadow(self, number: int, shape: tuple[int, ...]) -> Bytes:
+        found = self._predefined.get(number)
+        if found is None:
+            found = self._predefined[number] = np.full(shape, _start_of(number), np.uint8)
+        return found
+
+    def local(self, space: PartitionedSpace) -> PartitionedSpace | None:
+        """The shadow of local or scratch memory; None for the memory of an image."""
+        own = self.running.threads
+        if space is not own.slm and space is not own.scratch:
+            return None
+        key = 0 if space is own.slm else 1
+        found = self._local.get(key)
+        if found is None:
+            found = self._local[key] = np.full(space.data.shape, _UNDEFINED, np.uint8)
+        return replace(space, data=found)
+
+    # -- findings ------------------------------------------------------------------------------------------
+
+    def active(self, lanes: Mask) -> Bools:
+        """A mask as threads x lanes, without threads that are not here."""
+        here = self.running.activation.threads
+        return np.broadcast_to(lanes & here, (self.running.threads.count, np.shape(lanes)[1]))
+
+    def who(self, active: Bools) -> Who:
+        """The first one of lanes."""
+        found = []
+        for row, lane in zip(*np.nonzero(active), strict=True):
+            group, thread = self.items.place(int(row))
+            found.append(Who(group, thread, int(lane) if active.shape[1] > 1 else -1))
+        return min(found)
+
+
+def _start_of(number: int) -> int:
+    """What the shadow of a predefined register begins with."""
+    return _UNDEFINED if number in (ARG, RETVAL) else 0
+
+
+class ShadowRunning:
+    """What operands ask of what runs: its registers are those of the shadows."""
+
+    def __init__(self, recorder: UndefinedRecorder, running: Running) -> None:
+        self.recorder, self.running = recorder, running
+
+    @property
+    def views(self) -> list[Array]:
+        """The views of the shadows' registers."""
+        return self.recorder.registers().views
+
+    @property
+    def activation(self) -> Activation:
+        """What runs."""
+        return self.running.activation
+
+    @property
+    def threads(self) -> HardwareThreads:
+        """The threads that run."""
+        return self.running.threads
+
+
+class ShadowedFunction:
+    """The :class:`~vsim.checks.undefined.ShadowMachine` for one function."""
+
+    def __init__(self, recorder: UndefinedRecorder, prepared: PreparedFunction, inner: NumpyMachine) -> None:
+        self.recorder, self.check, self.prepared = recorder, recorder.check, prepared
+        running = cast("Running", ShadowRunning(recorder, recorder.running))
+        self.operands = BatchOperands(prepared, running, inner.faults, inner.grf_size)
+        masks = BatchMasks(prepared, running)
+        self.predicate_reader, self.predicate_writer = masks.predicate_reader, masks.predicate_writer
+        self.predicate_as_integer = masks.predicate_as_integer
+        self.type_of_lanes = type_of_array
+
+    # -- registers -----------------------------------------------------------------------------------------
+
+    def reader(self, op: VectorOperand, count: int, by_lane: bool) -> Read:
+        """The undefined bits of a register operand."""
+        return _as_bits(self.operands.reader(op, count, by_lane))
+
+    def writer(self, op: VectorOperand, count: int) -> Write:
+        """Stores undefined bits of a register operand."""
+        return _from_bits(self.operands.writer(op, count), element_type(self.operands.type_of(op)))
+
+    def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool) -> Read:
+        """The undefined bits of a part of a raw operand."""
+        return _as_bits(self.operands.raw_reader(op, offset, count, data_type, by_lane))
+
+    def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
+        """Stores them."""
+        return _from_bits(self.operands.raw_writer(op, offset, count, data_type), data_type)
+
+    def nowhere(self, count: int) -> Mask:
+        """The mask that holds in none of so many lanes."""
+        return np.zeros((1, count), bool)
+
+    def is_defined(self, shadow: Array) -> bool:
+        """Whether a shadow is all zeros."""
+        return not shadow.any()
+
+    def any_lane(self, mask: Mask) -> Mask:
+        """One lane: whether a mask holds in any."""
+        return np.logical_or.reduce(mask, axis=1, keepdims=True)
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def space(self, space: Space) -> Space | None:
+        """The memory of shadows of a space."""
+        return self._beside(space, self.check.validity)
+
+    def origins(self, space: Space) -> Space | None:
+        """Where it is kept which instruction has left undefined bytes."""
+        return None if isinstance(space, PartitionedSpace) else self._beside(space, self.check.origins)
+
+    def _beside(self, space: Space, memory: ShadowMemory) -> Space | None:
+        if isinstance(space, FlatSpace):
+            return FlatSpace(cast("AddressSpace", _Slots(memory)))
+        if isinstance(space, PartitionedSpace):
+            return self.recorder.local(space)
+        table: Mapping[int, Buffer | SurfaceImage] = {n: memory.of(b) for n, b in space.table.items()}
+        return SurfaceSpace(space.number, table)
+
+    # -- findings ------------------------------------------------------------------------------------------
+
+    def report(self, code: str, lanes: Mask) -> None:
+        """A finding of the instruction that executes if a mask holds in any lane."""
+        active = self.recorder.active(lanes)
+        if active.any():
+            findings = self.check.dispatch.findings
+            assert findings is not None
+            who = self.recorder.who(active)
+            count = int(np.count_nonzero(active))
+            findings.add(Finding(code, UNDEFINED, WHAT[code], self.recorder.at, who, count=count))
+
+    def note_left(self, lanes: Mask) -> int:
+        """Note that the instruction that executes leaves undefined bytes."""
+        active, site = self.recorder.active(lanes), self.recorder.at
+        if active.any():
+            self.check.left.add(site, self.recorder.who(active))
+        return self.check.number(site)
+
+
+def _as_bits(read: Read) -> Read:
+    """What a reader of shadows gives, as unsigned integers."""
+
+    def bits() -> Array:
+        found = read()
+        return found if found.dtype.kind == "u" else _NUMPY.bitcast(found, _unsigned(found))
+
+    return bits
+
+
+def _unsigned(values: Array) -> DataType:
+    return _TYPES[np.dtype(f"u{values.dtype.itemsize}")]
+
+
+def _from_bits(write: Write, data_type: DataType) -> Write:
+    """A writer of undefined bits as elements of a type of their size."""
+    if data_type.is_integer and not data_type.is_signed:
+        return write
+    return lambda bits, mask: write(_NUMPY.bitcast(bits, data_type), mask)
