@@ -13,6 +13,7 @@ from vsim.dispatch import Dispatch
 from vsim.ndrange import Size
 
 if TYPE_CHECKING:  # Few launches print or are asked how exact they were.
+    from vsim.checks.findings import Finding
     from vsim.fidelity import Report
     from vsim.printf import PrintfRecords
 
@@ -98,6 +99,11 @@ class LaunchResult:
             for number in sorted(marks)
             for n in np.flatnonzero(marks[number])
         ]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What checks found, in the order of the program's text; empty where none watched the launch."""
+        return list(self.dispatch.findings or ())
 
     @property
     def fidelity(self) -> Report | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from visa.program import Function
+from vsim.checks.selection import parse_checks
 
 
 class Site(NamedTuple):
@@ -109,3 +110,13 @@ class Findings:
 def site_of(functions: list[Function], function: Function, instruction: int) -> Site:
     """The site of an instruction of one of an image's functions."""
     return Site(next(n for n, f in enumerate(functions) if f is function), instruction)
+
+
+def watching(check: str | Iterable[str]) -> Findings | None:
+    """Where the checks that somebody asks for note what they find; None where the list is empty.
+
+    Raises:
+        UsageError: there is no such check.
+    """
+    checks = parse_checks(check, "check")
+    return Findings(checks) if checks else None

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from visa import types
-from visa.operands import Address, Execution, General, Immediate, PredicateControl, Raw, VectorOperand
+from visa.operands import Address, Execution, General, Indirect, PredicateControl, Raw, VectorOperand
 from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.checks.shadows import ShadowAlgebra, Tracked, TypeOf
@@ -28,14 +28,6 @@ BRANCH, ADDRESS, ATOMIC, STORED, MASK = "K010", "K011", "K012", "K013", "K014"
 """Codes: an undefined value decides where lanes go, is an address, an operand of an atomic, is left in a buffer,
 decides which lanes access memory.
 """
-WHAT = {
-    BRANCH: "an undefined value decides which lanes go where",
-    ADDRESS: "an undefined value is an address",
-    ATOMIC: "an undefined value is an operand of an atomic operation",
-    STORED: "an undefined value is left in a buffer",
-    MASK: "an undefined predicate decides which lanes access memory",
-}
-"""What findings say."""
 
 
 class ShadowMachine(Protocol):
@@ -77,10 +69,15 @@ class ShadowMachine(Protocol):
     def any_lane(self, mask: Mask) -> Mask:
         """One lane: whether a mask holds in any."""
 
-    def space(self, space: Space) -> Space | None:
-        """The memory of shadows of a space; None for one that is always defined, as images are."""
+    def is_tracked(self, variable: int) -> bool:
+        """Whether a variable has a shadow; those that say which thread it is, and what is set up for it, have none."""
 
-    def origins(self, space: Space) -> Space | None:
+    def beside(self, space: Space, address: Lanes) -> tuple[Space, Lanes] | None:
+        """The memory of shadows of a space, and the address there; None for one that is always defined, as images
+        are.
+        """
+
+    def origins(self, space: Space, address: Lanes) -> tuple[Space, Lanes] | None:
         """Where it is kept which instruction has left undefined bytes, a dword for each dword; None where nobody
         asks at the end of the launch.
         """
@@ -88,9 +85,9 @@ class ShadowMachine(Protocol):
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane."""
 
-    def note_left(self, lanes: Mask) -> int:
-        """Note that the instruction that executes leaves undefined bytes in lanes; the number by which :meth:`origins`
-        knows it, which is not 0.
+    def note_left(self, lanes: Mask, address: Lanes) -> int:
+        """Note that the instruction that executes leaves undefined bytes at addresses of lanes; the number by which
+        :meth:`origins` knows it, which is not 0.
         """
 
 
@@ -142,16 +139,22 @@ class UndefinedMachine:
 
     def reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
         read = self.inner.reader(op, count, by_lane)
-        if not isinstance(op, Immediate) and _is_register(op):
+        if self._is_tracked(op):
             undefined, size = self.shadows.reader(op, count, by_lane), element_type(self.inner.type_of(op)).size
             return lambda: self._tracked(read(), undefined(), size)
         return lambda: self._defined(read())
 
     def writer(self, op: VectorOperand, count: int) -> Write:
         write = self.inner.writer(op, count)
-        if not _is_register(op):
+        if isinstance(op, Address):
             return self._address_writer(write)
+        if not self._is_tracked(op):
+            return lambda value, mask: write(value.value, mask if mask is True else mask.value)
         return self._both(write, self.shadows.writer(op, count), element_type(self.inner.type_of(op)).size)
+
+    def _is_tracked(self, op: VectorOperand) -> bool:
+        """Whether an operand has a shadow: general variables, directly or by address."""
+        return isinstance(op, Indirect) or (isinstance(op, General) and self.shadows.is_tracked(op.var))
 
     def _address_writer(self, write: Write) -> Write:
         """Address variables are for addresses: what is undefined is reported when it is written to one."""
@@ -182,15 +185,15 @@ class UndefinedMachine:
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read = self.inner.raw_reader(op, offset, count, data_type, by_lane)
-        if op.var == 0:
+        if not self.shadows.is_tracked(op.var):
             return lambda: self._defined(read())
         undefined = self.shadows.raw_reader(op, offset, count, data_type, by_lane)
         return lambda: self._tracked(read(), undefined(), data_type.size)
 
     def raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
         write = self.inner.raw_writer(op, offset, count, data_type)
-        if op.var == 0:
-            return lambda value, mask: None
+        if not self.shadows.is_tracked(op.var):
+            return lambda value, mask: write(value.value, mask if mask is True else mask.value)
         return self._both(write, self.shadows.raw_writer(op, offset, count, data_type), data_type.size)
 
     def address_of(self, op: General) -> Read:
@@ -305,11 +308,11 @@ class UndefinedMachine:
     ) -> list[Tracked]:
         at, lanes = self._access(address, mask)
         values = self.inner.load_elements(space, at, data_type, count, lanes, instruction)
-        shadow = self.shadows.space(space)
-        if shadow is None:
+        beside = self.shadows.beside(space, at)
+        if beside is None:
             return [self._defined(v) for v in values]
         t = unsigned_of(data_type.size)
-        bits = self.inner.load_elements(shadow, at, t, count, lanes, instruction)
+        bits = self.inner.load_elements(*beside, t, count, lanes, instruction)
         return [self._tracked(v, b, t.size) for v, b in zip(values, bits, strict=True)]
 
     def store(
@@ -322,28 +325,31 @@ class UndefinedMachine:
     ) -> None:
         at, lanes = self._access(address, mask)
         self.inner.store_elements(space, at, [v.value for v in values], lanes, instruction)
-        shadow = self.shadows.space(space)
-        if shadow is None:
+        beside = self.shadows.beside(space, at)
+        if beside is None:
             return
         size = self._size(values[0].value)
-        self.inner.store_elements(shadow, at, [self._bits(v, size) for v in values], lanes, instruction)
-        origins, undefined = self.shadows.origins(space), self._undefined(*values)
-        if origins is not None and undefined is not None:
+        self.inner.store_elements(*beside, [self._bits(v, size) for v in values], lanes, instruction)
+        undefined = self._undefined(*values)
+        if undefined is not None:
             undefined = undefined if lanes is True else undefined & lanes
-            self._note_origins(origins, at, size * len(values), undefined, instruction)
+            self._note_origins(space, at, size * len(values), undefined, instruction)
 
     def _size(self, value: Lanes) -> int:
         t = self.algebra.type_of(value)
         assert t is not None
         return t.size
 
-    def _note_origins(self, origins: Space, address: Lanes, size: int, lanes: Mask, instruction: Instruction) -> None:
+    def _note_origins(self, space: Space, address: Lanes, size: int, lanes: Mask, instruction: Instruction) -> None:
         """Note for each dword that lanes touch which instruction it was."""
         a = self.algebra.inner
         first = address & a.const(~3 & types.UQ.maximum, types.UQ)
-        site = a.const(self.shadows.note_left(lanes), types.UD)
-        for k in range(0, size, 4):
-            self.inner.store(origins, first + a.const(k, types.UQ), site, lanes, instruction)
+        origins = self.shadows.origins(space, first)
+        if origins is not None:
+            where, at = origins
+            site = a.const(self.shadows.note_left(lanes, address), types.UD)
+            for k in range(0, size, 4):
+                self.inner.store(where, at + a.const(k, types.UQ), site, lanes, instruction)
 
     def atomic(
         self,
@@ -357,16 +363,16 @@ class UndefinedMachine:
     ) -> Tracked:
         at, lanes = self._access(address, mask)
         self._report(ATOMIC, self._undefined(*sources), mask)
-        shadow, t = self.shadows.space(space), unsigned_of(data_type.size)
+        beside, t = self.shadows.beside(space, at), unsigned_of(data_type.size)
         a = self.algebra.inner
-        if shadow is not None:
-            before = self.inner.load(shadow, at, t, lanes, instruction)
+        if beside is not None:
+            before = self.inner.load(*beside, t, lanes, instruction)
             if op != "store" and not self.shadows.is_defined(before):
                 bad = before != a.const(0, t)
                 self.shadows.report(ATOMIC, bad if lanes is True else bad & lanes)
         old = self.inner.atomic(space, op, at, data_type, [s.value for s in sources], lanes, instruction)
-        if shadow is not None:
-            self.inner.store(shadow, at, a.const(0, t), lanes, instruction)
+        if beside is not None:
+            self.inner.store(*beside, a.const(0, t), lanes, instruction)
         return self._defined(old)
 
     def mapped(self, space: Space, address: Tracked, size: int, mask: Tracked | Mask) -> Tracked | Mask:
@@ -496,8 +502,3 @@ class UndefinedMachine:
     def named_barrier(self, number: Read, arrivals: Read | None, instruction: Instruction) -> Step:
         many = None if arrivals is None else lambda: arrivals().value
         return self._decided_by_value(number, lambda at: self.inner.named_barrier(at, many, instruction))
-
-
-def _is_register(op: VectorOperand) -> bool:
-    """Whether an operand is general registers, directly or by address; address variables are always defined."""
-    return not isinstance(op, Address)

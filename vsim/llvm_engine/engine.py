@@ -30,6 +30,7 @@ from vsim.progress import Groups
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
+    from vsim.llvm_engine.runtime.findings import FoundRecords
     from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
@@ -91,8 +92,8 @@ class Engine:
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
-        executed = _watched(dispatch, context)
-        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed)
+        executed, found = _watched(dispatch, context), _checked(dispatch, context)
+        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
@@ -103,6 +104,8 @@ class Engine:
             watch.check()
         if executed:
             executed.write_to(dispatch, plan.kernel.functions)
+        if found:
+            found.write_to(dispatch, plan.kernel.functions)
         if context[cx.FAULT // 8]:
             from vsim.llvm_engine.runtime.report import fault  # which most launches do without
 
@@ -111,9 +114,9 @@ class Engine:
             assert max_seconds is not None
             from vsim.llvm_engine.runtime.report import positions
 
-            found = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+            places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
             forget_places(plan.workers)
-            raise dispatch.timeout(max_seconds, found)
+            raise dispatch.timeout(max_seconds, places)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
 
@@ -126,11 +129,13 @@ class Engine:
         first, end = dispatch.part or (0, dispatch.group_count)
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
-    def _watch(self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None) -> Watch:
+    def _watch(
+        self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None, found: FoundRecords | None
+    ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
         from vsim.llvm_engine.runtime.watch import Watch
 
-        return Watch(dispatch, plan, self.slots.words, executed)
+        return Watch(dispatch, plan, self.slots.words, executed, found)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:
@@ -180,7 +185,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.coverage is not None, dispatch.schedule)
+        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:
@@ -241,6 +246,17 @@ def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
     executed = ExecutedBlocks(dispatch.image.module)
     context[cx.COVERAGE // 8] = address(executed.words)
     return executed
+
+
+def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
+    """Where the launch notes what checks find, if any watch it."""
+    if dispatch.findings is None:
+        return None
+    from vsim.llvm_engine.runtime.findings import FoundRecords
+
+    found = FoundRecords(dispatch.image.module)
+    context[cx.FINDINGS // 8] = address(found.words)
+    return found
 
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:

@@ -27,7 +27,7 @@ from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
-from vsim.llvm_engine.runtime import driver, native, turns
+from vsim.llvm_engine.runtime import driver, findings, native, turns
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
 MAXIMUM_TURNS = 2000
@@ -73,8 +73,12 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
-        around = driver.driver(dispatch.has_barrier, ordered)
-    return Translation(module(texts, state.declarations), state.functions, [around, *state.helpers.values()])
+        around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks))
+    support = [around, *state.helpers.values()]
+    if dispatch.checks:
+        state.declarations["record_finding"] = findings.RECORD_FINDING
+        support.append(findings.recorder())
+    return Translation(module(texts, state.declarations), state.functions, support)
 
 
 def _check_turns(dispatch: Dispatch) -> None:

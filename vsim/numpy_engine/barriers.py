@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from visa.program import Instruction
 from vsim.arrays import Bools, Dwords, Offsets
+from vsim.checks.selection import DIVERGENCE
 from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.prepared import BarrierWait, PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
 
@@ -102,15 +104,21 @@ class BatchBarriers:
         scheduler: Scheduler,
         group: GroupBarrier,
         named: NamedBarriers,
+        findings: BatchFindings | None = None,
     ) -> None:
         self.prepared, self.running, self.scheduler, self.group, self.named = prepared, running, scheduler, group, named
+        self.findings = findings
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], bool]:
         """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
         following = self.prepared.following
         self.prepared.barriers[following] = self.group
+        findings, site = self.findings, self.prepared.place
+        watched = findings is not None and DIVERGENCE in findings.checks
 
         def step() -> bool:
+            if watched and findings is not None:
+                findings.report_absent("K021", site)
             if signal:
                 self.group.arrive(self.running.activation.active_rows)
             if wait:

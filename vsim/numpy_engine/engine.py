@@ -150,7 +150,8 @@ class GroupBatch:
         elif check is not None:
             from vsim.numpy_engine.shadows import UndefinedRecorder
 
-            self.execution.recorder = UndefinedRecorder(check, self, self.execution.running)
+            assert self.execution.findings is not None
+            self.execution.recorder = UndefinedRecorder(check, self.execution.running, self.execution.findings)
 
     def can_run(self, groups: list[Group]) -> bool:
         """Whether it serves other groups, too: of the same sizes, and traced as it is."""
@@ -237,15 +238,19 @@ class GroupBatch:
         both = np.array(ids, np.int32)
         return [both[..., 0], both[..., 1]]
 
-    def place(self, row: int) -> tuple[int, int]:
-        """The linear number of a row's group, and the thread in it."""
-        n, t = self.members[row]
-        return group_number(self.dispatch.nd_range, self.groups[n]), t
-
     def name(self, row: int) -> str:
         """Group and thread of a row, for traces."""
         n, t = self.members[row]
         return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each row."""
+        groups = np.array([group_number(self.dispatch.nd_range, g) for g in self.groups], np.int64)
+        return groups[self.group_numbers], self.thread_numbers
+
+    def work_items(self) -> Bools:
+        """The lanes of all threads that are work-items."""
+        return self.lanes
 
     def chosen(self, trace: Trace) -> Bools:
         """Which rows a trace is about."""

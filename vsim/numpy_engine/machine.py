@@ -14,6 +14,7 @@ from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarrier
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages
@@ -71,7 +72,9 @@ class NumpyMachine:
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
-        barriers = BatchBarriers(prepared, running, scheduler, batch.group_barrier, batch.named_barriers)
+        barriers = BatchBarriers(
+            prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
+        )
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
@@ -111,6 +114,7 @@ class BatchExecution:
 
     Attributes:
         recorder: writes a trace or checks; None where nobody wants that.
+        findings: what checks tell of what they find; None where none watch.
     """
 
     def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
@@ -119,6 +123,9 @@ class BatchExecution:
         self.scheduler = Scheduler(self.running, self._deadlock)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups)
         self.recorder: Recorder | None = None
+        self.findings = (
+            None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
+        )
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from visa.types import DataType
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes
 from vsim.checks.findings import Finding, Site, Who, site_of
-from vsim.checks.selection import UNDEFINED
-from vsim.checks.undefined import STORED, WHAT, UndefinedMachine
+from vsim.checks.kinds import KINDS
+from vsim.checks.undefined import STORED, UndefinedMachine
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra
+from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.machine import BatchExecution, NumpyMachine
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
@@ -98,17 +99,6 @@ class _Slots:
     slots: ShadowMemory
 
 
-class Left:
-    """Undefined bytes that instructions have stored, until the end of the launch shows which of them stay."""
-
-    def __init__(self) -> None:
-        self.first: dict[Site, Who] = {}
-
-    def add(self, site: Site, who: Who) -> None:
-        """One more thread that has left some."""
-        self.first[site] = min(self.first.get(site, who), who)
-
-
 class UndefinedCheck:
     """The check of undefined values of one launch."""
 
@@ -117,7 +107,8 @@ class UndefinedCheck:
         self.functions = dispatch.image.module.all_functions
         self.validity = ShadowMemory(dispatch.memory, "undefined bits")
         self.origins = ShadowMemory(dispatch.memory, "origins")
-        self.left = Left()
+        self.left: dict[Site, Who] = {}
+        """Who was the first to store undefined bytes at an instruction; at the end it shows which of them stay."""
         self.sites: list[Site] = []
         self.site_numbers: dict[Site, int] = {}
 
@@ -153,29 +144,23 @@ class UndefinedCheck:
         sites = origin[:whole].view(np.uint32)[undefined // 4]
         findings = self.dispatch.findings
         assert findings is not None
+        kind = KINDS[STORED]
         for number in np.unique(sites[sites != 0]).tolist():
             own = undefined[sites == number]
             site = self.sites[number - 1]
             memory = f"'{self.dispatch.name_of(buffer)}' at offset {int(own[0])}"
             findings.add(
-                Finding(STORED, UNDEFINED, WHAT[STORED], site, self.left.first[site], memory, count=int(own.size))
+                Finding(STORED, kind.check, kind.message, site, self.left[site], memory, None, kind.hint, int(own.size))
             )
-
-
-class Members(Protocol):
-    """Which group and thread the rows of a batch are."""
-
-    def place(self, row: int) -> tuple[int, int]:
-        """The group's linear number, and the thread in it."""
 
 
 class UndefinedRecorder:
     """Prepares the functions of a batch of a launch that is checked for undefined values."""
 
-    def __init__(self, check: UndefinedCheck, items: Members, running: Running) -> None:
-        self.check, self.items, self.running = check, items, running
-        self.at = Site(0, 0)
-        """The instruction that executes, or is being prepared."""
+    def __init__(self, check: UndefinedCheck, running: Running, findings: BatchFindings) -> None:
+        self.check, self.running, self.findings = check, running, findings
+        self.at: tuple[Function, int] = (check.functions[0], 0)
+        """The instruction that executes."""
         self._predefined: dict[int, Bytes] = {}
         self._local: dict[int, Bytes] = {}
 
@@ -188,10 +173,9 @@ class UndefinedRecorder:
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
         """A step that says who it is."""
-        site = site_of(self.check.functions, function, number)
 
         def run() -> object:
-            self.at = site
+            self.at = function, number
             return step()
 
         return run
@@ -261,14 +245,6 @@ class UndefinedRecorder:
         """A mask as threads x lanes, without threads that are not here."""
         here = self.running.activation.threads
         return np.broadcast_to(lanes & here, (self.running.threads.count, np.shape(lanes)[1]))
-
-    def who(self, active: Bools) -> Who:
-        """The first one of lanes."""
-        found = []
-        for row, lane in zip(*np.nonzero(active), strict=True):
-            group, thread = self.items.place(int(row))
-            found.append(Who(group, thread, int(lane) if active.shape[1] > 1 else -1))
-        return min(found)
 
 
 def _start_of(number: int) -> int:
@@ -342,13 +318,20 @@ class ShadowedFunction:
 
     # -- memory --------------------------------------------------------------------------------------------
 
-    def space(self, space: Space) -> Space | None:
-        """The memory of shadows of a space."""
-        return self._beside(space, self.check.validity)
+    def is_tracked(self, variable: int) -> bool:
+        """Whether a variable has a shadow."""
+        root, _ = self.prepared.layout.root(variable)
+        return root >= FIRST_VARIABLE or root in (ARG, RETVAL)
 
-    def origins(self, space: Space) -> Space | None:
+    def beside(self, space: Space, address: Array) -> tuple[Space, Array] | None:
+        """The memory of shadows of a space, with the same addresses."""
+        found = self._beside(space, self.check.validity)
+        return None if found is None else (found, address)
+
+    def origins(self, space: Space, address: Array) -> tuple[Space, Array] | None:
         """Where it is kept which instruction has left undefined bytes."""
-        return None if isinstance(space, PartitionedSpace) else self._beside(space, self.check.origins)
+        found = None if isinstance(space, PartitionedSpace) else self._beside(space, self.check.origins)
+        return None if found is None else (found, address)
 
     def _beside(self, space: Space, memory: ShadowMemory) -> Space | None:
         if isinstance(space, FlatSpace):
@@ -362,19 +345,15 @@ class ShadowedFunction:
 
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane."""
-        active = self.recorder.active(lanes)
-        if active.any():
-            findings = self.check.dispatch.findings
-            assert findings is not None
-            who = self.recorder.who(active)
-            count = int(np.count_nonzero(active))
-            findings.add(Finding(code, UNDEFINED, WHAT[code], self.recorder.at, who, count=count))
+        self.recorder.findings.report(code, self.recorder.at, self.recorder.active(lanes))
 
-    def note_left(self, lanes: Mask) -> int:
+    def note_left(self, lanes: Mask, address: Array) -> int:
         """Note that the instruction that executes leaves undefined bytes."""
-        active, site = self.recorder.active(lanes), self.recorder.at
+        active = self.recorder.active(lanes)
+        site = site_of(self.check.functions, *self.recorder.at)
         if active.any():
-            self.check.left.add(site, self.recorder.who(active))
+            who = self.recorder.findings.first(active)
+            self.check.left[site] = min(self.check.left.get(site, who), who)
         return self.check.number(site)
 
 

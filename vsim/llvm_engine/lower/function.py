@@ -20,6 +20,7 @@ from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.discovery import storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.module import ModuleState
@@ -51,7 +52,8 @@ class FunctionLowering:
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
         self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
-        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
+        self.findings = FindingExits(self.state)
+        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()
         self.yields = module.dispatch.is_round_robin
@@ -177,6 +179,8 @@ class FunctionLowering:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
+            if state.dispatch.checks:
+                b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state).emit()

@@ -16,6 +16,7 @@ from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.float_controls import FloatControls
 from vsim.llvm_engine.lower.images import ImageNumber, Images
 from vsim.llvm_engine.lower.masks import Masks
@@ -34,7 +35,14 @@ from vsim.semantics.algebra import ImageView
 class LoweringMachine:
     """The parts that lower the instructions of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        exits: FaultExits,
+        findings: FindingExits,
+    ) -> None:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
@@ -58,7 +66,7 @@ class LoweringMachine:
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave = flow.call, flow.leave
-        self.waiting = ThreadWaits(state, flow)
+        self.waiting = ThreadWaits(state, masks, flow, findings)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         calls = Calls(state, masks, flow, exits, self.waiting)
         self.call_function, self.call_address = calls.call_function, calls.call_address

@@ -36,6 +36,20 @@ class Masks:
         cut = b.hoist(f"trunc i64 {bits} to i{lanes}")
         return state.mask_value(b.hoist(f"bitcast i{lanes} {cut} to {state.mask_ir}"))
 
+    def work_item_bits(self) -> str:
+        """The same as bits, i64; in functions, too, of launches that checks watch."""
+        state, b = self.state, self.state.b
+        if not state.is_kernel:
+            return b.field("%shared", cx.SHARED_ITEMS)
+        items = self.work_items()
+        return str((1 << state.lanes) - 1) if items is True else self.bits(items)
+
+    def bits(self, lanes: Value) -> str:
+        """A mask of lanes as bits, i64."""
+        b = self.state.b
+        packed = b.packed(lanes)
+        return packed if lanes.lanes == 64 else b.assign(f"zext i{lanes.lanes} {packed} to i64")
+
     def run_all(self) -> None:
         """All work-items of the thread run from here on."""
         items = self.work_items()

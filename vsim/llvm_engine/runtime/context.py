@@ -9,6 +9,8 @@ NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
+FINDINGS = 312
+"""In launches that checks watch the block of their findings, else 0."""
 CONTEXT_SIZE = 320
 
 
@@ -102,6 +104,9 @@ list of frames that are free.
 """
 WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 136, 144, 152
 """Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
+WORKER_EPOCH = 160
+"""In launches that checks watch: how often the group's threads have gone on behind a barrier, where they run in phases.
+"""
 
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.
@@ -139,6 +144,28 @@ WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
 GUARD_WORDS = 9
 GUARD_RANGE = 24
 
-# Registers that all functions of a thread share, behind its number, how deep calls are nested, and where on the stack
-# its kernel is.
-SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_REGISTERS = 0, 8, 16, 64
+# The findings of a launch that checks watch: how many records there are, what their places are masked with, at how many
+# there are to be no more, and how many instances have none; then a hash table of records.
+FINDINGS_COUNT, FINDINGS_MASK, FINDINGS_LIMIT, FINDINGS_LEFT_OUT = range(0, 32, 8)
+FINDINGS_RECORDS = 64
+(
+    FINDING_CODE,
+    FINDING_SITE,
+    FINDING_GROUP,
+    FINDING_ORDER,
+    FINDING_COUNT,
+    FINDING_THREAD,
+    FINDING_LANE,
+    FINDING_EPOCH,
+    FINDING_ADDRESS,
+    FINDING_OTHER,
+) = range(0, 80, 8)
+"""The code's number (0: there is no record), the instruction (number of the function times 2**32, and its own), the
+group's linear number, thread, lane and epoch in one number that grows with each of them in this order, how often it
+was seen; then of the first instance thread, lane, epoch and two numbers, whose meaning depends on the code.
+"""
+FINDING_SIZE = 80
+
+# Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
+# kernel is, and (where checks watch the launch) which of its lanes are work-items.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_REGISTERS = 0, 8, 16, 24, 64

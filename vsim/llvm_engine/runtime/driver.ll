@@ -247,6 +247,7 @@ entry:
   %handles = load ptr, ptr %handles.p, align 8
   %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
   %threads = load i64, ptr %threads.p, align 8
+$no_epoch
   br label %thread
 thread:
   %t = phi i64 [ 0, %entry ], [ %t1, %after ]
@@ -274,6 +275,7 @@ after:
   %more = icmp ult i64 %t1, %threads
   br i1 %more, label %thread, label %phase
 phase:
+$next_epoch
   br label %check
 check:
   %c = phi i64 [ 0, %phase ], [ %c1, %check ]

@@ -42,11 +42,12 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool) -> str:
+def driver(barriers: bool, ordered: bool, checked: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
+        checked: checks watch the launch, which want to know how many barriers lie behind its threads.
     """
     parts = [_run(ordered, rows=not (ordered or barriers)), fault_recorder()]
     declarations = {
@@ -55,7 +56,7 @@ def driver(barriers: bool, ordered: bool) -> str:
         "most": "declare i64 @llvm.umax.i64(i64, i64)",
     }
     if barriers:
-        parts.append(_phases(ordered))
+        parts.append(_phases(ordered, checked))
         declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
@@ -129,7 +130,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
-def _phases(ordered: bool) -> str:
+def _phases(ordered: bool, checked: bool) -> str:
     order, thread = thread_number(ordered)
     zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
@@ -138,6 +139,8 @@ def _phases(ordered: bool) -> str:
         arguments=GROUP_ARGUMENTS,
         order=order,
         thread=thread,
+        no_epoch=fill("findings", "no_epoch") if checked else "",
+        next_epoch=fill("findings", "next_epoch") if checked else "",
         halt=fill("driver", "halt"),
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",

@@ -1,0 +1,106 @@
+"""What each code of a finding says: one table for both engines.
+
+An engine reports an *instance*: a code with an instruction, who it was, and two numbers. This table says of a code
+which check it belongs to, its words, its hint, and what the first number is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from vsim.checks.findings import Finding, Site, Who
+from vsim.checks.selection import DIVERGENCE, UNDEFINED
+from vsim.memory import shown_offset
+
+if TYPE_CHECKING:
+    from vsim.dispatch import Dispatch
+
+FLAT, LOCAL, SCRATCH, REGISTER, NONE = "flat", "local", "scratch", "register", ""
+"""What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable
+of the instruction's function (as :mod:`visa.program` counts them), nothing.
+"""
+
+
+class Instance(NamedTuple):
+    """What an engine has found: an instruction, who, and two numbers whose meaning depends on the code."""
+
+    site: Site
+    who: Who
+    address: int = 0
+    other: int = 0
+    times: int = 1
+
+
+class Kind(NamedTuple):
+    """What a code stands for.
+
+    Attributes:
+        check: the check that finds it.
+        message: what is wrong; ``{other}`` stands for the instance's second number.
+        hint: what would help.
+        memory: what the first number is.
+        words: what is said in place of the second number, where that is more than a number.
+    """
+
+    check: str
+    message: str
+    hint: str = ""
+    memory: str = NONE
+    words: Callable[[Dispatch, Instance], str] | None = None
+
+
+KINDS: dict[str, Kind] = {
+    # -- races: K001 to K009
+    # -- undefined values: K010 to K019
+    "K010": Kind(UNDEFINED, "an undefined value decides which lanes go where"),
+    "K011": Kind(UNDEFINED, "an undefined value is an address"),
+    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or what it finds in memory"),
+    "K013": Kind(
+        UNDEFINED, "an undefined value is left in memory", "something must be written to what it was made of", FLAT
+    ),
+    "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
+    # -- divergence: K020 to K029
+    "K021": Kind(
+        DIVERGENCE,
+        "a barrier that work-items of the thread do not reach",
+        "move the barrier to where all work-items of the group come",
+    ),
+    # -- calls: K030 to K039
+    # -- accesses outside an argument: K040 to K049
+}
+
+
+def number_of(code: str) -> int:
+    """The number of a code, which compiled code has; it must be one of the table."""
+    assert code in KINDS, code
+    return int(code[1:])
+
+
+def code_of(number: int) -> str:
+    """The code with a number."""
+    return f"K{number:03}"
+
+
+def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
+    """The finding that an instance stands for, in words."""
+    kind = KINDS[code]
+    other = str(instance.other) if kind.words is None else kind.words(dispatch, instance)
+    memory = memory_name(dispatch, kind.memory, instance.site, instance.address)
+    message = kind.message.format(other=other)
+    return Finding(code, kind.check, message, instance.site, instance.who, memory, None, kind.hint, instance.times)
+
+
+def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:
+    """A place in words: ``'y' at offset 64``, ``local memory at offset 8``, ``'V32'``; empty where there is none."""
+    if kind == FLAT:
+        buffer = dispatch.memory.slots.get(address >> 32)
+        if buffer is None:
+            return dispatch.nowhere(address)
+        return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.address}"
+    if kind in (LOCAL, SCRATCH):
+        size = dispatch.slm_size if kind == LOCAL else dispatch.scratch_size
+        return f"{kind} memory at offset {shown_offset(address, size)}"
+    if kind == REGISTER:
+        return f"'{dispatch.image.module.all_functions[site.function].variable_name(address)}'"
+    return ""
