@@ -49,18 +49,22 @@ class Shadow:
 
 
 class Tracked:
-    """A lane value with its shadow. The operators are those of the lane algebra."""
+    """A lane value with its shadow. The operators are those of the lane algebra.
 
-    __slots__ = ("a", "shadow", "value")
+    ``source`` is the operand that it was read from, so that ``x - x`` and ``x == x`` of integers, which compilers write,
+    are known to be defined.
+    """
 
-    def __init__(self, a: ShadowAlgebra, value: Lanes, shadow: Shadow | None = None) -> None:
-        self.a, self.value, self.shadow = a, value, shadow
+    __slots__ = ("a", "shadow", "source", "value")
+
+    def __init__(self, a: ShadowAlgebra, value: Lanes, shadow: Shadow | None = None, source: object = None) -> None:
+        self.a, self.value, self.shadow, self.source = a, value, shadow, source
 
     def __add__(self, other: Tracked) -> Tracked:
-        return self.a.total(self, other, self.value + other.value)
+        return self.a.total(self, other, self.value + other.value, self.a.bits_of_either(self, other))
 
     def __sub__(self, other: Tracked) -> Tracked:
-        return self.a.total(self, other, self.value - other.value)
+        return self.a.total(self, other, self.value - other.value, self.a.either(self, other))
 
     def __mul__(self, other: Tracked) -> Tracked:
         return self.a.whole(self.value * other.value, self, other)
@@ -147,20 +151,29 @@ class ShadowAlgebra:
 
     def compared(self, result: Mask, *operands: Tracked) -> Tracked:
         """A comparison."""
-        return Tracked(self, result, self.union(*operands))
+        return Tracked(self, result, None if self._is_same(*operands) else self.union(*operands))
+
+    def _is_same(self, x: Tracked, y: Tracked) -> bool:
+        """Whether two integers are the same operand."""
+        t = self.type_of(x.value)
+        return x.source is not None and x.source == y.source and t is not None and t.is_integer
 
     def either(self, x: Tracked, y: Tracked) -> Shadow | None:
+        """The bits in which either is undefined; none of an operand with itself."""
+        return None if self._is_same(x, y) else self.bits_of_either(x, y)
+
+    def bits_of_either(self, x: Tracked, y: Tracked) -> Shadow | None:
         """The bits in which either is undefined."""
         if x.shadow is None or y.shadow is None or x.shadow is y.shadow:
             return x.shadow or y.shadow
         return self._from_bits(x.value, self._own_bits(x) | self._own_bits(y))
 
-    def total(self, x: Tracked, y: Tracked, result: Lanes) -> Tracked:
+    def total(self, x: Tracked, y: Tracked, result: Lanes, undefined: Shadow | None) -> Tracked:
         """A sum or difference, of integers undefined from the lowest undefined bit up."""
-        shadow, t = self.either(x, y), self.type_of(result)
-        if shadow is None or t is None or not t.is_integer:
-            return self.whole(result, x, y)
-        bits = shadow.bits(t.size)
+        t = self.type_of(result)
+        if undefined is None or t is None or not t.is_integer:
+            return Tracked(self, result, undefined and self.union(x, y))
+        bits = undefined.bits(t.size)
         return Tracked(self, result, self.of_bits(bits | (self.inner.const(0, unsigned_of(t.size)) - bits), t.size))
 
     def conjunction(self, x: Tracked, y: Tracked) -> Tracked:

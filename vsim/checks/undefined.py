@@ -105,10 +105,10 @@ class UndefinedMachine:
 
     # -- values --------------------------------------------------------------------------------------------
 
-    def _tracked(self, value: Lanes, bits: Lanes, size: int) -> Tracked:
-        """A value with its undefined bits."""
+    def _tracked(self, value: Lanes, bits: Lanes, size: int, source: object = None) -> Tracked:
+        """A value with its undefined bits; ``source`` is the operand that has it."""
         known = self.shadows.is_defined(bits)
-        return Tracked(self.algebra, value, None if known else self.algebra.of_bits(bits, size))
+        return Tracked(self.algebra, value, None if known else self.algebra.of_bits(bits, size), source)
 
     def _tracked_mask(self, mask: Mask, undefined: Mask) -> Tracked:
         known = self.shadows.is_defined(undefined)
@@ -141,7 +141,7 @@ class UndefinedMachine:
         read = self.inner.reader(op, count, by_lane)
         if self._is_tracked(op):
             undefined, size = self.shadows.reader(op, count, by_lane), element_type(self.inner.type_of(op)).size
-            return lambda: self._tracked(read(), undefined(), size)
+            return lambda: self._tracked(read(), undefined(), size, op)
         return lambda: self._defined(read())
 
     def writer(self, op: VectorOperand, count: int) -> Write:
