@@ -51,8 +51,8 @@ class Shadow:
 class Tracked:
     """A lane value with its shadow. The operators are those of the lane algebra.
 
-    ``source`` is the operand that it was read from, so that ``x - x`` and ``x == x`` of integers, which compilers write,
-    are known to be defined.
+    ``source`` is the operand that it was read from, with the types to which it was converted, so that ``x - x`` and
+    ``x == x`` of integers, which compilers write, are known to be defined.
     """
 
     __slots__ = ("a", "shadow", "source", "value")
@@ -227,7 +227,8 @@ class ShadowAlgebra:
             return self.whole(value, x)
         a = self.inner
         bits = a.cast(a.bitcast(x.shadow.bits(own.size), own), data_type)
-        return Tracked(self, value, self.of_bits(a.bitcast(bits, unsigned_of(data_type.size)), data_type.size))
+        shadow = self.of_bits(a.bitcast(bits, unsigned_of(data_type.size)), data_type.size)
+        return Tracked(self, value, shadow, x.source and (x.source, data_type))
 
     def bitcast(self, x: Tracked, data_type: DataType) -> Tracked:
         return Tracked(self, self.inner.bitcast(x.value, data_type), x.shadow)
