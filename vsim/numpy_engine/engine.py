@@ -13,7 +13,6 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes, Dwords
-from vsim.checks.selection import UNDEFINED
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
@@ -26,7 +25,7 @@ from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.trace import Trace, group_number, shown_group
 
 if TYPE_CHECKING:
-    from vsim.numpy_engine.shadows import UndefinedCheck
+    from vsim.checks.undefined_memory import UndefinedCheck
 
 _MAXIMUM_SIMD = 32
 
@@ -80,9 +79,9 @@ def run(
 
 def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
     """The check of undefined values, if it watches a launch."""
-    if UNDEFINED not in dispatch.checks:
+    if not dispatch.watches_undefined:
         return None
-    from vsim.numpy_engine.shadows import UndefinedCheck
+    from vsim.checks.undefined_memory import UndefinedCheck
 
     return UndefinedCheck(dispatch)
 

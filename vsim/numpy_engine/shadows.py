@@ -9,7 +9,7 @@ for inputs and those that say which thread it is, count as undefined.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -19,10 +19,9 @@ from visa.program import ARG, FIRST_VARIABLE, RETVAL, Function
 from visa.types import DataType
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes
-from vsim.checks.findings import Finding, Site, Who, site_of
-from vsim.checks.kinds import KINDS
-from vsim.checks.undefined import STORED, UndefinedMachine
-from vsim.dispatch import Dispatch
+from vsim.checks.findings import site_of
+from vsim.checks.undefined import UndefinedMachine
+from vsim.checks.undefined_memory import UNDEFINED_BYTE, ShadowMemory, UndefinedCheck, number_of
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.activation import Activation, Running
@@ -38,10 +37,8 @@ from vsim.numpy_engine.threads import HardwareThreads
 from vsim.semantics.algebra import Lanes, Step
 from vsim.semantics.conversion import element_type
 
-_UNDEFINED = 0xFF
 _TYPES: dict[np.dtype[np.generic], DataType] = {dtype: t for t, dtype in reversed(DTYPES.items())}
 _NUMPY = NumpyAlgebra()
-PRIVATE_MEMORY = "private memory"
 
 
 def type_of_array(values: Lanes, /) -> DataType | None:
@@ -49,117 +46,13 @@ def type_of_array(values: Lanes, /) -> DataType | None:
     return _TYPES.get(values.dtype)
 
 
-@dataclass(eq=False)
-class ShadowMemory:
-    """Memory beside that of a launch: for every buffer as many bytes, with the same addresses."""
-
-    memory: AddressSpace
-    name: str
-    slots: dict[int, Buffer] = field(default_factory=dict)
-    others: dict[int, Buffer] = field(default_factory=dict)
-    """Those of buffers without an address, by the place of their bytes."""
-
-    def of(self, buffer: Buffer | SurfaceImage) -> Buffer:
-        """What stands beside a buffer, or the memory of an image."""
-        if isinstance(buffer, Buffer) and buffer.address:
-            slot = self.slot(buffer.address >> 32)
-            if slot is not None:
-                return slot.part(buffer.name, buffer.address, buffer.size)
-        data = buffer.data if isinstance(buffer, Buffer) else buffer.bytes
-        place = int(data.__array_interface__["data"][0])
-        found = self.others.get(place)
-        if found is None:
-            found = self.others[place] = Buffer(buffer.name, 0, np.zeros(_rounded(data.size), np.uint8))
-        return found
-
-    def slot(self, number: int) -> Buffer | None:
-        """What stands beside the buffer of a slot of the address space."""
-        found, buffer = self.slots.get(number), self.memory.slots.get(number)
-        if buffer is None:
-            return None
-        if found is None or found.size < buffer.size:
-            found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
-        return found
-
-    # -- what the flat space asks of an address space ------------------------------------------------------
-
-    def get(self, number: int) -> Buffer | None:
-        """:meth:`slot`, by the name that dictionaries have for it."""
-        return self.slot(number)
-
-
-def _rounded(size: int) -> int:
-    return -(-size // 4) * 4 + 4
-
-
-@dataclass(frozen=True)
-class _Slots:
-    """An address space of which only the slots matter."""
-
-    slots: ShadowMemory
-
-
-class UndefinedCheck:
-    """The check of undefined values of one launch."""
-
-    def __init__(self, dispatch: Dispatch) -> None:
-        self.dispatch = dispatch
-        self.functions = dispatch.image.module.all_functions
-        self.validity = ShadowMemory(dispatch.memory, "undefined bits")
-        self.origins = ShadowMemory(dispatch.memory, "origins")
-        self.left: dict[Site, Who] = {}
-        """Who was the first to store undefined bytes at an instruction; at the end it shows which of them stay."""
-        self.sites: list[Site] = []
-        self.site_numbers: dict[Site, int] = {}
-
-    def number(self, site: Site) -> int:
-        """The number of an instruction in the memory of origins, from 1 on."""
-        found = self.site_numbers.get(site)
-        if found is None:
-            self.sites.append(site)
-            found = self.site_numbers[site] = len(self.sites)
-        return found
-
-    def begin(self) -> None:
-        """Groups begin: private memory has nothing that they have written."""
-        block = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
-        if block is not None:
-            self.validity.of(block).data[:] = _UNDEFINED
-
-    def end(self) -> None:
-        """Report what is undefined in buffers when the launch is over."""
-        blocks = {b.address for b in self.dispatch.memory.blocks.values()}
-        for number, origin in self.origins.slots.items():
-            buffer, shadow = self.dispatch.memory.slots.get(number), self.validity.slots.get(number)
-            if buffer is not None and shadow is not None and buffer.address not in blocks:
-                self._end_of(buffer, shadow.data, origin.data)
-        for place, origin in self.origins.others.items():
-            self._end_of(origin, self.validity.others[place].data, origin.data)
-
-    def _end_of(self, buffer: Buffer, shadow: Bytes, origin: Bytes) -> None:
-        undefined = np.flatnonzero(shadow)
-        if not undefined.size:
-            return
-        whole = origin.size // 4 * 4
-        sites = origin[:whole].view(np.uint32)[undefined // 4]
-        findings = self.dispatch.findings
-        assert findings is not None
-        kind = KINDS[STORED]
-        for number in np.unique(sites[sites != 0]).tolist():
-            own = undefined[sites == number]
-            site = self.sites[number - 1]
-            memory = f"'{self.dispatch.name_of(buffer)}' at offset {int(own[0])}"
-            findings.add(
-                Finding(STORED, kind.check, kind.message, site, self.left[site], memory, None, kind.hint, int(own.size))
-            )
-
-
 class UndefinedRecorder:
     """Prepares the functions of a batch of a launch that is checked for undefined values."""
 
     def __init__(self, check: UndefinedCheck, running: Running, findings: BatchFindings) -> None:
         self.check, self.running, self.findings = check, running, findings
-        self.at: tuple[Function, int] = (check.functions[0], 0)
+        self.functions = check.dispatch.image.module.all_functions
+        self.at: tuple[Function, int] = (self.functions[0], 0)
         """The instruction that executes."""
         self._predefined: dict[int, Bytes] = {}
         self._local: dict[int, Bytes] = {}
@@ -186,7 +79,7 @@ class UndefinedRecorder:
         for number, data in self._predefined.items():
             data[:] = _start_of(number)
         for data in self._local.values():
-            data[:] = _UNDEFINED
+            data[:] = UNDEFINED_BYTE
 
     # -- shadows -------------------------------------------------------------------------------------------
 
@@ -209,7 +102,7 @@ class UndefinedRecorder:
             elif kind is RegisterKind.VARIABLE and number < FIRST_VARIABLE:
                 arrays[kind, number] = self._predefined_shadow(number, array.shape)
             else:
-                value = _UNDEFINED if array.dtype == np.uint8 else True
+                value = UNDEFINED_BYTE if array.dtype == np.uint8 else True
                 arrays[kind, number] = np.full(array.shape, value, array.dtype)
         for _, at, size in prepared.layout.carried:
             arrays[RegisterKind.FILE, 0][:, at : at + size] = 0
@@ -236,7 +129,7 @@ class UndefinedRecorder:
         key = 0 if space is own.slm else 1
         found = self._local.get(key)
         if found is None:
-            found = self._local[key] = np.full(space.data.shape, _UNDEFINED, np.uint8)
+            found = self._local[key] = np.full(space.data.shape, UNDEFINED_BYTE, np.uint8)
         return replace(space, data=found)
 
     # -- findings ------------------------------------------------------------------------------------------
@@ -249,7 +142,7 @@ class UndefinedRecorder:
 
 def _start_of(number: int) -> int:
     """What the shadow of a predefined register begins with."""
-    return _UNDEFINED if number in (ARG, RETVAL) else 0
+    return UNDEFINED_BYTE if number in (ARG, RETVAL) else 0
 
 
 class ShadowRunning:
@@ -350,11 +243,10 @@ class ShadowedFunction:
     def note_left(self, lanes: Mask, address: Array) -> int:
         """Note that the instruction that executes leaves undefined bytes."""
         active = self.recorder.active(lanes)
-        site = site_of(self.check.functions, *self.recorder.at)
+        site = site_of(self.recorder.functions, *self.recorder.at)
         if active.any():
-            who = self.recorder.findings.first(active)
-            self.check.left[site] = min(self.check.left.get(site, who), who)
-        return self.check.number(site)
+            self.check.note(site, self.recorder.findings.first(active))
+        return number_of(site)
 
 
 def _as_bits(read: Read) -> Read:
@@ -376,3 +268,19 @@ def _from_bits(write: Write, data_type: DataType) -> Write:
     if data_type.is_integer and not data_type.is_signed:
         return write
     return lambda bits, mask: write(_NUMPY.bitcast(bits, data_type), mask)
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """An address space of which only the slots matter."""
+
+    memory: ShadowMemory
+
+    @property
+    def slots(self) -> _Slots:
+        """What finds the buffer of a slot, as dictionaries do."""
+        return self
+
+    def get(self, number: int) -> Buffer | None:
+        """What stands beside the buffer of a slot."""
+        return self.memory.slot(number)
