@@ -37,6 +37,7 @@ def matches(shown, expected):
 
 
 DOCUMENTS = [
+    "checks.md",
     "json.md",
     "tutorial.md",
     "language.md",

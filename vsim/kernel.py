@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from visa.diagnostics import did_you_mean
 
 if TYPE_CHECKING:
+    from vsim.checks.selection import Wanted
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
     from vsim.signature import KernelSignature
@@ -57,6 +58,7 @@ class Kernel:
         schedule: str = "",
         profile: bool = False,
         show_printf: bool = True,
+        check: Wanted = "",
         **named: object,
     ) -> LaunchResult:
         """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
@@ -77,6 +79,7 @@ class Kernel:
             schedule=schedule,
             profile=profile,
             show_printf=show_printf,
+            check=check,
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:

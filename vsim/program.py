@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -36,6 +36,7 @@ from vsim.signature import KernelSignature, kernel_signature
 from vsim.zebins import read_program
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
+    from vsim.checks.selection import Wanted
     from vsim.llvm_engine.engine import Engine
     from vsim.printf import PrintfRecords
     from vsim.trace import Trace
@@ -56,7 +57,7 @@ class RunOptions(TypedDict, total=False):
     profile: bool
     schedule: Schedule | None
     trace: Trace | None
-    check: str | Iterable[str]
+    check: Wanted
 
 
 class LastLaunch(NamedTuple):
@@ -212,7 +213,7 @@ class Program:
         groups: tuple[int, int] | None = None,
         profile: bool = False,
         trace: Trace | None = None,
-        check: str | Iterable[str] = "",
+        check: Wanted = "",
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
@@ -257,7 +258,7 @@ class Program:
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
         trace: Trace | None = None,
-        check: str | Iterable[str] = "",
+        check: Wanted = "",
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -272,6 +273,7 @@ class Program:
             trace: where what threads do is written; the reference engine runs such launches.
             check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
                 ``calls``, ``guard``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
+                A :class:`vsim.Checking` says what is shown of it, too.
 
         Raises:
             LaunchError: it does not fit the kernel.
@@ -309,6 +311,7 @@ class Program:
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
+            error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf)
@@ -400,7 +403,7 @@ class Program:
         schedule: str = "",
         profile: bool = False,
         show_printf: bool = True,
-        check: str | Iterable[str] = "",
+        check: Wanted = "",
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 

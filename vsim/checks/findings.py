@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visa.program import Function
-from vsim.checks.selection import parse_checks
+from vsim.checks.selection import Checking, Wanted, checking
+
+if TYPE_CHECKING:
+    from visa.diagnostics import Diagnostic
+    from vsim.dispatch import Dispatch
 
 
 class Site(NamedTuple):
@@ -74,49 +78,52 @@ class Finding:
 
 
 class Findings:
-    """The findings of one launch.
+    """The findings of one launch, as the engine tells them."""
 
-    Args:
-        checks: those that watch the launch.
-        limit: how many different findings are kept; what is beyond is only counted.
-    """
-
-    def __init__(self, checks: frozenset[str], limit: int = 100) -> None:
-        self.checks, self.limit = checks, limit
+    def __init__(self, checking: Checking) -> None:
+        self.checking = checking
         self.left_out = 0
-        """Findings beyond the limit."""
+        """Instances beyond what the engine had room for."""
         self._found: dict[tuple[str, Site, Site | None], Finding] = {}
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The checks that watch the launch."""
+        return self.checking.checks
 
     def __len__(self) -> int:
         return len(self._found)
 
     def __iter__(self) -> Iterator[Finding]:
-        """In the order of the text: by function, instruction and code."""
+        """In the order of the text: by function, instruction, code, and who it was."""
         return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
+
+    def diagnostics(self, dispatch: Dispatch) -> list[Diagnostic]:
+        """What commands say of the findings of a launch."""
+        from vsim.checks.report import diagnostics
+
+        return diagnostics(dispatch)
 
     def add(self, finding: Finding) -> None:
         """One more; of those with the same key the first one in the order of who it was is shown, all are counted."""
         known = self._found.get(finding.key)
         if known is None:
-            if len(self._found) >= self.limit:
-                self.left_out += finding.count
-                return
             self._found[finding.key] = finding
             return
         first = min(known, finding, key=lambda f: f.who)
         self._found[finding.key] = replace(first, count=known.count + finding.count)
 
 
-def site_of(functions: list[Function], function: Function, instruction: int) -> Site:
-    """The site of an instruction of one of an image's functions."""
-    return Site(next(n for n, f in enumerate(functions) if f is function), instruction)
-
-
-def watching(check: str | Iterable[str]) -> Findings | None:
+def watching(check: Wanted) -> Findings | None:
     """Where the checks that somebody asks for note what they find; None where the list is empty.
 
     Raises:
         UsageError: there is no such check.
     """
-    checks = parse_checks(check, "check")
-    return Findings(checks) if checks else None
+    found = checking(check)
+    return None if found is None else Findings(found)
+
+
+def site_of(functions: list[Function], function: Function, instruction: int) -> Site:
+    """The site of an instruction of one of an image's functions."""
+    return Site(next(n for n, f in enumerate(functions) if f is function), instruction)

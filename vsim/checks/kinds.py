@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {
     # -- divergence: K020 to K029
     "K021": Kind(
         DIVERGENCE,
-        "a barrier that work-items of the thread do not reach",
+        "a barrier that a work-item does not reach with the others of its thread",
         "move the barrier to where all work-items of the group come",
     ),
     # -- calls: K030 to K039
