@@ -16,6 +16,7 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
+from vsim.checks.selection import UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
@@ -107,6 +108,11 @@ class Dispatch:
     def checks(self) -> frozenset[str]:
         """The checks that watch the launch, as :mod:`vsim.checks.selection` names them."""
         return self.findings.checks if self.findings is not None else frozenset()
+
+    @property
+    def watches_undefined(self) -> bool:
+        """Whether the check of undefined values watches the launch."""
+        return self.findings is not None and UNDEFINED in self.findings.checks
 
     @property
     def needs_order(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from vsim.checks.findings import Finding, Site, Who
-from vsim.checks.selection import CALLS, DIVERGENCE
+from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
 from vsim.memory import shown_offset
 
 if TYPE_CHECKING:
@@ -61,6 +61,13 @@ _RESTORE = "a function gives back what it gets there: it restores the register b
 KINDS: dict[str, Kind] = {
     # -- races: K001 to K009
     # -- undefined values: K010 to K019
+    "K010": Kind(UNDEFINED, "an undefined value decides which lanes go where"),
+    "K011": Kind(UNDEFINED, "an undefined value is an address"),
+    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or what it finds in memory"),
+    "K013": Kind(
+        UNDEFINED, "an undefined value is left in memory", "something must be written to what it was made of", FLAT
+    ),
+    "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
     # -- divergence: K020 to K029
     "K021": Kind(
         DIVERGENCE,

@@ -31,6 +31,7 @@ from vsim.progress import Groups
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
     from vsim.llvm_engine.runtime.findings import FoundRecords
+    from vsim.llvm_engine.runtime.undefined import UndefinedMemory
     from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
@@ -93,6 +94,7 @@ class Engine:
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
         executed, found = _watched(dispatch, context), _checked(dispatch, context)
+        undefined = _shadowed(dispatch, plan)
         watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
@@ -105,7 +107,9 @@ class Engine:
         if executed:
             executed.write_to(dispatch, plan.kernel.functions)
         if found:
-            found.write_to(dispatch, plan.kernel.functions)
+            found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
+        if undefined is not None:
+            undefined.check.end()
         if context[cx.FAULT // 8]:
             from vsim.llvm_engine.runtime.report import fault  # which most launches do without
 
@@ -220,7 +224,7 @@ class Engine:
         """
         per_group = shape.threads_per_group
         key = (
-            *(dispatch.slm_size, dispatch.scratch_size, per_group, together),
+            *(dispatch.slm_size, dispatch.scratch_size, per_group, together, dispatch.watches_undefined),
             *(dispatch.takes_turns, arena_bytes(dispatch, per_group) if dispatch.has_barrier else 0),
         )
         found = self.workers.setdefault(key, [])
@@ -257,6 +261,17 @@ def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
 
     found = FoundRecords(dispatch.image.module)
     context[cx.FINDINGS // 8] = address(found.words)
+    return found
+
+
+def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
+    """The shadows of the launch's memory, if it is checked for undefined values."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.llvm_engine.runtime.undefined import UndefinedMemory
+
+    found = UndefinedMemory(dispatch)
+    found.write_to(plan.context, plan.surfaces)
     return found
 
 

@@ -69,11 +69,11 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
-        around = turns.driver(ordered)
+        around = turns.driver(ordered, dispatch.watches_undefined)
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
-        around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks))
+        around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks), dispatch.watches_undefined)
     support = [around, *state.helpers.values()]
     if dispatch.checks:
         state.declarations["record_finding"] = findings.RECORD_FINDING

@@ -146,7 +146,7 @@ def launch_plan(
         local_ids: gives the table of local ids for the shape of a group.
     """
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
-    surfaces = np.zeros(2 * cx.WRITTEN_SURFACES // 8, np.uint64)
+    surfaces = np.zeros(cx.SURFACES_SIZE // 8, np.uint64)
     variants, payloads, keep = _variants(dispatch, shape, local_ids)
     fields = {
         cx.GROUP_COUNT: dispatch.group_count,

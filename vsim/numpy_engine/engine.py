@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from vsim.numpy_engine.threads import HardwareThreads
 from vsim.positions import ThreadPosition
 from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.trace import Trace, group_number, shown_group
+
+if TYPE_CHECKING:
+    from vsim.checks.undefined_memory import UndefinedCheck
 
 _MAXIMUM_SIMD = 32
 
@@ -58,6 +62,7 @@ def run(
 
     batch: GroupBatch | None = None
     payloads = GroupPayloads(dispatch, private_address)
+    check = _undefined_check(dispatch)
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
@@ -65,9 +70,20 @@ def run(
             begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
-            batch = GroupBatch(dispatch, groups, payloads)
+            batch = GroupBatch(dispatch, groups, payloads, check)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
+    if check is not None:
+        check.end()
+
+
+def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
+    """The check of undefined values, if it watches a launch."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.checks.undefined_memory import UndefinedCheck
+
+    return UndefinedCheck(dispatch)
 
 
 def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
@@ -108,7 +124,9 @@ class GroupPayloads:
 class GroupBatch:
     """The threads of some work-groups of given sizes: prepared once, run for many groups."""
 
-    def __init__(self, dispatch: Dispatch, groups: list[Group], payloads: GroupPayloads) -> None:
+    def __init__(
+        self, dispatch: Dispatch, groups: list[Group], payloads: GroupPayloads, check: UndefinedCheck | None = None
+    ) -> None:
         self.dispatch, self.groups = dispatch, groups
         self.sizes = [g.size for g in groups]
         counts = [dispatch.threads_of(g) for g in groups]
@@ -128,10 +146,15 @@ class GroupBatch:
             from vsim.numpy_engine.traced_machine import Tracer
 
             self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
+        elif check is not None:
+            from vsim.numpy_engine.shadows import UndefinedRecorder
+
+            assert self.execution.findings is not None
+            self.execution.recorder = UndefinedRecorder(check, self.execution.running, self.execution.findings)
 
     def can_run(self, groups: list[Group]) -> bool:
         """Whether it serves other groups, too: of the same sizes, and traced as it is."""
-        is_traced = self.execution.recorder is not None
+        is_traced = self.dispatch.trace is not None and self.execution.recorder is not None
         return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:

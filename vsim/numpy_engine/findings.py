@@ -40,6 +40,13 @@ class BatchFindings:
         numbers = [int(np.broadcast_to(np.asarray(n), lanes.shape)[row, lane]) for n in (address, other)]
         self._add(code, place, row, lane, numbers, rows.size)
 
+    def first(self, lanes: Bools) -> Who:
+        """The first of some lanes (threads x lanes) in the order of groups, threads and lanes."""
+        rows, columns = np.nonzero(lanes)
+        groups, threads = self.running.threads.numbers()
+        first = np.lexsort((columns, threads[rows], groups[rows]))[0]
+        return self._who(int(rows[first]), int(columns[first]))
+
     def report_threads(
         self,
         code: str,
@@ -70,10 +77,12 @@ class BatchFindings:
         self.report_threads(code, place, any_lane(absent), absent.argmax(axis=1))
 
     def _add(self, code: str, place: Place, row: int, lane: int, numbers: list[int], count: int) -> None:
+        address, other = (n & (1 << 64) - 1 for n in numbers)
+        instance = Instance(site_of(self.functions, *place), self._who(row, lane), address, other, count)
+        self.found.add(finding_of(self.dispatch, code, instance))
+
+    def _who(self, row: int, lane: int) -> Who:
         threads = self.running.threads
         groups, names = threads.numbers()
         whole = row if threads.rows is None else int(threads.rows[row])
-        who = Who(int(groups[row]), int(names[row]), lane, int(self.epochs[whole]))
-        address, other = (n & (1 << 64) - 1 for n in numbers)
-        instance = Instance(site_of(self.functions, *place), who, address, other, count)
-        self.found.add(finding_of(self.dispatch, code, instance))
+        return Who(int(groups[row]), int(names[row]), lane, int(self.epochs[whole]))

@@ -69,7 +69,8 @@ class NumpyMachine:
         self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)
+        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
@@ -95,13 +96,16 @@ class Refused:
 
 
 class Recorder(Protocol):
-    """What a traced launch prepares its functions with."""
+    """What a traced or checked launch prepares its functions with."""
+
+    def begin(self) -> None:
+        """Threads start."""
 
     def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
-        """The machine for a function, which notes what goes through it."""
+        """The machine for a function, which notes or checks what goes through it."""
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
-        """The step of an instruction, which writes what was noted."""
+        """The step of an instruction, which says whose notes they are."""
 
 
 class BatchExecution:
@@ -112,7 +116,7 @@ class BatchExecution:
         private_address: where private memory is, of kernels that have some.
 
     Attributes:
-        recorder: writes a trace; None where nobody wants one.
+        recorder: writes a trace or checks; None where nobody wants that.
         findings: what checks tell of what they find; None where none watch.
     """
 
@@ -164,6 +168,8 @@ class BatchExecution:
         self.named_barriers.restart()
         if self.call_checks is not None:
             self.call_checks.restart()
+        if self.recorder is not None:
+            self.recorder.begin()
         prepared = self.prepare(function)
         activation = Activation(prepared, prepared.new_registers(self.threads), 0, lanes)
         self.scheduler.start(activation)

@@ -7,6 +7,7 @@ instruction is kept for the second one, unless it emitted something. A function 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from visa.program import Function
 from vsim.analysis.waiting import touches_memory
@@ -32,6 +33,9 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime import driver, turns
 from vsim.semantics import SEMANTICS
 
+if TYPE_CHECKING:  # Few launches are checked.
+    from vsim.checks.undefined import UndefinedMachine
+
 Needs = Callable[[int], BlockNeeds]
 
 
@@ -54,6 +58,8 @@ class FunctionLowering:
         self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
         self.findings = FindingExits(self.state)
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
+        self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
+        """What the semantics drive: the machine, or the one around it that checks."""
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()
         self.yields = module.dispatch.is_round_robin
@@ -61,6 +67,14 @@ class FunctionLowering:
         """What emits an instruction, for the second emission."""
         self.refused: set[int] = set()
         """Instructions that no engine can execute."""
+
+    def _checked_machine(self) -> UndefinedMachine:
+        """The machine that checks for undefined values."""
+        from vsim.checks.undefined import UndefinedMachine
+        from vsim.llvm_engine.lower.shadows import ShadowedFunction
+
+        shadows = ShadowedFunction(self.state, self.masks, self.machine.access, self.findings)
+        return UndefinedMachine(self.machine, shadows)
 
     def text(self) -> str:
         """The function as IR."""
@@ -151,7 +165,7 @@ class FunctionLowering:
             emit = self._refuse
             if pc not in self.refused:
                 try:
-                    emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+                    emit = SEMANTICS[instruction.desc.semantics](self.semantics_on, instruction)
                 except CannotExecute:
                     self.refused.add(pc)
             if keep and not b.assigned:

@@ -9,7 +9,7 @@ from visa.operands import Execution, PredicateControl
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.storage import PREDICATE
+from vsim.llvm_engine.lower.storage import PREDICATE, Key
 from vsim.llvm_engine.runtime import context as cx
 
 Read = Callable[[], Value]
@@ -149,11 +149,15 @@ class Masks:
 
     def predicate_as_integer(self, index: int) -> Read:
         """All bits of a predicate as one UD lane."""
+        return self.lanes_as_integer((PREDICATE, index))
+
+    def lanes_as_integer(self, key: Key) -> Read:
+        """All lanes of a predicate or its shadow as the bits of one UD lane."""
 
         def read() -> Value:
             state, b = self.state, self.state.b
-            count = min(32, state.function.predicates[index - 1].elements)
-            value = b.broadcast(state.registers.read((PREDICATE, index), 0, count, MASK), count)
+            count = min(32, state.function.predicates[key[1] - 1].elements)
+            value = b.broadcast(state.registers.read(key, 0, count, MASK), count)
             if count == 1:
                 return b.cast(value, types.UD)
             packed = b.packed(value)

@@ -110,6 +110,9 @@ WORKER_EPOCH = 160
 """In launches that checks watch: how often the group's threads have gone on behind a barrier, where they run in phases.
 """
 
+WORKER_SLM_UNDEFINED, WORKER_SCRATCH_UNDEFINED = 168, 176
+"""In launches that are checked for undefined values the shadows of local memory and of scratch."""
+
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.
 
@@ -129,6 +132,14 @@ Behind it stands another one for writes, of which only sizes count, in launches 
 SURFACE_LIMIT = 256
 WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
 """Where the table for writes begins."""
+
+UNDEFINED_SURFACES = 2 * WRITTEN_SURFACES
+"""Where a third one begins, which is used in launches that are checked for undefined values: shadows, then origins."""
+SURFACES_SIZE = 3 * WRITTEN_SURFACES
+UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
+"""In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined
+bytes.
+"""
 
 # With VISAKIT_GUARD: number and place of ranges (start, bytes, writable), the launch's context, where forbidden
 # accesses go; and of the first one whether there was one, where, bytes, whether it writes, and whose it is.

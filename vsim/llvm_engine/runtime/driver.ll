@@ -71,6 +71,7 @@ place:
   br i1 %noslm, label %ready, label %clear
 clear:
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
+$undefined
   br label %ready
 ready:
   store i64 %gx, ptr %worker_x, align 8
@@ -97,6 +98,12 @@ ready:
 done:
   ret void
 }
+
+;; undefined_slm
+; Nothing in the group's local memory is defined.
+  %undefined.p = getelementptr i8, ptr %worker, i64 $WORKER_SLM_UNDEFINED
+  %undefined = load ptr, ptr %undefined.p, align 8
+  call void @llvm.memset.p0.i64(ptr align 64 %undefined, i8 -1, i64 %slm_size, i1 false)
 
 ;; halt
 ; Whether the run is to stop or has failed.

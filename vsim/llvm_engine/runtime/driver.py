@@ -42,14 +42,15 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool, checked: bool = False) -> str:
+def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
         checked: checks watch the launch, which want to know how many barriers lie behind its threads.
+        undefined: that of undefined values is among them.
     """
-    parts = [_run(ordered, rows=not (ordered or barriers)), fault_recorder()]
+    parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
     declarations = {
         "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         "least": "declare i64 @llvm.umin.i64(i64, i64)",
@@ -70,18 +71,24 @@ def guard() -> str:
     return module([fill("guard", "guard")], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})
 
 
-def _run(ordered: bool, rows: bool) -> str:
+def _run(ordered: bool, rows: bool, undefined: bool) -> str:
     return fill(
         "driver",
         "run",
         order=fill("driver", "group_order") if ordered else "",
         first="%gn" if ordered else "%g0",
         several="%several" if rows else "1",
+        undefined=undefined_slm(undefined),
         halt=fill("driver", "halt"),
         **axes("COUNTS", cx.COUNTS),
         **axes("PARTIAL", cx.PARTIAL),
         **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
+
+
+def undefined_slm(watched: bool) -> str:
+    """What notes that nothing in local memory is defined, where the check of undefined values watches."""
+    return fill("driver", "undefined_slm") if watched else ""
 
 
 def axes(name: str, offset: int) -> dict[str, int]:

@@ -12,6 +12,8 @@ from visa.program import Function, Module
 from vsim.arrays import Words
 from vsim.checks.findings import Site, Who
 from vsim.checks.kinds import Instance, code_of, finding_of
+from vsim.checks.undefined import STORED
+from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
@@ -77,13 +79,22 @@ class FoundRecords:
         for row in table[table[:, 0] != 0].view(np.int64):
             yield Record(*(int(v) for v in row))
 
-    def write_to(self, dispatch: Dispatch, compiled: Sequence[Function]) -> None:
-        """Tell the launch what was found; ``compiled`` are the functions of the compiled module by number."""
+    def write_to(
+        self, dispatch: Dispatch, compiled: Sequence[Function], undefined: UndefinedCheck | None = None
+    ) -> None:
+        """Tell the launch what was found; ``compiled`` are the functions of the compiled module by number.
+
+        Args:
+            undefined: the check of undefined values, if it watches the launch.
+        """
         assert dispatch.findings is not None
         numbers = {id(f): n for n, f in enumerate(self.functions)}
         for r in self.records():
             site = Site(numbers[id(compiled[r.site >> 32])], r.site & 0xFFFF_FFFF)
             who = Who(r.group, r.thread, r.lane, r.epoch)
+            if undefined is not None and code_of(r.code) == STORED:  # It depends on what is left at the end.
+                undefined.note(site, who)
+                continue
             instance = Instance(site, who, r.address & _ALL_BITS, r.other & _ALL_BITS, r.times)
             dispatch.findings.add(finding_of(dispatch, code_of(r.code), instance))
         dispatch.findings.left_out += int(self.words[cx.FINDINGS_LEFT_OUT // 8])

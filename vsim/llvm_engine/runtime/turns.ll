@@ -140,6 +140,7 @@ $order
   %slm_size.p = getelementptr i8, ptr %ctx, i64 $SLM_SIZE
   %slm_size = load i64, ptr %slm_size.p, align 8
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
+$undefined
   %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
   %named = load ptr, ptr %named.p, align 8
   call void @llvm.memset.p0.i64(ptr align 64 %named, i8 0, i64 $NAMED_SIZE, i1 false)

@@ -12,7 +12,7 @@ from functools import cache
 from vsim.llvm_engine.ir.intrinsics import coroutine_end
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.driver import COMMON_TYPES, RECORDED, axes, fault_recorder, thread_number
+from vsim.llvm_engine.runtime.driver import COMMON_TYPES, RECORDED, axes, fault_recorder, thread_number, undefined_slm
 from vsim.llvm_engine.runtime.templates import fill
 
 _DECLARATIONS = {
@@ -31,11 +31,12 @@ KERNEL_DECLARATIONS = {
 
 
 @cache
-def driver(ordered: bool) -> str:
+def driver(ordered: bool, undefined: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault``, named barriers and memory for frames.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
+        undefined: the check of undefined values watches the launch.
     """
     order, thread = thread_number(ordered)
     begin_group = fill(
@@ -45,6 +46,7 @@ def driver(ordered: bool) -> str:
         first="%gn" if ordered else "%g0",
         thread_order=order,
         thread=thread,
+        undefined=undefined_slm(undefined),
         zeros=_zeros(len(RECORDED) - 2),
         **axes("COUNTS", cx.COUNTS),
         **axes("PARTIAL", cx.PARTIAL),
