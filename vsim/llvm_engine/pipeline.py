@@ -21,6 +21,7 @@ from visa.collector import paused_collection
 from visa.program import Function
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
+from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
@@ -56,6 +57,8 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
+    if RACE in dispatch.checks:
+        raise Unsupported("the check 'race'")
     state = ModuleState(dispatch, full, row)
     if dispatch.is_round_robin:
         _check_turns(dispatch)

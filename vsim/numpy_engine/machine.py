@@ -10,14 +10,14 @@ from vsim.arrays import Array, Bools
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
-from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
-from vsim.numpy_engine.messages import BatchMessages
+from vsim.numpy_engine.messages import BatchMessages, MessageWatch
 from vsim.numpy_engine.operands import BatchOperands
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
@@ -60,7 +60,7 @@ class NumpyMachine:
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler = images.with_image, images.with_sampler
 
-        messages = BatchMessages(running, faults)
+        messages = BatchMessages(running, faults, batch.watch)
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
@@ -74,6 +74,7 @@ class NumpyMachine:
         barriers = BatchBarriers(
             prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
         )
+        batch.named_barriers.watch = batch.watch
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
@@ -102,6 +103,13 @@ class Recorder(Protocol):
         """The step of an instruction, which writes what was noted."""
 
 
+class Watch(MessageWatch, BarrierWatch, Protocol):
+    """What a check is told while a batch runs."""
+
+    def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
+        """The step of an instruction, or another one that notes something besides."""
+
+
 class BatchExecution:
     """The execution of a batch of threads: its functions, each prepared once, and what their activations share.
 
@@ -111,6 +119,7 @@ class BatchExecution:
     Attributes:
         recorder: writes a trace; None where nobody wants one.
         findings: what checks tell of what they find; None where none watch.
+        watch: is told of messages and fences; None where no check watches.
     """
 
     def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
@@ -122,6 +131,7 @@ class BatchExecution:
         self.findings = (
             None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
         )
+        self.watch: Watch | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -140,6 +150,8 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if self.watch is not None:
+                    step = self.watch.step(function, number, instruction, step)
                 found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
