@@ -8,7 +8,7 @@ import pytest
 from conftest import build_text
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import effort
+from strategies import ENGINES, effort
 
 from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
@@ -161,7 +161,7 @@ def findings(source, engine, items, local, args, schedule=""):
     return result.findings
 
 
-@pytest.mark.parametrize("engine", ["numpy"])
+@pytest.mark.parametrize("engine", ENGINES)
 @effort(15)
 @given(steps=st.lists(STEP, max_size=5).map(halves), schedule=st.sampled_from(["", "reverse", "random:3"]))
 def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, schedule):

@@ -10,7 +10,7 @@ RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD = "race", "undefined", "divergence", "
 ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
 """What ``all`` stands for; ``guard`` is asked for by itself, as it needs arguments with sizes of their own."""
 NAMES = (RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD)
-DONE = frozenset((DIVERGENCE,))
+DONE = frozenset((RACE, DIVERGENCE))
 """The checks that both engines have whole; others are refused."""
 
 
