@@ -32,7 +32,7 @@ from vsim.progress import Groups
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
     from vsim.llvm_engine.runtime.findings import FoundRecords
-    from vsim.llvm_engine.runtime.race_runs import RaceRun
+    from vsim.llvm_engine.runtime.race_runs import RaceRun, SavedMemory
     from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
@@ -60,6 +60,8 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
+        self.saved: SavedMemory | None = None
+        """What memory held before launches that the race check watches."""
         self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
         """A run that workers may still be at if it was interrupted more than once."""
 
@@ -88,7 +90,10 @@ class Engine:
             return
         from vsim.llvm_engine.runtime import race_runs
 
-        race_runs.run(dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run))
+        self.saved = self.saved or race_runs.SavedMemory()
+        race_runs.run(
+            dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run), self.saved
+        )
 
     def _run(
         self,

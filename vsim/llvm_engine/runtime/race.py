@@ -44,8 +44,8 @@ LARGEST_UNIT = 4
 """Bytes of a unit, in kernels that write no less at once."""
 EPOCHS = 64
 """Epochs are counted modulo this."""
-_NO_RESERVE = 0x4000
-"""Of Linux, which Python has a name for from 3.13 on."""
+_NO_RESERVE, _HUGE_PAGES = 0x4000, 14
+"""Of Linux; not all versions of Python have names for these."""
 LISTED, RECORDED = 1 << 20, 1 << 22
 """Units of one launch that are noted where they are marked, and records of one run."""
 CHOSEN = 1 << 15
@@ -138,6 +138,7 @@ class ShadowMemory:
         if found is None or found == ctypes.c_void_p(-1).value:
             raise Unsupported("the check 'race', as the system does not give it enough address space")
         self.writes, self.reads, self.marks = found, found + room, found + 2 * room
+        libc.madvise(found, 2 * room, _HUGE_PAGES)
         self._libc = libc
 
     def ids(self, count: int) -> int:
@@ -215,7 +216,7 @@ class RaceBlock:
         span = slots << known.shift
         first = memory.ids((dispatch.group_count + 1) * span)
         self.recording = recording
-        self.list: Array = np.zeros(RECORDED, RECORD) if recording else np.zeros(LISTED, np.uint64)
+        self.list: Array = np.empty(RECORDED, RECORD) if recording else np.empty(LISTED, np.uint64)
         self.words: Words = np.zeros(cx.RACE_SIZE // 8, np.uint64)
         for field, value in {
             cx.RACE_WRITES: memory.writes,

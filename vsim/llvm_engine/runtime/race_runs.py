@@ -89,14 +89,33 @@ def chosen(units: Words) -> Words:
     return np.concatenate([units[:half], units[half :: -(-(units.size - half) // half)]])
 
 
-def run(dispatch: Dispatch, once: RunOnce) -> None:
+class SavedMemory:
+    """Room for the contents of memory, which is kept: the system's first look at each page costs more than a copy."""
+
+    def __init__(self) -> None:
+        self.room: Bytes = np.zeros(0, np.uint8)
+
+    def copies(self, arrays: Sequence[Array]) -> list[Bytes]:
+        """Copies of arrays, until the next ones."""
+        ends = np.cumsum([0, *(a.nbytes for a in arrays)])
+        if self.room.size < ends[-1]:
+            self.room = np.zeros(int(ends[-1]), np.uint8)
+        found = [self.room[start:end] for start, end in pairwise(ends.tolist())]
+        _restore([f.view(a.dtype).reshape(a.shape) for f, a in zip(found, arrays, strict=True)], arrays)
+        return found
+
+
+def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     """Run a launch, and find its races.
+
+    Args:
+        saved: room for what the memory held before.
 
     Raises:
         Unsupported: the check cannot watch it.
     """
     written = _written(dispatch)
-    before = [w.copy() for w in written]
+    before = saved.copies(written)
     first = RaceRun(dispatch)
     try:
         plan = once(dispatch, first)
@@ -106,7 +125,7 @@ def run(dispatch: Dispatch, once: RunOnce) -> None:
     if not units[0].size and not units[1].size:
         return
     after = [w.copy() for w in written]
-    _restore(written, before)
+    _restore(written, [b.view(w.dtype).reshape(w.shape) for b, w in zip(before, written, strict=True)])
     again = replace(dispatch, findings=Findings(frozenset([RECORDING])), coverage=None)
     second = RaceRun(again, units, first.block.unit_bits)
     try:
