@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsim.checks.selection import Checking
 
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
 """Environment variable: platforms that are devices, with commas between them."""
 ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
 THREADS_SETTING = "VISAKIT_OPENCL_THREADS"
 TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
+CHECK_SETTING = "VISAKIT_CHECK"
+"""Checks that watch kernels, with commas between them."""
+SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
+"""The file of what they are not to report."""
 
 
 @cache
@@ -26,3 +34,24 @@ def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
     wanted = os.environ.get(THREADS_SETTING, "")
     return max(1, int(wanted)) if wanted.isdecimal() else None
+
+
+@cache
+def checks() -> Checking | None:
+    """The checks that watch kernels; None for none.
+
+    Raises:
+        UsageError: there is no such check.
+        FormatError: K091, a line of the file of suppressions is none.
+        FileError: it cannot be read.
+    """
+    wanted = os.environ.get(CHECK_SETTING)
+    if not wanted:
+        return None
+    from visa.files import read_text
+    from vsim.checks.selection import Checking, parse_checks
+    from vsim.checks.suppressions import parse_suppressions
+
+    path = os.environ.get(SUPPRESSIONS_SETTING)
+    known = parse_suppressions(read_text(path), path) if path else None
+    return Checking(parse_checks(wanted, CHECK_SETTING), suppressions=known)

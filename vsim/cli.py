@@ -197,9 +197,9 @@ def app(
         option(
             "--check",
             "LIST",
-            "Watch the launches: divergence, or all.",
+            "Watch the launches: divergence, calls, or all.",
             CHECKS,
-            autocompletion=lambda: ["divergence", "all"],
+            autocompletion=lambda: ["divergence", "calls", "all"],
         ),
     ] = None,
     check_limit: Annotated[

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from vsim.positions import ThreadPosition
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
+PRIVATE_MEMORY = "private memory"
+"""The name of the block that holds it."""
 Executed = dict[int, npt.NDArray[np.bool_]]
 """By number of a function, which of its instructions executed."""
 
@@ -209,11 +211,16 @@ class Dispatch:
         """Whether the payload wants the address of :meth:`private_memory`."""
         return bool(self.signature.layout.private_at)
 
+    @property
+    def private_size(self) -> int:
+        """Bytes of private memory of a thread, which have its stack; 0 where the kernel asks for none."""
+        return max(self.signature.private_size, 64) if self.has_private_memory else 0
+
     def private_memory(self, thread_count: int) -> int:
         """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
         if not self.has_private_memory:
             return 0
-        block = self.memory.block("private memory", max(self.signature.private_size, 64) * thread_count)
+        block = self.memory.block(PRIVATE_MEMORY, self.private_size * thread_count)
         block.data[:] = 0
         return block.address
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from vsim.checks.findings import Finding, Site, Who
-from vsim.checks.selection import DIVERGENCE, UNDEFINED
+from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
 from vsim.memory import shown_offset
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ class Kind(NamedTuple):
     words: Callable[[Dispatch, Instance], str] | None = None
 
 
+def stack_in_words(dispatch: Dispatch, instance: Instance) -> str:
+    """How far the stack pointer lies from the beginning of its block."""
+    offset = instance.other - (1 << 64) if instance.other >> 63 else instance.other
+    return f"%sp lies {offset} bytes behind its beginning, and the thread has {dispatch.private_size}"
+
+
+_RESTORE = "a function gives back what it gets there: it restores the register before fret"
+
 KINDS: dict[str, Kind] = {
     # -- races: K001 to K009
     # -- undefined values: K010 to K019
@@ -67,6 +75,17 @@ KINDS: dict[str, Kind] = {
         "move the barrier to where all work-items of the group come",
     ),
     # -- calls: K030 to K039
+    "K031": Kind(CALLS, "a call after which the stack pointer is another one", _RESTORE, REGISTER),
+    "K032": Kind(CALLS, "a call after which the frame pointer is another one", _RESTORE, REGISTER),
+    "K033": Kind(CALLS, "a call after which the thread's header is another one", _RESTORE, REGISTER),
+    "K034": Kind(CALLS, "a call after which the float controls are others", _RESTORE, REGISTER),
+    "K035": Kind(
+        CALLS,
+        "the stack leaves its block: {other}",
+        "the kernel asks for too little private memory, or a function moves the stack pointer too far",
+        NONE,
+        stack_in_words,
+    ),
     # -- accesses outside an argument: K040 to K049
 }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD = "race", "undefined", "divergence", "calls", "guard"
 NAMES = (RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD)
-DONE = frozenset((DIVERGENCE, UNDEFINED))
+DONE = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
 """The checks that both engines have whole; others are refused."""
 ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS)) & DONE
 """What ``all`` stands for; ``guard`` is asked for by itself, as it needs arguments with sizes of their own."""

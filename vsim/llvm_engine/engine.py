@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from visa.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
+from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import KernelCache
 from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
@@ -31,6 +32,7 @@ from vsim.progress import Groups
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
     from vsim.llvm_engine.runtime.findings import FoundRecords
+    from vsim.llvm_engine.runtime.race_runs import RaceRun, SavedMemory
     from vsim.llvm_engine.runtime.undefined import UndefinedMemory
     from vsim.llvm_engine.runtime.watch import Watch
 
@@ -59,6 +61,8 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
+        self.saved: SavedMemory | None = None
+        """What memory held before launches that the race check watches."""
         self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
         """A run that workers may still be at if it was interrupted more than once."""
 
@@ -82,6 +86,26 @@ class Engine:
             Overtaken: ``meanwhile`` has run it.
             SimulationError: the program did something without a defined result, or took too long.
         """
+        if RACE not in dispatch.checks:
+            self._run(dispatch, thread_count, max_seconds, held, meanwhile)
+            return
+        from vsim.llvm_engine.runtime import race_runs
+
+        self.saved = self.saved or race_runs.SavedMemory()
+        race_runs.run(
+            dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run), self.saved
+        )
+
+    def _run(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        held: Sequence[Array],
+        meanwhile: RunMeanwhile | None,
+        races: RaceRun | None = None,
+    ) -> LaunchPlan:
+        """:meth:`run` once; the plan that was run."""
         if self.unfinished is not None:
             self.unfinished.settle()
             self.unfinished = None
@@ -95,6 +119,8 @@ class Engine:
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
         executed, found = _watched(dispatch, context), _checked(dispatch, context)
         undefined = _shadowed(dispatch, plan)
+        if races is not None:
+            races.begin(plan)
         watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
@@ -123,6 +149,7 @@ class Engine:
             raise dispatch.timeout(max_seconds, places)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+        return plan
 
     def groups(self) -> Groups | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
@@ -172,6 +199,7 @@ class Engine:
         context = plan.context
         context[:] = plan.initial
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots.words), self.slots.last
+        context[cx.PRIVATE // 8] = private_address
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)

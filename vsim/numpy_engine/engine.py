@@ -13,11 +13,13 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes, Dwords
+from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
 from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
+from vsim.numpy_engine.race_log import BatchRaces, RaceLog
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.positions import ThreadPosition
@@ -60,6 +62,7 @@ def run(
         if look is not None:
             look()
 
+    log = RaceLog(dispatch) if RACE in dispatch.checks else None
     batch: GroupBatch | None = None
     payloads = GroupPayloads(dispatch, private_address)
     check = _undefined_check(dispatch)
@@ -70,11 +73,13 @@ def run(
             begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
-            batch = GroupBatch(dispatch, groups, payloads, check)
+            batch = GroupBatch(dispatch, groups, payloads, check, log)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
     if check is not None:
         check.end()
+    if log is not None:
+        log.report()
 
 
 def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
@@ -125,7 +130,12 @@ class GroupBatch:
     """The threads of some work-groups of given sizes: prepared once, run for many groups."""
 
     def __init__(
-        self, dispatch: Dispatch, groups: list[Group], payloads: GroupPayloads, check: UndefinedCheck | None = None
+        self,
+        dispatch: Dispatch,
+        groups: list[Group],
+        payloads: GroupPayloads,
+        check: UndefinedCheck | None = None,
+        log: RaceLog | None = None,
     ) -> None:
         self.dispatch, self.groups = dispatch, groups
         self.sizes = [g.size for g in groups]
@@ -140,8 +150,10 @@ class GroupBatch:
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
-        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
         self.chosen_rows: Bools | None = None
+        if log is not None:
+            self.execution.watch = BatchRaces(log, self)
         if dispatch.trace is not None and _is_traced(dispatch, groups):
             from vsim.numpy_engine.traced_machine import Tracer
 

@@ -48,20 +48,27 @@ class BatchFindings:
         return self._who(int(rows[first]), int(columns[first]))
 
     def report_threads(
-        self, code: str, place: Place, rows: Bools, lanes: Array | int = -1, other: Array | int = 0
+        self,
+        code: str,
+        place: Place,
+        rows: Bools,
+        lanes: Array | int = -1,
+        address: Array | int = 0,
+        other: Array | int = 0,
     ) -> None:
         """Something was found in some threads at an instruction, which is about each thread as a whole.
 
         Args:
             lanes: the lane of each thread that it names; -1 for none.
+            address, other: numbers for each thread, or one for all.
         """
         chosen = np.flatnonzero(rows)
         if not chosen.size:
             return
         groups, threads = self.running.threads.numbers()
         row = int(chosen[np.lexsort((threads[chosen], groups[chosen]))[0]])
-        lane, number = (int(np.broadcast_to(np.asarray(n), rows.shape)[row]) for n in (lanes, other))
-        self._add(code, place, row, lane, [0, number], chosen.size)
+        lane, *numbers = (int(np.broadcast_to(np.asarray(n), rows.shape)[row]) for n in (lanes, address, other))
+        self._add(code, place, row, lane, numbers, chosen.size)
 
     def report_absent(self, code: str, place: Place) -> None:
         """Report the running threads with work-items that do not run with the others; the first one is named."""
@@ -70,7 +77,8 @@ class BatchFindings:
         self.report_threads(code, place, any_lane(absent), absent.argmax(axis=1))
 
     def _add(self, code: str, place: Place, row: int, lane: int, numbers: list[int], count: int) -> None:
-        instance = Instance(site_of(self.functions, *place), self._who(row, lane), numbers[0], numbers[1], count)
+        address, other = (n & (1 << 64) - 1 for n in numbers)
+        instance = Instance(site_of(self.functions, *place), self._who(row, lane), address, other, count)
         self.found.add(finding_of(self.dispatch, code, instance))
 
     def _who(self, row: int, lane: int) -> Who:

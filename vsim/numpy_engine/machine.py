@@ -7,17 +7,19 @@ from typing import NoReturn, Protocol
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
+from vsim.checks.selection import CALLS
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
-from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.call_checks import BatchCallChecks
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
-from vsim.numpy_engine.messages import BatchMessages
+from vsim.numpy_engine.messages import BatchMessages, MessageWatch
 from vsim.numpy_engine.operands import BatchOperands
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
@@ -60,7 +62,7 @@ class NumpyMachine:
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler = images.with_image, images.with_sampler
 
-        messages = BatchMessages(running, faults)
+        messages = BatchMessages(running, faults, batch.watch)
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
@@ -70,11 +72,12 @@ class NumpyMachine:
         may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
-        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
+        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
         barriers = BatchBarriers(
             prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
         )
+        batch.named_barriers.watch = batch.watch
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
@@ -106,18 +109,27 @@ class Recorder(Protocol):
         """The step of an instruction, which says whose notes they are."""
 
 
+class Watch(MessageWatch, BarrierWatch, Protocol):
+    """What a check is told while a batch runs."""
+
+    def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
+        """The step of an instruction, or another one that notes something besides."""
+
+
 class BatchExecution:
     """The execution of a batch of threads: its functions, each prepared once, and what their activations share.
 
     Args:
         groups: the number of each thread's work-group in the batch.
+        private_address: where private memory is, of kernels that have some.
 
     Attributes:
         recorder: writes a trace or checks; None where nobody wants that.
         findings: what checks tell of what they find; None where none watch.
+        watch: is told of messages and fences; None where no check watches.
     """
 
-    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
+    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array, private_address: int = 0) -> None:
         self.dispatch, self.threads = dispatch, threads
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock)
@@ -126,6 +138,11 @@ class BatchExecution:
         self.findings = (
             None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
         )
+        self.call_checks: BatchCallChecks | None = None
+        if self.findings is not None and CALLS in dispatch.checks:
+            self.call_checks = BatchCallChecks(self.findings, private_address)
+            self.scheduler.returning = self.call_checks.returned
+        self.watch: Watch | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -144,6 +161,10 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if self.call_checks is not None:
+                    step = self.call_checks.behind(function, found.layout, number, step)
+                if self.watch is not None:
+                    step = self.watch.step(function, number, instruction, step)
                 found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
@@ -157,6 +178,8 @@ class BatchExecution:
         self.threads.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
+        if self.call_checks is not None:
+            self.call_checks.restart()
         if self.recorder is not None:
             self.recorder.begin()
         prepared = self.prepare(function)

@@ -172,7 +172,10 @@ class FunctionLowering:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.let_others_run()
+        if self.machine.races:
+            self.machine.races.fence(instruction)
         emit()
+        self.machine.call_checks.behind(instruction)
 
     def _refuse(self) -> None:
         """Emit the fault that an instruction is which no engine can execute."""
@@ -195,6 +198,8 @@ class FunctionLowering:
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
             if state.dispatch.checks:
                 b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
+            if self.machine.races:
+                self.machine.races.ids.publish()
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state).emit()

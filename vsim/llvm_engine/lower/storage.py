@@ -119,6 +119,10 @@ class Storage:
             return self.b.offset("%shared", shared_offset(key))
         return self.slot(key)
 
+    def pointer_to_shared(self, number: int) -> str:
+        """Emit the pointer to a predefined variable in the block that the functions of a thread share."""
+        return self.b.offset("%shared", _SHARED_OFFSETS[number])
+
     def carry_in(self) -> None:
         """Emit copies of the shared registers whose address this function takes into its register file."""
         self._carry(lambda shared, own: f"ptr {own}, ptr {shared}")

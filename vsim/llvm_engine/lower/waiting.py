@@ -16,6 +16,7 @@ from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.findings import Details, FindingExits
 from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.race import RaceWatch
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
 
@@ -25,8 +26,15 @@ Step = Callable[[], None]
 class ThreadWaits:
     """The places of one function at which its thread waits."""
 
-    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, findings: FindingExits) -> None:
-        self.state, self.masks, self.flow, self.findings = state, masks, flow, findings
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        findings: FindingExits,
+        races: RaceWatch | None = None,
+    ) -> None:
+        self.state, self.masks, self.flow, self.findings, self.races = state, masks, flow, findings, races
         self.has_several = len(group_barriers(state.function)) > 1
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
@@ -56,7 +64,11 @@ class ThreadWaits:
             n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
             if arrivals is None:
                 self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
+                if self.races:
+                    self.races.departed(n)
             else:
+                if self.races:
+                    self.races.arrived(n)
                 b.emit(f"call void @arrive(ptr %worker, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
 
         return self._between_blocks(step)

@@ -12,6 +12,7 @@ from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
+from vsim.llvm_engine.memory.watch import AccessWatch
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.helpers import lane_function, widened_function
 
@@ -33,16 +34,22 @@ class LaneLoops:
 
     def __init__(self, b: Builder, bounds: CheckedBounds) -> None:
         self.b, self.bounds = b, bounds
+        self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
-        return [
+        found = [
             self._result(part, self.call("load", part, column, vector, [], rare, more))
             for column, more in part.elements_at(offset)
         ]
+        if self.watch:
+            self.watch.loop(part, offset, vector, None)
+        return found
 
     def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         for value, (column, more) in zip(values, part.elements_at(offset), strict=True):
             self.call("store", part, column, vector, [value], rare, more)
+        if self.watch:
+            self.watch.loop(part, offset, vector, values)
 
     def _result(self, part: LanePart, pointer: str) -> Value:
         return self.b.load(part.element, part.lanes, pointer, 64)

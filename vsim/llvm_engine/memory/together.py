@@ -20,6 +20,7 @@ from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
+from vsim.llvm_engine.memory.watch import AccessWatch
 
 CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
@@ -47,6 +48,7 @@ class UnprovedAccess:
     def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
         self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
         self.checked_lanes = 0
+        self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
@@ -57,6 +59,8 @@ class UnprovedAccess:
 
         def uniform(found: Together) -> list[Value]:
             pointer = b.offset(found.pointer, b.cast(found.at_first, types.UQ).text)
+            if self.watch:
+                self.watch.one(part, pointer, vector, None)
             return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
 
         def scattered() -> list[Value]:
@@ -64,14 +68,26 @@ class UnprovedAccess:
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                each = partial(self.copies.load, part, found.pointer, found.offsets, vector)
+                each = partial(self._load_each, part, found, vector)
                 return b.first_of([(same, LIKELY, partial(uniform, found))], each, b.new_label("done"))
 
             outside = partial(self.loops.load, part, offset, vector, rare=True)
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         row, pointer = self._row(part, offset, vector)
-        return b.first_of([(row, "", lambda: load_row(part, pointer, vector))], scattered, b.new_label("done"))
+        return b.first_of([(row, "", partial(self._load_row, part, pointer, vector))], scattered, b.new_label("done"))
+
+    def _load_row(self, part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
+        found = load_row(part, pointer, vector)
+        if self.watch:
+            self.watch.row(part, pointer, vector, stores=False)
+        return found
+
+    def _load_each(self, part: LanePart, found: Together, vector: Value | None) -> list[Value]:
+        values = self.copies.load(part, found.pointer, found.offsets, vector)
+        if self.watch:
+            self.watch.each(part, found.pointer, found.offsets, vector, None)
+        return values
 
     def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane; of lanes with one address the highest wins."""
@@ -83,6 +99,8 @@ class UnprovedAccess:
 
         def contiguous() -> list[Value]:
             store_row(part, pointer, values, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=True)
             return []
 
         def scattered() -> list[Value]:
@@ -90,6 +108,8 @@ class UnprovedAccess:
 
             def inside() -> list[Value]:
                 self.copies.store(part, found.pointer, found.offsets, values, vector)
+                if self.watch:
+                    self.watch.each(part, found.pointer, found.offsets, vector, values)
                 return []
 
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))

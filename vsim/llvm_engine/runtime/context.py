@@ -11,7 +11,11 @@ LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
-CONTEXT_SIZE = 320
+PRIVATE, RACE = 320, 328
+"""Address of the private memory of all threads, 0 where the kernel has none; in launches that the race check watches
+its block, else 0.
+"""
+CONTEXT_SIZE = 384
 
 
 class FaultRecord(NamedTuple):
@@ -177,6 +181,34 @@ was seen; then of the first instance thread, lane, epoch and two numbers, whose 
 """
 FINDING_SIZE = 80
 
+# The race check: where the summaries of writes and reads begin, and the marks of suspicious units; which bits of the
+# host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
+# records, with how many there were and how many it has room for.
+(
+    RACE_WRITES,
+    RACE_READS,
+    RACE_MARKS,
+    RACE_MASK,
+    RACE_FIRST_ID,
+    RACE_SPAN,
+    RACE_SHIFT,
+    RACE_EPOCHS,
+    RACE_FLAGS,
+    RACE_HALF,
+    RACE_ALL_ID,
+    RACE_LIST,
+    RACE_LIST_SIZE,
+    RACE_COUNT,
+    RACE_SEQUENCE,
+    RACE_ATOMICS,
+    RACE_UNIT_BITS,
+) = range(0, 136, 8)
+RACE_SIZE = 192
+RECORD_BYTES = 56
+"""Of a record of :data:`vsim.checks.accesses.RECORD`."""
+
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
-# kernel is, and (where checks watch the launch) which of its lanes are work-items.
-SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_REGISTERS = 0, 8, 16, 24, 64
+# kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its
+# stack, from 1 on, and its id in the race check.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_BLOCK, SHARED_RACE = range(0, 48, 8)
+SHARED_REGISTERS = 64
