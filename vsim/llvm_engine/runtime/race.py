@@ -8,7 +8,7 @@ host's address of the unit: whoever has a pointer to memory finds the words besi
 shift + epoch << flags``. Ids of a launch are greater than those of all earlier ones, so that words need no clearing.
 One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs are
 counted modulo :data:`EPOCHS`. In kernels with atomics two bits at the low end say of a word for writes that it was an
-atomic, and that plain writes of the same group lie behind it.
+atomic, and whether plain writes of the same group lie behind it, in an earlier epoch or in the same.
 
 What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
 the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
