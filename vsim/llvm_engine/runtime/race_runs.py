@@ -60,6 +60,11 @@ class RaceRun:
         shadow().set_marks(units, 1)
         self.marked.append(units)
 
+    def ranges(self) -> list[tuple[int, int, bool]]:
+        """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
+        own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list)]
+        return [*own, (shadow().writes, shadow().size, True)]
+
     def end(self) -> None:
         """Take all marks away."""
         for units in self.marked:
