@@ -141,7 +141,8 @@ def unordered(records: Records, rows: Indices, places: Indices) -> tuple[Indices
     """Conflicting units that nothing orders: of those of each place, pairs of positions among the units.
 
     Of accesses of one thread by one instruction the last one stands for all: if it comes before another thread's, they
-    do. Of pairs of instructions at one place the first conflict is given.
+    do. Of pairs of instructions at one place one conflict within groups is given, and one between groups, of the first
+    threads each.
 
     Args:
         rows: which record each unit belongs to.
@@ -151,7 +152,7 @@ def unordered(records: Records, rows: Indices, places: Indices) -> tuple[Indices
     replay, order = _Replay(int(source.max(initial=-1)) + 1), np.lexsort((rows, records["sequence"][rows]))
     events = np.flatnonzero(records["kind"] >= ATOMIC)
     known: dict[int, dict[tuple[int, int, int, int], int]] = defaultdict(dict)
-    found: dict[tuple[int, ...], tuple[int, int]] = {}
+    found: dict[tuple[int, ...], _Conflict] = {}
     both = np.concatenate([order, ~events])
     sequence = np.concatenate([records["sequence"][rows[order]], records["sequence"][events]])
     for item in both[np.argsort(sequence, kind="stable")].tolist():
@@ -168,11 +169,31 @@ def unordered(records: Records, rows: Indices, places: Indices) -> tuple[Indices
             if other != me and _conflict(its[2], site[2]):
                 before = int(records["sequence"][rows[earlier]])
                 if thread.now.seen[other] < before:
-                    found.setdefault((int(places[item]), *its, *site), (earlier, item))
+                    _keep_first(found, int(places[item]), _side(records, rows, earlier), _side(records, rows, item))
         here[(me, *site)] = item
         thread.now.seen[me] = int(record["sequence"])
-    pairs = np.array(list(found.values()), np.int64).reshape(-1, 2)
+    pairs = np.array([(a[-1], b[-1]) for a, b in found.values()], np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+_Side = tuple[int, ...]
+"""Function, instruction, kind, group, thread and lane of an access, and its position."""
+_Conflict = tuple[_Side, _Side]
+
+
+def _side(records: Records, rows: Indices, position: int) -> _Side:
+    record = records[rows[position]]
+    names = ("function", "instruction", "kind", "group", "thread", "lane")
+    return (*(int(record[name]) for name in names), position)
+
+
+def _keep_first(found: dict[tuple[int, ...], _Conflict], place: int, one: _Side, other: _Side) -> None:
+    """Of the conflicts of two instructions at a place keep that with the first threads, in whichever order they ran."""
+    a, b = sorted((one, other))
+    key = (place, *a[:3], *b[:3], a[3] == b[3])
+    known = found.get(key)
+    if known is None or (a[3:6], b[3:6]) < (known[0][3:6], known[1][3:6]):
+        found[key] = a, b
 
 
 def _sources(records: Records, rows: Indices) -> Indices:

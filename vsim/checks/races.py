@@ -187,7 +187,7 @@ def _races(code: str, accesses: Records, rows: Indices, units: npt.NDArray[np.ui
 
 
 def _between_lanes(records: Records) -> Races:
-    """Lanes whose value another lane of the same instruction replaced by another one, with the last lane there."""
+    """Lanes whose value another lane of the same instruction replaced by another one, with the one that stayed."""
     stores = records[records["kind"] == WRITE]
     lost = np.flatnonzero(stores["lost"])
     if not lost.size:
@@ -195,7 +195,7 @@ def _between_lanes(records: Records) -> Races:
     own = stores[np.isin(stores["sequence"], np.unique(stores["sequence"][lost]))]
     rows, units = _units(own)
     keys = [own[n][rows] for n in ("group", "thread", "sequence")] + [_places(own, rows, units)]
-    order = np.lexsort((own["lane"][rows], *keys))
+    order = np.lexsort((own["lane"][rows], own["lost"][rows] == 0, *keys))
     last = np.ones(order.size, bool)
     last[:-1] = np.any([np.diff(k[order].astype(np.int64)) != 0 for k in keys], axis=0)
     ends = np.flatnonzero(last)

@@ -121,7 +121,7 @@ class Engine:
         undefined = _shadowed(dispatch, plan)
         if races is not None:
             races.begin(plan)
-        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found)
+        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found, races)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
@@ -161,12 +161,17 @@ class Engine:
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
     def _watch(
-        self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None, found: FoundRecords | None
+        self,
+        dispatch: Dispatch,
+        plan: LaunchPlan,
+        executed: ExecutedBlocks | None,
+        found: FoundRecords | None,
+        races: RaceRun | None,
     ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
         from vsim.llvm_engine.runtime.watch import Watch
 
-        return Watch(dispatch, plan, self.slots.words, executed, found)
+        return Watch(dispatch, plan, self.slots.words, executed, found, races)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:

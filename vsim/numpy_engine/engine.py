@@ -13,13 +13,12 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes, Dwords
-from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
 from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
-from vsim.numpy_engine.race_log import BatchRaces, RaceLog
+from vsim.numpy_engine.race_log import BatchRaces, RaceLog, race_log
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.positions import ThreadPosition
@@ -52,7 +51,8 @@ def run(
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
     limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
-    groups_at_once = max(1, min(limit, threads_at_once) // per_group)
+    log = race_log(dispatch)
+    groups_at_once = 1 if log is not None and log.one_by_one else max(1, min(limit, threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
@@ -62,7 +62,6 @@ def run(
         if look is not None:
             look()
 
-    log = RaceLog(dispatch) if RACE in dispatch.checks else None
     batch: GroupBatch | None = None
     payloads = GroupPayloads(dispatch, private_address)
     check = _undefined_check(dispatch)

@@ -109,7 +109,7 @@ class Recorder(Protocol):
         """The step of an instruction, which says whose notes they are."""
 
 
-class Watch(MessageWatch, BarrierWatch, Protocol):
+class BatchWatch(MessageWatch, BarrierWatch, Protocol):
     """What a check is told while a batch runs."""
 
     def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
@@ -142,7 +142,7 @@ class BatchExecution:
         if self.findings is not None and CALLS in dispatch.checks:
             self.call_checks = BatchCallChecks(self.findings, private_address)
             self.scheduler.returning = self.call_checks.returned
-        self.watch: Watch | None = None
+        self.watch: BatchWatch | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:

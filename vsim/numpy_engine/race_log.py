@@ -21,8 +21,9 @@ from vsim.checks.accesses import (
     AccessLog,
     fence_of,
 )
+from vsim.checks.selection import RACE
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
-from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, SurfaceSpace, gather
+from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, SurfaceSpace
 from vsim.semantics.algebra import Step
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class RaceLog:
         self.functions = dispatch.image.module.all_functions
         self.numbers: dict[int, int] = {}
         """Of each function, by its identity."""
+        self.one_by_one = not dispatch.is_round_robin
+        """Groups run one after the other, as on the fast engine: what they find in atomics depends on the order."""
 
     def number_of(self, function: Function) -> int:
         """The number of a function in the image."""
@@ -54,6 +57,11 @@ class RaceLog:
     def _name(self, space: int, address: int) -> str:
         """The memory at an address of the host, or an offset in local memory."""
         return races.memory_name(self.dispatch, space, address)
+
+
+def race_log(dispatch: Dispatch) -> RaceLog | None:
+    """The log of a launch; None where the check does not watch it."""
+    return RaceLog(dispatch) if RACE in dispatch.checks else None
 
 
 class BatchRaces:
@@ -98,11 +106,8 @@ class BatchRaces:
             addresses = self._addresses(space, part, rows)
             lost = np.zeros(own.size, bool)
             if values is not None:
-                for k, value in enumerate(values):
-                    mine = access.per_lane(value)
-                    mine = mine if part.lanes is None else mine[part.lanes]
-                    there = gather(part.data, part.offsets + k * value.dtype.itemsize, value.dtype)
-                    lost |= _bits(there) != _bits(mine)
+                mine = [access.per_lane(v) for v in values]
+                lost = _lost(rows, part.offsets, mine if part.lanes is None else [m[part.lanes] for m in mine])
             if access.shape[0] == 1:  # the same access by all threads
                 everybody = np.flatnonzero(self.execution.running.activation.active_rows)
                 rows, lanes = np.repeat(everybody, own.size), np.tile(lanes, everybody.size)
@@ -172,8 +177,23 @@ class BatchRaces:
         self.whole.log.add(rows.size, **self._who(rows), sequence=sequence, lane=NO_LANE, kind=kind, **columns)
 
 
-def _bits(values: Array) -> Array:
-    return values.view(f"u{values.itemsize}")
+def _lost(rows: Array, offsets: Array, values: list[Array]) -> Bools:
+    """The lanes that stored something else than what their thread left at their places.
+
+    Elements are stored one after the other, each by all lanes: of a thread's at one place the last one stays.
+    """
+    count, size = len(values), values[0].itemsize
+    lanes = np.tile(np.arange(rows.size), count)
+    places = np.concatenate([offsets + k * size for k in range(count)])
+    stored = np.ascontiguousarray(np.concatenate(values)).view(f"u{size}")
+    order = np.lexsort((np.arange(lanes.size), places, rows[lanes]))
+    last = np.ones(order.size, bool)
+    last[:-1] = (np.diff(places[order]) != 0) | (np.diff(rows[lanes[order]]) != 0)
+    ends = np.flatnonzero(last)
+    stays = order[ends[np.searchsorted(ends, np.arange(order.size))]]
+    found = np.zeros(rows.size, bool)
+    np.logical_or.at(found, lanes[order], stored[order] != stored[stays])
+    return found
 
 
 def _lane_numbers(instruction: Instruction, width: int, lanes: Array) -> Array | int:

@@ -140,20 +140,25 @@ writing:
   %either = or i1 %x.conflict, %y.conflict
   br i1 %either, label %bad, label %after
 changing:
-  %a.bit = and i32 %x, 1
-  %p.bit = and i32 %x, 2
-  %was_plain = icmp eq i32 %a.bit, 0
-  %mixed = icmp ne i32 %p.bit, 0
+; The low bits of a word: 0 a plain write, 1 an atomic, 2 an atomic behind plain writes of the group in earlier epochs, 3 behind one in the same epoch.
+  %was = and i32 %x, 3
+  %was_plain = icmp eq i32 %was, 0
+  %was_mixed = icmp eq i32 %was, 3
+  %was_after = icmp eq i32 %was, 2
   %outside = xor i1 %x.in, true
-  %mixed_out = and i1 %mixed, %outside
-  %matters = or i1 %was_plain, %mixed_out
+  %after_out = and i1 %was_after, %outside
+  %plain_or = or i1 %was_plain, %was_mixed
+  %matters = or i1 %plain_or, %after_out
   %x.bad = and i1 %x.conflict, %matters
   %bad.a = or i1 %x.bad, %y.conflict
-  %plain.bits = select i1 %was_plain, i32 3, i32 1
-  %flag.bits = or i32 %plain.bits, %p.bit
+  %e.same = icmp eq i32 %x.e, %my_epoch
+  %e.now = or i1 %e.same, %is_split
+  %plain.bits = select i1 %e.now, i32 3, i32 2
+  %flag.bits = select i1 %plain_or, i32 %plain.bits, i32 %was
   %mine = or i32 %me, %flag.bits
   %many.a = or i32 %x.many, %flag.bits
-  %all.a = or i32 %all_id32, %flag.bits
+  %every.bits = select i1 %plain_or, i32 3, i32 %was
+  %all.a = or i32 %all_id32, %every.bits
   %fresh = or i32 %me, 1
   %shared.g = select i1 %is_global, i32 %all.a, i32 %fresh
   %many_plain = select i1 %was_plain, i32 %mine, i32 %many.a

@@ -8,7 +8,7 @@ host's address of the unit: whoever has a pointer to memory finds the words besi
 shift + epoch << flags``. Ids of a launch are greater than those of all earlier ones, so that words need no clearing.
 One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs are
 counted modulo :data:`EPOCHS`. In kernels with atomics two bits at the low end say of a word for writes that it was an
-atomic, and that plain writes of the same group lie behind it.
+atomic, and whether plain writes of the same group lie behind it, in an earlier epoch or in the same.
 
 What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
 the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
@@ -44,8 +44,10 @@ LARGEST_UNIT = 4
 """Bytes of a unit, in kernels that write no less at once."""
 EPOCHS = 64
 """Epochs are counted modulo this."""
-_NO_RESERVE, _HUGE_PAGES = 0x4000, 14
+_NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
 """Of Linux; not all versions of Python have names for these."""
+_FIRST_PLACE = 1 << 44
+"""Where words begin: far from where the system puts memory by itself, as what is linked must lie close together."""
 LISTED, RECORDED = 1 << 20, 1 << 22
 """Units of one launch that are noted where they are marked, and records of one run."""
 CHOSEN = 1 << 15
@@ -128,14 +130,14 @@ class ShadowMemory:
         self.lock = threading.Lock()
         self.next_id = 1 << 10
         room = 4 << PLACE_BITS
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE | _NO_REPLACE
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         self.size = 2 * room + (1 << PLACE_BITS)
-        found = libc.mmap(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-        if found is None or found == ctypes.c_void_p(-1).value:
+        found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+        if found != _FIRST_PLACE:
             raise Unsupported("the check 'race', as the system does not give it enough address space")
         self.writes, self.reads, self.marks = found, found + room, found + 2 * room
         libc.madvise(found, 2 * room, _HUGE_PAGES)

@@ -60,6 +60,11 @@ class RaceRun:
         shadow().set_marks(units, 1)
         self.marked.append(units)
 
+    def ranges(self) -> list[tuple[int, int, bool]]:
+        """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
+        own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list)]
+        return [*own, (shadow().writes, shadow().size, True)]
+
     def end(self) -> None:
         """Take all marks away."""
         for units in self.marked:
@@ -155,7 +160,8 @@ def _written(dispatch: Dispatch) -> list[Bytes | Array]:
     """
     buffers = sorted(_buffers(dispatch), key=lambda b: b.host & _PLACES)
     for one, other in pairwise(buffers):
-        if (one.host & _PLACES) + one.size > other.host & _PLACES:
+        apart = one.host >> PLACE_BITS != other.host >> PLACE_BITS
+        if apart and (one.host & _PLACES) + one.size > other.host & _PLACES:
             raise Unsupported("the check 'race', as buffers lie too far apart in memory")
     found: list[Bytes | Array] = [b.data for b in buffers if not b.read_only]
     images = (s for s in (*dispatch.surfaces.values(), *dispatch.images.values()) if not isinstance(s, Buffer))
