@@ -42,7 +42,7 @@ class Who(NamedTuple):
     epoch: int = 0
 
 
-class Access(NamedTuple):
+class OtherSide(NamedTuple):
     """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``."""
 
     site: Site
@@ -72,7 +72,7 @@ class Finding:
     site: Site
     who: Who
     memory: str = ""
-    other: Access | None = None
+    other: OtherSide | None = None
     hint: str = ""
     count: int = 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from vsim.checks.findings import Access, Finding, Site, Who, site_of
+from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
 from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
 from vsim.memory import shown_offset
 
@@ -137,7 +137,7 @@ def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
     side = None
     if kind.other:
         site = Site(instance.other >> 32, instance.other & 0xFFFF_FFFF)
-        side = Access(site, instance.who._replace(thread=0), kind.other)
+        side = OtherSide(site, instance.who._replace(thread=0), kind.other)
     return Finding(code, kind.check, message, instance.site, instance.who, memory, side, kind.hint, instance.times)
 
 

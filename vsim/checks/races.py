@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vsim.checks.accesses import ATOMIC, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WRITE, Records, site
-from vsim.checks.findings import Access, Finding, Findings, Who
+from vsim.checks.findings import Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
@@ -238,7 +238,7 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
             Finding(
                 *(races.code, RACE, _MESSAGES[races.code].format(*(f"{_article(s)} {s}" for s in sides))),
                 *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
-                *(Access(site(second[at]), _who(second[at]), sides[1]), _HINTS[races.code], count),
+                *(OtherSide(site(second[at]), _who(second[at]), sides[1]), _HINTS[races.code], count),
             )
         )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, Label, Span
 from visa.text.printer import FunctionPrinter
 from vsim import threads
-from vsim.checks.findings import Access, Finding, Site, Who
+from vsim.checks.findings import Finding, OtherSide, Site, Who
 from vsim.checks.suppressions import Described
 from vsim.dispatch import Dispatch
 
@@ -103,7 +103,7 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     return Diagnostic(finding.code, message, at.span, finding.hint, labels)
 
 
-def _other_side(dispatch: Dispatch, other: Access) -> Label:
+def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
     at = place(dispatch, other.site)
     return Label(at.span, f"the other side: {other.kind} at {at.shown[:-1]}, {who_in_words(dispatch, other.who)})")
 

@@ -130,12 +130,8 @@ class Engine:
             self.unfinished = None
         if watch is not None:
             watch.check()
-        if executed:
-            executed.write_to(dispatch, plan.kernel.functions)
-        if found:
-            found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
-        if undefined is not None:
-            undefined.check.end()
+        if executed or found:
+            _write_notes(dispatch, plan, executed, found, undefined)
         if context[cx.FAULT // 8]:
             from vsim.llvm_engine.runtime.report import fault  # which most launches do without
 
@@ -305,6 +301,22 @@ def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
     found = UndefinedMemory(dispatch)
     found.write_to(plan.context, plan.surfaces)
     return found
+
+
+def _write_notes(
+    dispatch: Dispatch,
+    plan: LaunchPlan,
+    executed: ExecutedBlocks | None,
+    found: FoundRecords | None,
+    undefined: UndefinedMemory | None,
+) -> None:
+    """Tell a launch what was noted while it ran."""
+    if executed:
+        executed.write_to(dispatch, plan.kernel.functions)
+    if found:
+        found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
+    if undefined is not None:
+        undefined.check.end()
 
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:

@@ -32,7 +32,7 @@ class ReturnPoint(NamedTuple):
     lanes: Bools
 
 
-class Kept(NamedTuple):
+class KeptRegisters(NamedTuple):
     """Predefined variables at a call, and the call."""
 
     place: tuple[Function, int]
@@ -62,7 +62,7 @@ class Activation:
         self.held: dict[int, Bools] = {}
         """Lanes that would wait, but others of their thread are at a barrier, and with them the whole thread."""
         self.depth: int = 0 if back is None else back.activation.depth + counts
-        self.kept: Kept | None = None
+        self.kept: KeptRegisters | None = None
         """What its callee must leave as it was, where a check wants to know; the threads are those of the batch."""
         self.children = 0
         if back is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from visa.program import Function
 from vsim.arrays import Bools, Offsets
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, moves_stack
-from vsim.numpy_engine.activation import Activation, Kept
+from vsim.numpy_engine.activation import Activation, KeptRegisters
 from vsim.numpy_engine.algebra import any_lane
 from vsim.numpy_engine.findings import BatchFindings, Place
 from vsim.numpy_engine.threads import HardwareThreads
@@ -32,7 +32,7 @@ class BatchCallChecks:
         """A function is called: note what it must keep."""
         self.running.carry_out()
         threads = self.running.threads
-        activation.kept = Kept(place, {r.number: threads.predefined(r.number).copy() for r in KEPT})
+        activation.kept = KeptRegisters(place, {r.number: threads.predefined(r.number).copy() for r in KEPT})
 
     def returned(self, activation: Activation, rows: Bools) -> None:
         """Threads return from a function: report what is not as it was."""

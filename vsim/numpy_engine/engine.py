@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,8 @@ def run(
     """
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
-    log = race_log(dispatch)
-    groups_at_once = 1 if log is not None and log.one_by_one else max(1, min(limit, threads_at_once) // per_group)
+    checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
+    groups_at_once = 1 if checks.one_by_one else max(1, min(_most_threads(dispatch), threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
@@ -64,7 +63,6 @@ def run(
 
     batch: GroupBatch | None = None
     payloads = GroupPayloads(dispatch, private_address)
-    check = _undefined_check(dispatch)
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
@@ -72,13 +70,34 @@ def run(
             begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
-            batch = GroupBatch(dispatch, groups, payloads, check, log)
+            batch = GroupBatch(dispatch, groups, payloads, *checks)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
-    if check is not None:
-        check.end()
-    if log is not None:
-        log.report()
+    checks.end()
+
+
+def _most_threads(dispatch: Dispatch) -> int:
+    """Hardware threads of a batch at most: each has memory of its own where the kernel wants some."""
+    return PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
+
+
+class BatchChecks(NamedTuple):
+    """The checks that watch memory over all batches of a launch; None for those that do not."""
+
+    undefined: UndefinedCheck | None
+    races: RaceLog | None
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether work-groups must run one after the other."""
+        return self.races is not None and self.races.one_by_one
+
+    def end(self) -> None:
+        """The launch is over: report what is known only now."""
+        if self.undefined is not None:
+            self.undefined.end()
+        if self.races is not None:
+            self.races.report()
 
 
 def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
