@@ -82,6 +82,16 @@ class ShadowMachine(Protocol):
         asks at the end of the launch.
         """
 
+    def load_elements(
+        self, space: Space, address: Lanes, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Lanes]:
+        """As the machine's own, but no other check watches it."""
+
+    def store_elements(
+        self, space: Space, address: Lanes, values: list[Lanes], mask: Mask, instruction: Instruction
+    ) -> None:
+        """As the machine's own, but no other check watches it."""
+
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane, once for a thread."""
 
@@ -312,7 +322,7 @@ class UndefinedMachine:
         if beside is None:
             return [self._defined(v) for v in values]
         t = unsigned_of(data_type.size)
-        bits = self.inner.load_elements(*beside, t, count, lanes, instruction)
+        bits = self.shadows.load_elements(*beside, t, count, lanes, instruction)
         return [self._tracked(v, b, t.size) for v, b in zip(values, bits, strict=True)]
 
     def store(
@@ -329,7 +339,7 @@ class UndefinedMachine:
         if beside is None:
             return
         size = self._size(values[0].value)
-        self.inner.store_elements(*beside, [self._bits(v, size) for v in values], lanes, instruction)
+        self.shadows.store_elements(*beside, [self._bits(v, size) for v in values], lanes, instruction)
         undefined = self._undefined(*values)
         if undefined is not None:
             undefined = undefined if lanes is True else undefined & lanes
@@ -349,7 +359,7 @@ class UndefinedMachine:
             where, at = origins
             site = a.const(self.shadows.note_left(lanes, address), types.UD)
             for k in range(0, size, 4):
-                self.inner.store(where, at + a.const(k, types.UQ), site, lanes, instruction)
+                self.shadows.store_elements(where, at + a.const(k, types.UQ), [site], lanes, instruction)
 
     def atomic(
         self,
@@ -366,13 +376,13 @@ class UndefinedMachine:
         beside, t = self.shadows.beside(space, at), unsigned_of(data_type.size)
         a = self.algebra.inner
         if beside is not None:
-            before = self.inner.load(*beside, t, lanes, instruction)
+            (before,) = self.shadows.load_elements(*beside, t, 1, lanes, instruction)
             if op != "store" and not self.shadows.is_defined(before):
                 bad = before != a.const(0, t)
                 self.shadows.report(ATOMIC, bad if lanes is True else bad & lanes)
         old = self.inner.atomic(space, op, at, data_type, [s.value for s in sources], lanes, instruction)
         if beside is not None:
-            self.inner.store(*beside, a.const(0, t), lanes, instruction)
+            self.shadows.store_elements(*beside, [a.const(0, t)], lanes, instruction)
         return self._defined(old)
 
     def mapped(self, space: Space, address: Tracked, size: int, mask: Tracked | Mask) -> Tracked | Mask:

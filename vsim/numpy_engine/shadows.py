@@ -30,6 +30,7 @@ from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.machine import BatchExecution, NumpyMachine
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
+from vsim.numpy_engine.messages import BatchMessages
 from vsim.numpy_engine.operands import BatchOperands, Read, Write
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.registers import RegisterFile, RegisterKind
@@ -177,6 +178,8 @@ class ShadowedFunction:
         masks = BatchMasks(prepared, running)
         self.predicate_reader, self.predicate_writer = masks.predicate_reader, masks.predicate_writer
         self.predicate_as_integer = masks.predicate_as_integer
+        unwatched = BatchMessages(recorder.running, inner.faults)
+        self.load_elements, self.store_elements = unwatched.load_elements, unwatched.store_elements
         self.type_of_lanes = type_of_array
 
     # -- registers -----------------------------------------------------------------------------------------

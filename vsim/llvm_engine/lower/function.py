@@ -73,7 +73,7 @@ class FunctionLowering:
         from vsim.checks.undefined import UndefinedMachine
         from vsim.llvm_engine.lower.shadows import ShadowedFunction
 
-        shadows = ShadowedFunction(self.state, self.masks, self.machine.access, self.findings)
+        shadows = ShadowedFunction(self.state, self.masks, self.exits, self.findings)
         return UndefinedMachine(self.machine, shadows)
 
     def text(self) -> str:

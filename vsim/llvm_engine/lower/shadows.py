@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from visa import types
 from visa.operands import Raw, VectorOperand
-from visa.program import ARG, FIRST_VARIABLE, RETVAL
+from visa.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
 from visa.types import DataType
 from vsim.checks.findings import Site, site_of
 from vsim.checks.undefined import STORED
 from vsim.checks.undefined_memory import number_of
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.findings import Details, FindingExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands, Read, Write, elements
@@ -52,9 +53,11 @@ class ShadowOperands(Operands):
 class ShadowedFunction:
     """The :class:`~vsim.checks.undefined.ShadowMachine` for one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, access: MemoryAccess, findings: FindingExits) -> None:
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
         self.state, self.masks, self.findings = state, masks, findings
-        self.operands = ShadowOperands(state, masks, access)
+        module, size = state.module, len(state.function.instructions)
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.dispatch.has_read_only, size)
+        self.operands = ShadowOperands(state, masks, self.access)
         self.type_of_lanes = type_of_value
 
     # -- registers -----------------------------------------------------------------------------------------
@@ -132,6 +135,18 @@ class ShadowedFunction:
             b = self.state.b
             size = b.assign(f"and i64 {b.assign(f'add i64 {space.size}, 3')}, -4")
         return replace(space, pointer=pointer, size=size, writable=None), address
+
+    def load_elements(
+        self, space: MemorySpace, address: Value, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Value]:
+        """Consecutive elements for each lane."""
+        return self.access.load(space, address, data_type, mask, count)
+
+    def store_elements(
+        self, space: MemorySpace, address: Value, values: list[Value], mask: Mask, instruction: Instruction
+    ) -> None:
+        """Consecutive elements of each lane."""
+        self.access.store(space, address, values, mask)
 
     # -- findings ------------------------------------------------------------------------------------------
 
