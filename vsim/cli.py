@@ -197,9 +197,9 @@ def app(
         option(
             "--check",
             "LIST",
-            "Watch the launches: divergence, calls, or all.",
+            "Watch launches: race, undefined, divergence, calls, or all.",
             CHECKS,
-            autocompletion=lambda: ["divergence", "calls", "all"],
+            autocompletion=lambda: ["race", "undefined", "divergence", "calls", "all"],
         ),
     ] = None,
     check_limit: Annotated[

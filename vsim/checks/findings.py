@@ -20,6 +20,11 @@ class Site(NamedTuple):
     function: int
     instruction: int
 
+    @property
+    def number(self) -> int:
+        """Both in one number."""
+        return self.function << 32 | self.instruction
+
 
 class Who(NamedTuple):
     """Who executed an instruction.

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from vsim.checks.findings import Finding, Site, Who
+from vsim.checks.findings import Access, Finding, Site, Who, site_of
 from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
 from vsim.memory import shown_offset
 
 if TYPE_CHECKING:
+    from visa.program import Function
     from vsim.dispatch import Dispatch
 
 FLAT, LOCAL, SCRATCH, REGISTER, NONE = "flat", "local", "scratch", "register", ""
@@ -41,6 +42,7 @@ class Kind(NamedTuple):
         hint: what would help.
         memory: what the first number is.
         words: what is said in place of the second number, where that is more than a number.
+        other: what the other side did, of codes whose second number is a site: that of thread 0 of the same group.
     """
 
     check: str
@@ -48,12 +50,19 @@ class Kind(NamedTuple):
     hint: str = ""
     memory: str = NONE
     words: Callable[[Dispatch, Instance], str] | None = None
+    other: str = ""
 
 
 def stack_in_words(dispatch: Dispatch, instance: Instance) -> str:
     """How far the stack pointer lies from the beginning of its block."""
     offset = instance.other - (1 << 64) if instance.other >> 63 else instance.other
     return f"%sp lies {offset} bytes behind its beginning, and the thread has {dispatch.private_size}"
+
+
+def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
+    """How many threads of the group have ended, and how many wait."""
+    count = dispatch.threads_of(dispatch.group(instance.who.group))
+    return f"{instance.other} of its {count} threads have ended, the others wait"
 
 
 _RESTORE = "a function gives back what it gets there: it restores the register before fret"
@@ -69,10 +78,23 @@ KINDS: dict[str, Kind] = {
     ),
     "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
     # -- divergence: K020 to K029
+    "K020": Kind(
+        DIVERGENCE,
+        "a barrier that part of the work-group never reaches: {other}",
+        "all threads of a group come to a barrier equally often",
+        NONE,
+        ended_in_words,
+    ),
     "K021": Kind(
         DIVERGENCE,
         "a barrier that a work-item does not reach with the others of its thread",
         "move the barrier to where all work-items of the group come",
+    ),
+    "K022": Kind(
+        DIVERGENCE,
+        "threads of a work-group wait for each other at different barriers",
+        "the condition that leads to one or the other must be the same in the whole group",
+        other="barrier",
     ),
     # -- calls: K030 to K039
     "K031": Kind(CALLS, "a call after which the stack pointer is another one", _RESTORE, REGISTER),
@@ -88,6 +110,11 @@ KINDS: dict[str, Kind] = {
     ),
     # -- accesses outside an argument: K040 to K049
 }
+
+
+def ended_instance(dispatch: Dispatch, function: Function, number: int, who: Who, ended: int) -> Instance:
+    """What is found where threads of a group wait at a barrier, and so many have ended."""
+    return Instance(site_of(dispatch.image.module.all_functions, function, number), who, other=ended)
 
 
 def number_of(code: str) -> int:
@@ -107,7 +134,11 @@ def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
     other = str(instance.other) if kind.words is None else kind.words(dispatch, instance)
     memory = memory_name(dispatch, kind.memory, instance.site, instance.address)
     message = kind.message.format(other=other)
-    return Finding(code, kind.check, message, instance.site, instance.who, memory, None, kind.hint, instance.times)
+    side = None
+    if kind.other:
+        site = Site(instance.other >> 32, instance.other & 0xFFFF_FFFF)
+        side = Access(site, instance.who._replace(thread=0), kind.other)
+    return Finding(code, kind.check, message, instance.site, instance.who, memory, side, kind.hint, instance.times)
 
 
 def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:

@@ -24,7 +24,11 @@ TypeOf = Callable[[Lanes], DataType | None]
 
 
 class Shadow:
-    """Which bits of a value are undefined: bits of an unsigned type, or whole lanes."""
+    """Which bits of a value are undefined: bits of an unsigned type, or whole lanes.
+
+    The other form is made each time that it is asked for, as code that emits it in one branch does not have it in
+    another; what is equal is emitted once (value numbering).
+    """
 
     __slots__ = ("_bits", "_lanes", "_size", "a")
 
@@ -33,19 +37,16 @@ class Shadow:
 
     def lanes(self) -> Mask:
         """The lanes with undefined bits."""
-        if self._lanes is None:
-            self._lanes = self._bits != self.a.const(0, unsigned_of(self._size))
-        return self._lanes
+        if self._lanes is not None:
+            return self._lanes
+        return self._bits != self.a.const(0, unsigned_of(self._size))
 
     def bits(self, size: int) -> Lanes:
         """The undefined bits of a value whose elements have so many bytes."""
         if self._bits is not None and self._size == size:
             return self._bits
         t = unsigned_of(size)
-        found = self.a.select(self.lanes(), self.a.const(t.maximum, t), self.a.const(0, t))
-        if self._bits is None:
-            self._bits, self._size = found, size
-        return found
+        return self.a.select(self.lanes(), self.a.const(t.maximum, t), self.a.const(0, t))
 
 
 class Tracked:

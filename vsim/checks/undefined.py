@@ -83,7 +83,7 @@ class ShadowMachine(Protocol):
         """
 
     def report(self, code: str, lanes: Mask) -> None:
-        """A finding of the instruction that executes if a mask holds in any lane."""
+        """A finding of the instruction that executes if a mask holds in any lane, once for a thread."""
 
     def note_left(self, lanes: Mask, address: Lanes) -> int:
         """Note that the instruction that executes leaves undefined bytes at addresses of lanes; the number by which

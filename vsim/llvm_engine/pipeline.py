@@ -82,14 +82,14 @@ def _translated(state: ModuleState) -> Translation:
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
-        around = turns.driver(ordered, dispatch.watches_undefined)
+        around = turns.driver(ordered, bool(dispatch.checks), dispatch.watches_undefined)
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
         around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks), dispatch.watches_undefined)
     support = [around, *state.helpers.values()]
     if dispatch.checks:
-        state.declarations["record_finding"] = findings.RECORD_FINDING
+        state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
         support.append(findings.recorder())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))

@@ -137,6 +137,8 @@ class BatchBarriers:
         def step() -> bool:
             if watched and findings is not None:
                 findings.report_absent("K021", site)
+                if signal:
+                    findings.meet(site)
             if signal:
                 self.group.arrive(self.running.activation.active_rows)
             if wait:

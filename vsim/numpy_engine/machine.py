@@ -7,7 +7,7 @@ from typing import NoReturn, Protocol
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
-from vsim.checks.selection import CALLS
+from vsim.checks.selection import CALLS, DIVERGENCE
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
@@ -178,6 +178,8 @@ class BatchExecution:
         self.threads.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
+        if self.findings is not None:
+            self.findings.restart()
         if self.call_checks is not None:
             self.call_checks.restart()
         if self.recorder is not None:
@@ -192,6 +194,8 @@ class BatchExecution:
         blocked = [(int(any_lane(lanes).argmax()), a, pc) for a in live for pc, lanes in a.blocked.items()]
         row, activation, pc = min(blocked, key=lambda found: found[0])
         function = activation.prepared.function
+        if self.findings is not None and DIVERGENCE in self.findings.checks:
+            self.findings.report_ended((function, pc - 1), row, self.scheduler.places())
         message = "a barrier waits for threads of the work-group that never arrive"
         faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

@@ -25,7 +25,7 @@ from vsim.checks.undefined_memory import UNDEFINED_BYTE, ShadowMemory, Undefined
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.activation import Activation, Running
-from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra
+from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra, any_lane
 from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.machine import BatchExecution, NumpyMachine
 from vsim.numpy_engine.masks import BatchMasks
@@ -238,7 +238,8 @@ class ShadowedFunction:
 
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane."""
-        self.recorder.findings.report(code, self.recorder.at, self.recorder.active(lanes))
+        active = self.recorder.active(lanes)
+        self.recorder.findings.report_threads(code, self.recorder.at, any_lane(active), active.argmax(axis=1))
 
     def note_left(self, lanes: Mask, address: Array) -> int:
         """Note that the instruction that executes leaves undefined bytes."""

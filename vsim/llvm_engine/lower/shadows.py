@@ -156,6 +156,6 @@ class ShadowedFunction:
             if lanes.lanes == 1:
                 return Details("0")
             bits = b.assign(f"zext i{lanes.lanes} {b.packed(lanes)} to i64") if lanes.lanes < 64 else b.packed(lanes)
-            return Details(self.findings.first_lane(bits), times=self.findings.lanes_in(bits))
+            return Details(self.findings.first_lane(bits))
 
         self.findings.report_if(condition, code, details)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from visa import types
 from visa.program import Instruction
 from vsim.analysis.waiting import group_barriers
+from vsim.checks.findings import Site
 from vsim.checks.selection import DIVERGENCE
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
@@ -42,6 +43,8 @@ class ThreadWaits:
 
         def step() -> None:
             self._look_for_absent()
+            if signal:
+                self._meet()
             if not self.state.module.takes_turns:
                 if self.has_several:
                     self._note_place()
@@ -84,6 +87,13 @@ class ThreadWaits:
             self.state.b.jump(self.flow.entrance(self.state.at.pc + 1))
 
         return step
+
+    def _meet(self) -> None:
+        """Tell which barrier the thread comes to, where a check wants to know and there are several."""
+        state = self.state
+        if DIVERGENCE in state.dispatch.checks and (self.has_several or state.module.takes_turns):
+            site = Site(state.module.number(state.function), state.at.pc)
+            state.b.emit(f"call void @meet(ptr %ctx, ptr %worker, i64 {site.number}, i64 {state.thread})")
 
     def _look_for_absent(self) -> None:
         """Where a check wants to know, report work-items of the thread that are not at the barrier with it."""

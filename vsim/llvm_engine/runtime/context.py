@@ -74,7 +74,11 @@ WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_CO
 """Where threads take turns: their records, that of the one that runs, the structure of the next group that is under way
 at the same time, its named barriers, how many threads have not ended, and how many there are.
 """
-WORKER_SIZE = 192
+WORKER_MEETING, WORKER_SITES = 184, 192
+"""In launches that checks watch: how often the group's threads have come to its barrier, and for each of them where the
+last time.
+"""
+WORKER_SIZE = WORKER_SITES + 8 * MAXIMUM_THREADS
 
 # Where threads take turns, one for each of them.
 (

@@ -146,14 +146,21 @@ def _phases(ordered: bool, checked: bool) -> str:
         arguments=GROUP_ARGUMENTS,
         order=order,
         thread=thread,
-        no_epoch=fill("findings", "no_epoch") if checked else "",
+        no_epoch=fill("findings", "no_epoch", no_meeting=fill("findings", "no_meeting")) if checked else "",
         next_epoch=fill("findings", "next_epoch") if checked else "",
         halt=fill("driver", "halt"),
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",
         stuck_thread="%un" if ordered else "%u",
-        stuck_zeros=", ".join(zeros[3:]),
+        stuck_zeros=", ".join(stuck_record(len(zeros) - 3, "%ended1" if checked else "0")),
     )
+
+
+def stuck_record(fields: int, ended: str) -> list[str]:
+    """Fields of the record of threads that wait for ever, from the lane on; how many have ended goes to the address."""
+    values = ["i64 0"] * fields
+    values[RECORDED.index("address") - RECORDED.index("lane")] = f"i64 {ended}"
+    return values
 
 
 def coroutine_declarations() -> str:

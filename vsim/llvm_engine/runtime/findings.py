@@ -11,7 +11,7 @@ import numpy as np
 from visa.program import Function, Module
 from vsim.arrays import Words
 from vsim.checks.findings import Site, Who
-from vsim.checks.kinds import Instance, code_of, finding_of
+from vsim.checks.kinds import KINDS, Instance, code_of, finding_of, number_of
 from vsim.checks.undefined import STORED
 from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.dispatch import Dispatch
@@ -23,6 +23,10 @@ from vsim.llvm_engine.runtime.templates import fill
 ARGUMENTS = ("code", "site", "thread", "lane", "epoch", "address", "other", "times")
 """What ``record_finding`` is told, as i64; the work-group the worker knows."""
 RECORD_FINDING = f"declare void @record_finding(ptr, ptr, {', '.join(['i64'] * len(ARGUMENTS))})"
+MEET = "declare void @meet(ptr, ptr, i64, i64)"
+"""What tells which instruction a thread comes to the group's barrier with: its number, and the thread's."""
+KEYED = 1 << 32
+"""What is added to a code of which each other number is a finding of its own."""
 LEAST_RECORDS, RECORDS_PER_INSTRUCTION = 256, 4
 _STORED = {
     "group": cx.FINDING_GROUP,
@@ -44,7 +48,8 @@ def recorder() -> str:
     ]
     arguments = ", ".join(f"i64 %{name}" for name in ARGUMENTS)
     places = {**axes("COUNTS", cx.COUNTS), **axes("WORKER_GROUP", cx.WORKER_GROUP)}
-    return module([fill("findings", "record_finding", arguments=arguments, stores="\n".join(stores), **places)], {})
+    record = fill("findings", "record_finding", arguments=arguments, stores="\n".join(stores), **places)
+    return module([record, fill("findings", "meet", code=KEYED + number_of("K022"))], {})
 
 
 class Record(NamedTuple):
@@ -92,9 +97,12 @@ class FoundRecords:
         for r in self.records():
             site = Site(numbers[id(compiled[r.site >> 32])], r.site & 0xFFFF_FFFF)
             who = Who(r.group, r.thread, r.lane, r.epoch)
-            if undefined is not None and code_of(r.code) == STORED:  # It depends on what is left at the end.
+            code, other = code_of(r.code & KEYED - 1), r.other & _ALL_BITS
+            if undefined is not None and code == STORED:  # It depends on what is left at the end.
                 undefined.note(site, who)
                 continue
-            instance = Instance(site, who, r.address & _ALL_BITS, r.other & _ALL_BITS, r.times)
-            dispatch.findings.add(finding_of(dispatch, code_of(r.code), instance))
+            if KINDS[code].other:
+                other = Site(numbers[id(compiled[other >> 32])], other & 0xFFFF_FFFF).number
+            instance = Instance(site, who, r.address & _ALL_BITS, other, r.times)
+            dispatch.findings.add(finding_of(dispatch, code, instance))
         dispatch.findings.left_out += int(self.words[cx.FINDINGS_LEFT_OUT // 8])

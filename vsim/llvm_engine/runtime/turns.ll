@@ -150,6 +150,7 @@ $undefined
   store i64 %threads, ptr %live.p, align 8
   %all.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
   store i64 %threads, ptr %all.p, align 8
+$no_meeting
   %records.p = getelementptr i8, ptr %worker, i64 $WORKER_RECORDS
   %records = load ptr, ptr %records.p, align 8
   %mine.p = getelementptr i8, ptr %worker, i64 $WORKER_THREAD
@@ -313,6 +314,7 @@ found:
   %instruction = and i64 %site, 4294967295
   %number.p = getelementptr i8, ptr %record, i64 $RECORD_NUMBER
   %number = load i64, ptr %number.p, align 8
+$ended
   call void @record_fault(ptr %ctx, ptr %w, i64 $BARRIER, i64 %function, i64 %instruction, $zeros, i64 %number)
   ret void
 }
