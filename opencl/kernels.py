@@ -17,7 +17,7 @@ from opencl.info import Answers
 from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
 from opencl.programs import Program
-from opencl.settings import engine, schedule, thread_count
+from opencl.settings import checks, engine, schedule, thread_count
 from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
@@ -272,6 +272,8 @@ class Kernel(ClObject):
             raise Refused(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
         if result.printed:
             host.print_text(result.printf)
+        if found := result.diagnostics:
+            self.program.context.report(render(found))
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
         """What an engine gets: that of the last launch, if this one is the same in the same memory."""
@@ -287,8 +289,9 @@ class Kernel(ClObject):
             ):
                 return last.dispatch
             global_size, local_size, offset = sizes
-            made = program.bind(Launch(self.name, global_size, local_size, offset, arguments), schedule())
-            kept = can_repeat(made)
+            check, launch = checks(), Launch(self.name, global_size, local_size, offset, arguments)
+            made = program.bind(launch, schedule(), check=check or "")
+            kept = can_repeat(made) and check is None
             self.last = LastLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None
             return made
 

@@ -7,11 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from visa.diagnostics import LaunchError
+from visa.usage import whole_number
 
 if TYPE_CHECKING:
+    from vsim.checks.selection import Checking
     from vsim.schedule import Schedule
-
-from visa.usage import whole_number
 
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
 """Environment variable: platforms that are devices, with commas between them."""
@@ -19,6 +19,10 @@ ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
 THREADS_SETTING = "VISAKIT_OPENCL_THREADS"
 SCHEDULE_SETTING = "VISAKIT_OPENCL_SCHEDULE"
 TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
+CHECK_SETTING = "VISAKIT_CHECK"
+"""Checks that watch kernels, with commas between them."""
+SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
+"""The file of what they are not to report."""
 
 
 @cache
@@ -47,3 +51,24 @@ def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
     wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
     return None if wanted is None else max(1, wanted)
+
+
+@cache
+def checks() -> Checking | None:
+    """The checks that watch kernels; None for none.
+
+    Raises:
+        UsageError: there is no such check.
+        FormatError: K091, a line of the file of suppressions is none.
+        FileError: it cannot be read.
+    """
+    wanted = os.environ.get(CHECK_SETTING)
+    if not wanted:
+        return None
+    from visa.files import read_text
+    from vsim.checks.selection import Checking, parse_checks
+    from vsim.checks.suppressions import parse_suppressions
+
+    path = os.environ.get(SUPPRESSIONS_SETTING)
+    known = parse_suppressions(read_text(path), path) if path else None
+    return Checking(parse_checks(wanted, CHECK_SETTING), suppressions=known)

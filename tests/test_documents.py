@@ -46,6 +46,7 @@ def matches(shown, expected):
 
 
 DOCUMENTS = [
+    "checks.md",
     "json.md",
     "tutorial.md",
     "language.md",

@@ -86,6 +86,22 @@ def test_what_an_enqueue_costs_is_said(built):
 
 
 @needs_all
+def test_checks_watch_the_kernels_of_a_program(built, tmp_path):
+    """What they find is said where it happens; the program goes on."""
+    options = ["--platform", "tgllp", "--check", "divergence"]
+    done = run(built("around_barrier"), options=options)
+    assert (done.returncode, done.stdout) == (0, "0 wrong\n")
+    assert re.search(r"error: a barrier that a work-item does not reach .* \[K021\]\n", done.stderr)
+    done = run(built("around_barrier"), 1, options=options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 wrong\n", "")
+    (tmp_path / "known").write_text("kernel=turn check=divergence\n")
+    done = run(built("around_barrier"), options=[*options, "--suppressions", str(tmp_path / "known")])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 wrong\n", "")
+    done = run(built("around_barrier"), options=["--check", "divergency"])
+    assert done.returncode == 2 and "did you mean 'divergence'" in done.stderr
+
+
+@needs_all
 @pytest.mark.skipif(shutil.which("clinfo") is None, reason="clinfo is not installed")
 def test_clinfo_prints_all():
     done = run("clinfo")

@@ -65,6 +65,30 @@ def test_results_are_compared_on_both_engines(tests):
     out.fnmatch_lines(["*AssertionError: y: 1 of 4 elements differ (by up to 5): *[[]1[]] is 6.0, expected 1.0"])
 
 
+AROUND = """.version 4.1
+.kernel "around"
+.decl ID v_type=G type=uw num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.kernel_attr SimdSize=16
+mov (M1, 8) ID(0,0)<1> 0x76543210:uv
+add (M1, 8) ID(0,8)<1> ID(0,0)<1;1,0> 8:uw
+cmp.lt (M1, 16) P1 ID(0,0)<1;1,0> 3:uw
+(P1) goto (M1, 16) over
+barrier
+over:
+ret (M1, 1)
+"""
+
+
+def test_what_checks_find_is_a_failure(tests, pytester):
+    (pytester.path / "around.visaasm").write_text(AROUND)
+    run = 'visakit.run(visakit.load("around.visaasm").around, global_size=16'
+    text = f'def test_a(visakit):\n    {run})\ndef test_b(visakit):\n    {run}, check="divergence")\n'
+    tests(text, "--visa-engines=numpy", passed=1, failed=1)
+    out = tests(text, "--visa-engines=numpy", "--visa-check=all", failed=2)
+    out.fnmatch_lines(["E *AssertionError: checks found something:", "E *around.visaasm:10:1: error: a barrier *K021*"])
+
+
 def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):
     wrong = [CALL.format(n, 0, e) for n, e in (("name", '"z": 1.0'), ("number", '"a": 1.0'), ("itself", '"y": y[:]'))]
     out = tests("".join(wrong) + CALL.format("fault", 16, ""), "--visa-engines=numpy", failed=4)

@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("visakit", "kernels of Intel GPUs in tests")
     group.addoption("--visa-devices", metavar="NAME,...", help="devices that the fixture 'visakit' goes through")
     group.addoption("--visa-engines", metavar="NAME,...", help="engines that it goes through: llvm, numpy")
+    group.addoption("--visa-check", metavar="LIST", help="checks that watch the launches of the fixture, or all")
+    parser.addini("visa_check", "checks that watch the launches of the fixture 'visakit'", default="")
     parser.addini("visa_devices", "devices that the fixture 'visakit' goes through", "args", default=[])
     parser.addini("visa_engines", "engines that the fixture 'visakit' goes through", "args", default=list(ENGINES))
 
@@ -112,10 +114,18 @@ class Device:
     Attributes:
         device: the platform that sources are compiled for, and that programs must be for; None for any.
         engine: ``llvm`` or ``numpy``.
+        check: checks that watch launches, separated by commas; empty for none.
     """
 
-    def __init__(self, device: str | None, engine: str, folder: Path, programs: dict[tuple[object, ...], Kept]) -> None:
-        self.device, self.engine = device, engine
+    def __init__(
+        self,
+        device: str | None,
+        engine: str,
+        folder: Path,
+        programs: dict[tuple[object, ...], Kept],
+        check: str = "",
+    ) -> None:
+        self.device, self.engine, self.check = device, engine, check
         self._folder, self._programs = folder, programs
 
     def __repr__(self) -> str:
@@ -194,6 +204,8 @@ class Device:
     ) -> LaunchResult:
         """Launch a kernel, and compare what it leaves in its arguments.
 
+        Checks that watch it (``check``, else those of the fixture) must find nothing.
+
         Args:
             kernel: ``program.saxpy``, say.
             args, named: its arguments in order, and by name; options of :meth:`vsim.Program.launch`, too.
@@ -201,7 +213,8 @@ class Device:
             rtol, atol: how far elements may be from that: ``atol + rtol * |expected|``.
 
         Raises:
-            AssertionError: an array holds something else; the message says where, and by how much.
+            AssertionError: an array holds something else; the message says where, and by how much. Or a check found
+                something.
             LaunchError, SimulationError: as ``launch``.
         """
         __tracebackhide__ = True
@@ -210,9 +223,14 @@ class Device:
         given = {**dict(zip(kernel.argument_names, args, strict=False)), **named}
         arrays = {name: _array_of(kernel, given, name, wanted) for name, wanted in (expect or {}).items()}
         options = dict(named) | {"global_size": global_size, "local_size": local_size, "engine": self.engine}
+        options.setdefault("check", self.check)
         result = kernel(*args, **options)  # type: ignore[arg-type]
         for name, wanted in (expect or {}).items():
             vsim.expect(arrays[name], wanted, rtol, atol, name)
+        if found := result.diagnostics:
+            from visa.diagnostics import render
+
+            raise AssertionError(f"checks found something:\n{render(found)}")
         return result
 
 
@@ -248,4 +266,5 @@ def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object,
     """A device and an engine: ``visakit.load("a.cl")``, ``visakit.run(program.saxpy, ..., expect={"y": ...})``."""
     device, engine = request.param
     request.node.user_properties += [("device", device or "any"), ("engine", engine)]
-    return Device(device, engine, request.path.parent, visakit_programs)
+    check = request.config.getoption("--visa-check") or str(request.config.getini("visa_check"))
+    return Device(device, engine, request.path.parent, visakit_programs, check)

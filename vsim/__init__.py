@@ -12,6 +12,8 @@ from visa.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from visa.image import LinkedImage
+    from vsim.checks.findings import Finding
+    from vsim.checks.selection import Checking
     from vsim.kernel import Kernel
     from vsim.launch import ImageArgument as Image
     from vsim.launch import SamplerArgument as Sampler
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
     from vsim.program import Program
     from vsim.result import Counters, LaunchResult
 
-__all__ = ["Counters", "Image", "Kernel", "LaunchResult", "Program", "Sampler", "expect", "load"]
+__all__ = ["Checking", "Counters", "Finding", "Image", "Kernel", "LaunchResult", "Program", "Sampler", "expect", "load"]
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
+        "Checking": "vsim.checks.selection",
         "Counters": "vsim.result",
+        "Finding": "vsim.checks.findings",
         "Image": "vsim.launch:ImageArgument",
         "Kernel": "vsim.kernel",
         "LaunchResult": "vsim.result",

@@ -23,7 +23,7 @@ from visa.usage import refuse
 from vsim.trace_file import TraceOptions, with_trace
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
-CAPTURES = "Captures"
+CAPTURES, CHECKS = "Captures", "Checks"
 
 
 def _seconds(value: str | float) -> float:
@@ -192,6 +192,23 @@ def app(
         str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
     ] = None,
     trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    check: Annotated[
+        str | None,
+        option(
+            "--check",
+            "LIST",
+            "Watch launches: race, undefined, divergence, calls, or all.",
+            CHECKS,
+            autocompletion=lambda: ["race", "undefined", "divergence", "calls", "all"],
+        ),
+    ] = None,
+    check_limit: Annotated[
+        int | None,
+        option("--check-limit", "N", "Findings of a launch to show; 100 if missing.", CHECKS, parser=positive),
+    ] = None,
+    suppressions: Annotated[
+        str | None, option("--suppressions", "FILE", "Findings that are known, and not shown.", CHECKS)
+    ] = None,
     group: Annotated[
         int | None, option("--group", "N", "Processors in a group; 16 if missing.", CTM, parser=positive)
     ] = None,
@@ -222,6 +239,7 @@ def app(
 
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
+        others |= {"--check": check, "--check-limit": check_limit, "--suppressions": suppressions}
         others |= {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
         refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
@@ -229,7 +247,7 @@ def app(
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
     from vsim.command_arguments import named_files
-    from vsim.driver import CommandLine, capture_writer, open_session, run_traced, write_launch
+    from vsim.driver import CommandLine, capture_writer, open_session, run_traced, wanted_checks, write_launch
     from vsim.program import RunOptions
     from vsim.schedule import parse_schedule
     from vsim.session import Results
@@ -238,6 +256,7 @@ def app(
     _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
+    options |= wanted_checks(check, check_limit, suppressions, workers)
     writer = capture_writer(capture, loaded, build_options) if capture else None
     results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)

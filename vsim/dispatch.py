@@ -16,6 +16,7 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
+from vsim.checks.selection import UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
@@ -26,9 +27,12 @@ from vsim.signature import KernelSignature
 from vsim.trace import Trace
 
 if TYPE_CHECKING:
+    from vsim.checks.findings import Findings
     from vsim.positions import ThreadPosition
 
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
+PRIVATE_MEMORY = "private memory"
+"""The name of the block that holds it."""
 Executed = dict[int, npt.NDArray[np.bool_]]
 """By number of a function, which of its instructions executed."""
 
@@ -44,6 +48,7 @@ class Dispatch:
         part: the groups that run: from the first to before the second; None for all.
         coverage: where the engine notes which instructions executed; None where nobody asked.
         trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
+        findings: where the checks that watch the launch note what they find; None where none watch.
     """
 
     signature: KernelSignature
@@ -55,6 +60,7 @@ class Dispatch:
     part: tuple[int, int] | None = None
     coverage: Executed | None = None
     trace: Trace | None = None
+    findings: Findings | None = None
 
     def __repr__(self) -> str:
         return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
@@ -99,6 +105,16 @@ class Dispatch:
     def is_round_robin(self) -> bool:
         """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
         return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The checks that watch the launch, as :mod:`vsim.checks.selection` names them."""
+        return self.findings.checks if self.findings is not None else frozenset()
+
+    @property
+    def watches_undefined(self) -> bool:
+        """Whether the check of undefined values watches the launch."""
+        return self.findings is not None and UNDEFINED in self.findings.checks
 
     @property
     def needs_order(self) -> bool:
@@ -195,11 +211,16 @@ class Dispatch:
         """Whether the payload wants the address of :meth:`private_memory`."""
         return bool(self.signature.layout.private_at)
 
+    @property
+    def private_size(self) -> int:
+        """Bytes of private memory of a thread, which have its stack; 0 where the kernel asks for none."""
+        return max(self.signature.private_size, 64) if self.has_private_memory else 0
+
     def private_memory(self, thread_count: int) -> int:
         """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
         if not self.has_private_memory:
             return 0
-        block = self.memory.block("private memory", max(self.signature.private_size, 64) * thread_count)
+        block = self.memory.block(PRIVATE_MEMORY, self.private_size * thread_count)
         block.data[:] = 0
         return block.address
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visa.diagnostics import UsageError
+from visa.files import read_text
 from visa.platforms import find
 from visa.usage import check_platform
 from vsim.loading import Loaded
@@ -71,6 +72,32 @@ def open_session(
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
     cluster = Cluster(program, whole, workers, **parts)
     return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
+
+
+def wanted_checks(check: str | None, limit: int | None, suppressions: str | None, workers: str | None) -> RunOptions:
+    """The option of launches that checks watch; none where nobody asks for checks.
+
+    Args:
+        check, limit, suppressions: what the command line says: names, a number of findings, a file.
+
+    Raises:
+        UsageError: there is no such check, or the options do not go together.
+        FormatError: K091, a line of the file is no suppression.
+        FileError: it cannot be read.
+    """
+    if check is None:
+        given = "--check-limit" if limit is not None else "--suppressions"
+        if limit is not None or suppressions is not None:
+            raise UsageError(f"{given} goes with --check")
+        return RunOptions()
+    if workers:
+        raise UsageError("--check does not go with --workers: what happens before what is not known across machines")
+    from vsim.checks.selection import SHOWN, Checking, parse_checks
+    from vsim.checks.suppressions import parse_suppressions
+
+    checks = parse_checks(check)
+    known = None if suppressions is None else parse_suppressions(read_text(suppressions), suppressions)
+    return RunOptions(check=Checking(checks, limit or SHOWN, known))
 
 
 def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:

@@ -9,6 +9,7 @@ from visa.diagnostics import did_you_mean
 from visa.usage import shown
 
 if TYPE_CHECKING:
+    from vsim.checks.selection import Wanted
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
     from vsim.signature import KernelSignature
@@ -58,6 +59,7 @@ class Kernel:
         schedule: str = "",
         profile: bool = False,
         show_printf: bool = True,
+        check: Wanted = "",
         **named: object,
     ) -> LaunchResult:
         """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
@@ -78,6 +80,7 @@ class Kernel:
             schedule=schedule,
             profile=profile,
             show_printf=show_printf,
+            check=check,
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:

@@ -36,6 +36,7 @@ from vsim.signature import KernelSignature, kernel_signature
 from vsim.zebins import read_program
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
+    from vsim.checks.selection import Wanted
     from vsim.llvm_engine.engine import Engine
     from vsim.printf import PrintfRecords
     from vsim.trace import Trace
@@ -56,6 +57,7 @@ class RunOptions(TypedDict, total=False):
     profile: bool
     schedule: Schedule | None
     trace: Trace | None
+    check: Wanted
 
 
 class LastLaunch(NamedTuple):
@@ -211,6 +213,7 @@ class Program:
         groups: tuple[int, int] | None = None,
         profile: bool = False,
         trace: Trace | None = None,
+        check: Wanted = "",
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
@@ -223,7 +226,15 @@ class Program:
         arguments = bind(signature, launch, self.memory)
         payload = with_values(template, arguments)
         coverage = not_executed(self.image) if profile else None
-        return Dispatch(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace)
+        findings = None
+        if check:
+            from vsim.checks.findings import watching
+
+            findings = watching(check)
+        return Dispatch(
+            *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
+            findings=findings,
+        )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
         """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
@@ -247,6 +258,7 @@ class Program:
         schedule: Schedule | None = None,
         groups: tuple[int, int] | None = None,
         trace: Trace | None = None,
+        check: Wanted = "",
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -259,13 +271,17 @@ class Program:
             schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
             trace: where what threads do is written; the reference engine runs such launches.
+            check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
+                ``calls``, ``guard``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
+                A :class:`vsim.Checking` says what is shown of it, too.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            return self._execute(self.bind(launch, schedule, groups, profile, trace), engine, threads, max_seconds)
+            dispatch = self.bind(launch, schedule, groups, profile, trace, check)
+            return self._execute(dispatch, engine, threads, max_seconds)
 
     def execute(
         self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
@@ -295,6 +311,7 @@ class Program:
         except SimulationError as error:
             if printf is not None:
                 error.printf = self._printed(printf).text()
+            error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf)
@@ -386,6 +403,7 @@ class Program:
         schedule: str = "",
         profile: bool = False,
         show_printf: bool = True,
+        check: Wanted = "",
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
@@ -402,6 +420,7 @@ class Program:
                 threads.
             profile: whether the result is to know which instructions executed.
             show_printf: whether what the kernel prints goes to standard output, too.
+            check: as of :meth:`run`.
             args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
                 kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
                 with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
@@ -420,19 +439,19 @@ class Program:
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
         last = self.last_launches.get(kernel)
-        if last is not None and not profile and last.is_like(whole, args):
+        if last is not None and not (profile or check) and last.is_like(whole, args):
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(check_text(schedule, "the schedule")) if schedule else None
         try:
-            result = self.run(launch, engine, threads, max_seconds, profile, order)
+            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check)
         except SimulationError as error:
             _show(error.printf, show_printf)
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        if not profile and can_repeat(result.dispatch) and all(map(_constant, args)):
+        if not (profile or check) and can_repeat(result.dispatch) and all(map(_constant, args)):
             self.last_launches[kernel] = LastLaunch(
                 whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
             )

@@ -32,6 +32,7 @@ class LaunchRow(TypedDict):
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]
     shown: NotRequired[dict[str, object]]
+    findings: NotRequired[list[dict[str, object]]]
 
 
 def check_array(number: int, array: Array, wanted: Checked) -> list[Check]:
@@ -70,6 +71,9 @@ def report_text(rows: Sequence[LaunchRow], result: str = "argument") -> str:
         state = "FAILED" if bad else "ok" if row["checks"] else "done"
         checked = f"{len(row['checks'])} checked" if row["checks"] else "nothing expected"
         time = f"{row['seconds'] * 1e3:.1f} ms, " if "seconds" in row else ""
+        if "findings" in row:
+            count = len(row["findings"])
+            checked += f", {count or 'no'} finding{'' if count == 1 else 's'}"
         lines.append(f"{row['kernel']}: {state} ({time}{checked})")
         lines += [f"  {result} {c['argument']}: {c['difference']}" for c in bad]
     return "\n".join(lines)

@@ -12,7 +12,9 @@ from visa.program import Function, Instruction
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Size
 
-if TYPE_CHECKING:  # Few launches print or are asked how exact they were.
+if TYPE_CHECKING:  # Few launches print, are checked or are asked how exact they were.
+    from visa.diagnostics import Diagnostic
+    from vsim.checks.findings import Finding
     from vsim.fidelity import Report
     from vsim.printf import PrintfRecords
 
@@ -98,6 +100,20 @@ class LaunchResult:
             for number in sorted(marks)
             for n in np.flatnonzero(marks[number])
         ]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What checks found but what is suppressed, in the order of the text; empty where none watched the launch."""
+        if not self.dispatch.findings:
+            return []
+        from vsim.checks.report import kept
+
+        return kept(self.dispatch)
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """The same as commands say it: with places, instructions and work-items."""
+        return self.dispatch.findings.diagnostics(self.dispatch) if self.dispatch.findings else []
 
     @property
     def fidelity(self) -> Report | None:

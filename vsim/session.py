@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
 from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span, did_you_mean
 from visa.files import read_text
+from visa.reporting import report
 from vsim.arrays import Array
 from vsim.element_types import as_elements
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
@@ -67,6 +68,8 @@ class Session:
         self.output, self.allow_paths = output, allow_paths
         self.watch = watch_on_terminal(program)
         self.rows: list[LaunchRow] = []
+        self.found: list[Diagnostic] = []
+        """What checks say of the launches so far."""
         self.not_found = dict.fromkeys(results.save, "--save") | {part.name: "--show" for part in results.show}
         """Arguments that were asked for and that no launch had yet, with the option that named them."""
         self.launched_names: dict[int, str] = {}
@@ -166,6 +169,8 @@ class Session:
             row["engine_reason"] = result.engine_reason
         if fidelity := result.fidelity:
             row["fidelity"] = fidelity.tree()
+        if result.dispatch.findings is not None:
+            self._note_findings(row, result)
         self.output.write(result.printf)
         for number, argument in enumerate(launch.args):
             if not isinstance(argument, (BufferArgument, ImageArgument)):
@@ -177,6 +182,12 @@ class Session:
                 self._show(row, part, as_elements(argument.array, declared))
             row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
+
+    def _note_findings(self, row: LaunchRow, result: LaunchResult) -> None:
+        from vsim.checks.report import trees
+
+        self.found += result.diagnostics
+        row["findings"] = trees(result.dispatch)
 
     def _save(
         self, result: LaunchResult, argument: BufferArgument | ImageArgument, number: int, names: list[str], name: str
@@ -244,14 +255,18 @@ class Session:
 
     @property
     def failed(self) -> bool:
-        """Whether a result was not as expected."""
-        return has_failed(self.rows)
+        """Whether a result was not as expected, or a check found something."""
+        return has_failed(self.rows) or bool(self.found)
 
     def report(self) -> None:
-        """Write the report."""
+        """Write the report; what checks found follows on standard error."""
         image = self.program.image
         head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
         self.output.write((report_json(head, self.rows) if self.results.as_json else report_text(self.rows)) + "\n")
+        self.output.flush()
+        check = self.options.get("check")
+        known = getattr(check, "suppressions", None)
+        report([*self.found, *(known.unused() if known else ())])
 
 
 def _names_by_number(launch: Launch) -> dict[int, str]:

@@ -60,7 +60,13 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     from vsim.numpy_engine.engine import run
 
     size = sum(len(f.instructions) for f in (dispatch.kernel, *dispatch.image.module.functions))
-    if size < LEAST_INSTRUCTIONS or dispatch.needs_order or dispatch.schedule or dispatch.coverage is not None:
+    if (
+        size < LEAST_INSTRUCTIONS
+        or dispatch.needs_order
+        or dispatch.schedule
+        or dispatch.coverage is not None
+        or dispatch.checks
+    ):
         return False
     places = _writable(dispatch)
     if sum(p.nbytes for p in places) > MAXIMUM_BYTES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from visa.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
+from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import KernelCache
 from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
@@ -30,6 +31,9 @@ from vsim.progress import Groups
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
+    from vsim.llvm_engine.runtime.findings import FoundRecords
+    from vsim.llvm_engine.runtime.race_runs import RaceRun, SavedMemory
+    from vsim.llvm_engine.runtime.undefined import UndefinedMemory
     from vsim.llvm_engine.runtime.watch import Watch
 
 MAXIMUM_PLANS = 64
@@ -57,6 +61,8 @@ class Engine:
         self.local_ids: dict[Hashable, Bytes] = {}
         self.workers: dict[Hashable, list[WorkerMemory]] = {}
         self.prepared: PreparedLaunch | None = None
+        self.saved: SavedMemory | None = None
+        """What memory held before launches that the race check watches."""
         self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
         """A run that workers may still be at if it was interrupted more than once."""
 
@@ -80,6 +86,26 @@ class Engine:
             Overtaken: ``meanwhile`` has run it.
             SimulationError: the program did something without a defined result, or took too long.
         """
+        if RACE not in dispatch.checks:
+            self._run(dispatch, thread_count, max_seconds, held, meanwhile)
+            return
+        from vsim.llvm_engine.runtime import race_runs
+
+        self.saved = self.saved or race_runs.SavedMemory()
+        race_runs.run(
+            dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run), self.saved
+        )
+
+    def _run(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        held: Sequence[Array],
+        meanwhile: RunMeanwhile | None,
+        races: RaceRun | None = None,
+    ) -> LaunchPlan:
+        """:meth:`run` once; the plan that was run."""
         if self.unfinished is not None:
             self.unfinished.settle()
             self.unfinished = None
@@ -91,8 +117,11 @@ class Engine:
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
-        executed = _watched(dispatch, context)
-        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed)
+        executed, found = _watched(dispatch, context), _checked(dispatch, context)
+        undefined = _shadowed(dispatch, plan)
+        if races is not None:
+            races.begin(plan)
+        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found, races)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
@@ -101,8 +130,8 @@ class Engine:
             self.unfinished = None
         if watch is not None:
             watch.check()
-        if executed:
-            executed.write_to(dispatch, plan.kernel.functions)
+        if executed or found:
+            _write_notes(dispatch, plan, executed, found, undefined)
         if context[cx.FAULT // 8]:
             from vsim.llvm_engine.runtime.report import fault  # which most launches do without
 
@@ -111,11 +140,12 @@ class Engine:
             assert max_seconds is not None
             from vsim.llvm_engine.runtime.report import positions
 
-            found = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+            places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
             forget_places(plan.workers)
-            raise dispatch.timeout(max_seconds, found)
+            raise dispatch.timeout(max_seconds, places)
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+        return plan
 
     def groups(self) -> Groups | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
@@ -126,11 +156,18 @@ class Engine:
         first, end = dispatch.part or (0, dispatch.group_count)
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
-    def _watch(self, dispatch: Dispatch, plan: LaunchPlan, executed: ExecutedBlocks | None) -> Watch:
+    def _watch(
+        self,
+        dispatch: Dispatch,
+        plan: LaunchPlan,
+        executed: ExecutedBlocks | None,
+        found: FoundRecords | None,
+        races: RaceRun | None,
+    ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
         from vsim.llvm_engine.runtime.watch import Watch
 
-        return Watch(dispatch, plan, self.slots.words, executed)
+        return Watch(dispatch, plan, self.slots.words, executed, found, races)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:
@@ -163,6 +200,7 @@ class Engine:
         context = plan.context
         context[:] = plan.initial
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = self.slots.address, self.slots.last
+        context[cx.PRIVATE // 8] = private_address
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
         return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)
@@ -180,7 +218,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.coverage is not None, dispatch.schedule)
+        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:
@@ -214,7 +252,7 @@ class Engine:
         """
         per_group = shape.threads_per_group
         key = (
-            *(dispatch.slm_size, dispatch.scratch_size, per_group, together),
+            *(dispatch.slm_size, dispatch.scratch_size, per_group, together, dispatch.watches_undefined),
             *(dispatch.takes_turns, arena_bytes(dispatch, per_group) if dispatch.has_barrier else 0),
         )
         found = self.workers.setdefault(key, [])
@@ -241,6 +279,44 @@ def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
     executed = ExecutedBlocks(dispatch.image.module)
     context[cx.COVERAGE // 8] = address(executed.words)
     return executed
+
+
+def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
+    """Where the launch notes what checks find, if any watch it."""
+    if dispatch.findings is None:
+        return None
+    from vsim.llvm_engine.runtime.findings import FoundRecords
+
+    found = FoundRecords(dispatch.image.module)
+    context[cx.FINDINGS // 8] = address(found.words)
+    return found
+
+
+def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
+    """The shadows of the launch's memory, if it is checked for undefined values."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.llvm_engine.runtime.undefined import UndefinedMemory
+
+    found = UndefinedMemory(dispatch)
+    found.write_to(plan.context, plan.surfaces)
+    return found
+
+
+def _write_notes(
+    dispatch: Dispatch,
+    plan: LaunchPlan,
+    executed: ExecutedBlocks | None,
+    found: FoundRecords | None,
+    undefined: UndefinedMemory | None,
+) -> None:
+    """Tell a launch what was noted while it ran."""
+    if executed:
+        executed.write_to(dispatch, plan.kernel.functions)
+    if found:
+        found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
+    if undefined is not None:
+        undefined.check.end()
 
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:

@@ -73,7 +73,15 @@ class KernelCache:
             SimulationError: S040, compiling it took too long.
         """
         ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
-        variant = (dispatch.kernel.name, full, row, covered, ordered, made_for(dispatch))
+        variant = (
+            dispatch.kernel.name,
+            full,
+            row,
+            covered,
+            ordered,
+            made_for(dispatch),
+            tuple(sorted(dispatch.checks)),
+        )
         found = self.found.get(variant)
         if found is None:
             started = perf_counter()

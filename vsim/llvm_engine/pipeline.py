@@ -21,13 +21,15 @@ from visa.collector import paused_collection
 from visa.program import Function
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
+from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
-from vsim.llvm_engine.runtime import driver, native, turns
+from vsim.llvm_engine.runtime import driver, findings, native, race, turns
+from vsim.llvm_engine.runtime.race import LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
 MAXIMUM_TURNS = 2000
@@ -56,7 +58,18 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
     """
-    state = ModuleState(dispatch, full, row)
+    unit = LARGEST_UNIT
+    while True:
+        state = ModuleState(dispatch, full, row, race_unit=unit)
+        found = _translated(state)
+        if not dispatch.checks & {RACE, RECORDING} or state.smallest_change >= unit:
+            return found
+        unit = state.smallest_change
+
+
+def _translated(state: ModuleState) -> Translation:
+    """Lower a kernel and all functions that it can call."""
+    dispatch = state.dispatch
     if dispatch.is_round_robin:
         _check_turns(dispatch)
     state.number(dispatch.kernel)
@@ -69,12 +82,18 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
-        around = turns.driver(ordered)
+        around = turns.driver(ordered, bool(dispatch.checks), dispatch.watches_undefined)
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
-        around = driver.driver(dispatch.has_barrier, ordered)
-    return Translation(module(texts, state.declarations), state.functions, [around, *state.helpers.values()])
+        around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks), dispatch.watches_undefined)
+    support = [around, *state.helpers.values()]
+    if dispatch.checks:
+        state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
+        support.append(findings.recorder())
+    if dispatch.checks & {RACE, RECORDING}:
+        support.append(race.helpers(RECORDING in dispatch.checks))
+    return Translation(module(texts, state.declarations), state.functions, support)
 
 
 def _check_turns(dispatch: Dispatch) -> None:

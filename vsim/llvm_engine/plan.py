@@ -92,7 +92,7 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     repeats = may_repeat(dispatch.kernel)
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
-    if light or dispatch.schedule or dispatch.needs_order:
+    if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
         count = 1
     here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
     return Work(count, -(-SLICE_WORK // per_group) if here else 0)
@@ -146,7 +146,7 @@ def launch_plan(
         local_ids: gives the table of local ids for the shape of a group.
     """
     context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
-    surfaces = np.zeros(2 * cx.WRITTEN_SURFACES // 8, np.uint64)
+    surfaces = np.zeros(cx.SURFACES_SIZE // 8, np.uint64)
     variants, payloads, keep = _variants(dispatch, shape, local_ids)
     fields = {
         cx.GROUP_COUNT: dispatch.group_count,

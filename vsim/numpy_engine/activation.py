@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vsim.arrays import Array, Bools
+from visa.program import Function
+from vsim.arrays import Array, Bools, Bytes
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.registers import RegisterFile
@@ -29,6 +30,13 @@ class ReturnPoint(NamedTuple):
     activation: Activation
     pc: int
     lanes: Bools
+
+
+class KeptRegisters(NamedTuple):
+    """Predefined variables at a call, and the call."""
+
+    place: tuple[Function, int]
+    registers: dict[int, Bytes]
 
 
 class Activation:
@@ -54,6 +62,8 @@ class Activation:
         self.held: dict[int, Bools] = {}
         """Lanes that would wait, but others of their thread are at a barrier, and with them the whole thread."""
         self.depth: int = 0 if back is None else back.activation.depth + counts
+        self.kept: KeptRegisters | None = None
+        """What its callee must leave as it was, where a check wants to know; the threads are those of the batch."""
         self.children = 0
         if back is not None:
             back.activation.children += 1
@@ -173,11 +183,15 @@ class Running:
 
     def enter(self, activation: Activation) -> None:
         """Run the steps of this activation, with the threads' predefined variables as the one before left them."""
-        if self._registers is not None:
-            self._registers.carry_out(self.threads)
+        self.carry_out()
         self.use(activation)
         self._registers = activation.registers
         self._registers.carry_in(self.threads)
+
+    def carry_out(self) -> None:
+        """Let the threads' predefined variables be as what runs has left them."""
+        if self._registers is not None:
+            self._registers.carry_out(self.threads)
 
     def use(self, activation: Activation) -> None:
         """Run the steps of this activation, which has the predefined variables of the one before."""

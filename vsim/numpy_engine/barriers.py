@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from visa.program import Instruction
 from vsim.arrays import Bools, Dwords, Offsets
+from vsim.checks.selection import DIVERGENCE
 from vsim.numpy_engine.activation import Running
+from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.prepared import BarrierWait, PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
 
@@ -49,6 +52,16 @@ class GroupBarrier:
         self.departures[rows] += 1
 
 
+class BarrierWatch(Protocol):
+    """What is told of named barriers."""
+
+    def arrived(self, row: int, number: int, openings: int) -> None:
+        """A thread arrives at a barrier that has opened so often."""
+
+    def departed(self, rows: Bools, numbers: Dwords, waits: Counts) -> None:
+        """Threads go on at the barriers with these numbers, for which they have waited so often before."""
+
+
 class NamedBarriers:
     """The numbered barriers of every work-group: how many threads have arrived at each, and how often it has opened."""
 
@@ -59,6 +72,7 @@ class NamedBarriers:
         self.openings: Counts = np.zeros((count, NAMED_BARRIERS), np.int64)
         self.waits: Counts = np.zeros((groups.size, NAMED_BARRIERS), np.int64)
         """How often each thread has waited for each."""
+        self.watch: BarrierWatch | None = None
 
     def restart(self) -> None:
         """Nobody has arrived."""
@@ -67,6 +81,8 @@ class NamedBarriers:
     def arrive(self, row: int, number: int, wanted: int) -> None:
         """A thread arrives at a barrier that opens after so many arrivals."""
         barrier = self.groups[row], number
+        if self.watch is not None:
+            self.watch.arrived(row, number, int(self.openings[barrier]))
         self.arrivals[barrier] += 1
         if self.arrivals[barrier] >= wanted:
             self.arrivals[barrier] = 0
@@ -89,6 +105,10 @@ class NamedWait:
 
     def passed(self, rows: Bools) -> None:
         """These threads have waited."""
+        watch = self.barriers.watch
+        if watch is not None:
+            numbers = self.numbers[rows]
+            watch.departed(rows, numbers, self.barriers.waits[self._rows[rows], numbers])
         self.barriers.waits[self._rows[rows], self.numbers[rows]] += 1
 
 
@@ -102,15 +122,23 @@ class BatchBarriers:
         scheduler: Scheduler,
         group: GroupBarrier,
         named: NamedBarriers,
+        findings: BatchFindings | None = None,
     ) -> None:
         self.prepared, self.running, self.scheduler, self.group, self.named = prepared, running, scheduler, group, named
+        self.findings = findings
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], bool]:
         """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
         following = self.prepared.following
         self.prepared.barriers[following] = self.group
+        findings, site = self.findings, self.prepared.place
+        watched = findings is not None and DIVERGENCE in findings.checks
 
         def step() -> bool:
+            if watched and findings is not None:
+                findings.report_absent("K021", site)
+                if signal:
+                    findings.meet(site)
             if signal:
                 self.group.arrive(self.running.activation.active_rows)
             if wait:

@@ -14,6 +14,7 @@ from vsim.arrays import Bools, Dwords
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, ReturnPoint, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
+from vsim.numpy_engine.call_checks import BatchCallChecks
 from vsim.numpy_engine.control_flow import Step, taken_lanes
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.prepared import PreparedFunction
@@ -33,9 +34,11 @@ class BatchCalls:
         faults: Faults,
         dispatch: Dispatch,
         prepare: Callable[[Function], PreparedFunction],
+        checks: BatchCallChecks | None = None,
     ) -> None:
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
         self.faults, self.image, self.simd, self.prepare = faults, dispatch.image, dispatch.simd, prepare
+        self.checks = checks
 
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""
@@ -110,7 +113,10 @@ class BatchCalls:
     def _start(self, callee: Function, lanes: Bools, back: ReturnPoint) -> None:
         prepared = self.prepare(callee)
         registers = prepared.new_registers(self.running.threads)
-        self.scheduler.start(Activation(prepared, registers, 0, lanes, back))
+        activation = Activation(prepared, registers, 0, lanes, back)
+        if self.checks is not None:
+            self.checks.begin(activation, (self.prepared.function, back.pc - 1))
+        self.scheduler.start(activation)
 
     def _fault(self, lanes: Bools, message: str, instruction: Instruction) -> SimulationError:
         """An error of the first thread among lanes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,15 @@ from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
 from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
+from vsim.numpy_engine.race_log import BatchRaces, RaceLog, race_log
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.positions import ThreadPosition
 from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.trace import Trace, group_number, shown_group
+
+if TYPE_CHECKING:
+    from vsim.checks.undefined_memory import UndefinedCheck
 
 _MAXIMUM_SIMD = 32
 
@@ -45,8 +50,8 @@ def run(
     """
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
-    groups_at_once = max(1, min(limit, threads_at_once) // per_group)
+    checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
+    groups_at_once = 1 if checks.one_by_one else max(1, min(_most_threads(dispatch), threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
@@ -65,9 +70,43 @@ def run(
             begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
-            batch = GroupBatch(dispatch, groups, payloads)
+            batch = GroupBatch(dispatch, groups, payloads, *checks)
         batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
+    checks.end()
+
+
+def _most_threads(dispatch: Dispatch) -> int:
+    """Hardware threads of a batch at most: each has memory of its own where the kernel wants some."""
+    return PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
+
+
+class BatchChecks(NamedTuple):
+    """The checks that watch memory over all batches of a launch; None for those that do not."""
+
+    undefined: UndefinedCheck | None
+    races: RaceLog | None
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether work-groups must run one after the other."""
+        return self.races is not None and self.races.one_by_one
+
+    def end(self) -> None:
+        """The launch is over: report what is known only now."""
+        if self.undefined is not None:
+            self.undefined.end()
+        if self.races is not None:
+            self.races.report()
+
+
+def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
+    """The check of undefined values, if it watches a launch."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.checks.undefined_memory import UndefinedCheck
+
+    return UndefinedCheck(dispatch)
 
 
 def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
@@ -108,7 +147,14 @@ class GroupPayloads:
 class GroupBatch:
     """The threads of some work-groups of given sizes: prepared once, run for many groups."""
 
-    def __init__(self, dispatch: Dispatch, groups: list[Group], payloads: GroupPayloads) -> None:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        groups: list[Group],
+        payloads: GroupPayloads,
+        check: UndefinedCheck | None = None,
+        log: RaceLog | None = None,
+    ) -> None:
         self.dispatch, self.groups = dispatch, groups
         self.sizes = [g.size for g in groups]
         counts = [dispatch.threads_of(g) for g in groups]
@@ -122,16 +168,23 @@ class GroupBatch:
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
-        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers)
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
         self.chosen_rows: Bools | None = None
+        if log is not None:
+            self.execution.watch = BatchRaces(log, self)
         if dispatch.trace is not None and _is_traced(dispatch, groups):
             from vsim.numpy_engine.traced_machine import Tracer
 
             self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
+        elif check is not None:
+            from vsim.numpy_engine.shadows import UndefinedRecorder
+
+            assert self.execution.findings is not None
+            self.execution.recorder = UndefinedRecorder(check, self.execution.running, self.execution.findings)
 
     def can_run(self, groups: list[Group]) -> bool:
         """Whether it serves other groups, too: of the same sizes, and traced as it is."""
-        is_traced = self.execution.recorder is not None
+        is_traced = self.dispatch.trace is not None and self.execution.recorder is not None
         return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
@@ -218,6 +271,15 @@ class GroupBatch:
         """Group and thread of a row, for traces."""
         n, t = self.members[row]
         return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each row."""
+        groups = np.array([group_number(self.dispatch.nd_range, g) for g in self.groups], np.int64)
+        return groups[self.group_numbers], self.thread_numbers
+
+    def work_items(self) -> Bools:
+        """The lanes of all threads that are work-items."""
+        return self.lanes
 
     def chosen(self, trace: Trace) -> Bools:
         """Which rows a trace is about."""

@@ -7,16 +7,19 @@ from typing import NoReturn, Protocol
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
+from vsim.checks.selection import CALLS, DIVERGENCE
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
-from vsim.numpy_engine.barriers import BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.numpy_engine.call_checks import BatchCallChecks
 from vsim.numpy_engine.calls import BatchCalls
 from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
+from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.images import BatchImages
 from vsim.numpy_engine.masks import BatchMasks
-from vsim.numpy_engine.messages import BatchMessages
+from vsim.numpy_engine.messages import BatchMessages, MessageWatch
 from vsim.numpy_engine.operands import BatchOperands
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
@@ -59,18 +62,22 @@ class NumpyMachine:
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler, self.sampler = images.with_image, images.with_sampler, images.sampler
 
-        messages = BatchMessages(running, faults)
+        messages = BatchMessages(running, faults, batch.watch)
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
         self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, not modes.rounding and not modes.flushed)
+        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
-        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare)
+        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
-        barriers = BatchBarriers(prepared, running, scheduler, batch.group_barrier, batch.named_barriers)
+        barriers = BatchBarriers(
+            prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
+        )
+        batch.named_barriers.watch = batch.watch
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
@@ -90,13 +97,23 @@ class Refused:
 
 
 class Recorder(Protocol):
-    """What a traced launch prepares its functions with."""
+    """What a traced or checked launch prepares its functions with."""
+
+    def begin(self) -> None:
+        """Threads start."""
 
     def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
-        """The machine for a function, which notes what goes through it."""
+        """The machine for a function, which notes or checks what goes through it."""
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
-        """The step of an instruction, which writes what was noted."""
+        """The step of an instruction, which says whose notes they are."""
+
+
+class BatchWatch(MessageWatch, BarrierWatch, Protocol):
+    """What a check is told while a batch runs."""
+
+    def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
+        """The step of an instruction, or another one that notes something besides."""
 
 
 class BatchExecution:
@@ -104,17 +121,28 @@ class BatchExecution:
 
     Args:
         groups: the number of each thread's work-group in the batch.
+        private_address: where private memory is, of kernels that have some.
 
     Attributes:
-        recorder: writes a trace; None where nobody wants one.
+        recorder: writes a trace or checks; None where nobody wants that.
+        findings: what checks tell of what they find; None where none watch.
+        watch: is told of messages and fences; None where no check watches.
     """
 
-    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array) -> None:
+    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array, private_address: int = 0) -> None:
         self.dispatch, self.threads = dispatch, threads
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups)
         self.recorder: Recorder | None = None
+        self.findings = (
+            None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
+        )
+        self.call_checks: BatchCallChecks | None = None
+        if self.findings is not None and CALLS in dispatch.checks:
+            self.call_checks = BatchCallChecks(self.findings, private_address)
+            self.scheduler.returning = self.call_checks.returned
+        self.watch: BatchWatch | None = None
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:
@@ -133,6 +161,10 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if self.call_checks is not None:
+                    step = self.call_checks.behind(function, found.layout, number, step)
+                if self.watch is not None:
+                    step = self.watch.step(function, number, instruction, step)
                 found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
 
@@ -146,6 +178,12 @@ class BatchExecution:
         self.threads.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
+        if self.findings is not None:
+            self.findings.restart()
+        if self.call_checks is not None:
+            self.call_checks.restart()
+        if self.recorder is not None:
+            self.recorder.begin()
         prepared = self.prepare(function)
         activation = Activation(prepared, prepared.new_registers(self.threads), 0, lanes)
         self.scheduler.start(activation)
@@ -156,6 +194,8 @@ class BatchExecution:
         blocked = [(int(any_lane(lanes).argmax()), a, pc) for a in live for pc, lanes in a.blocked.items()]
         row, activation, pc = min(blocked, key=lambda found: found[0])
         function = activation.prepared.function
+        if self.findings is not None and DIVERGENCE in self.findings.checks:
+            self.findings.report_ended((function, pc - 1), row, self.scheduler.places())
         message = "a barrier waits for threads of the work-group that never arrive"
         faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

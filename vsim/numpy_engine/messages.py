@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from visa.diagnostics import SimulationError
 from visa.message_sizes import shape_difference
-from visa.program import Instruction
+from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine import memory
@@ -20,11 +21,24 @@ from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.memory import MessageAccess, Space
 
 
+class MessageWatch(Protocol):
+    """What is told of each message, after its memory was read or written."""
+
+    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """A load."""
+
+    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
+        """A store."""
+
+    def changed(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """An atomic."""
+
+
 class BatchMessages:
     """Messages of the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
 
-    def __init__(self, running: Running, faults: Faults) -> None:
-        self.running, self.faults = running, faults
+    def __init__(self, running: Running, faults: Faults, watch: MessageWatch | None = None) -> None:
+        self.running, self.faults, self.watch = running, faults, watch
 
     def _access(
         self,
@@ -51,14 +65,20 @@ class BatchMessages:
     ) -> list[Array]:
         """Read consecutive elements for each lane."""
         access = self._access(space, address, mask, count * data_type.size, instruction)
-        return memory.load(access, DTYPES[data_type], count)
+        found = memory.load(access, DTYPES[data_type], count)
+        if self.watch is not None:
+            self.watch.loaded(self.faults.function, instruction, access)
+        return found
 
     def store_elements(
         self, space: Space, address: Array, values: list[Array], mask: Mask, instruction: Instruction
     ) -> None:
         """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
         size = len(values) * values[0].dtype.itemsize
-        memory.store(self._access(space, address, mask, size, instruction, writes=True), values)
+        access = self._access(space, address, mask, size, instruction, writes=True)
+        memory.store(access, values)
+        if self.watch is not None:
+            self.watch.stored(self.faults.function, instruction, access, values)
 
     def atomic(
         self,
@@ -72,7 +92,10 @@ class BatchMessages:
     ) -> Array:
         """Atomic operations in lane order; gives the old values."""
         access = self._access(space, address, mask, data_type.size, instruction, writes=True)
-        return atomic(access, op, DTYPES[data_type], sources)
+        found = atomic(access, op, DTYPES[data_type], sources)
+        if self.watch is not None:
+            self.watch.changed(self.faults.function, instruction, access)
+        return found
 
     def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:
         """See that the payload of a block message has the shape of its instruction."""

@@ -48,6 +48,11 @@ class PreparedFunction:
         return len(self.steps)
 
     @property
+    def place(self) -> tuple[Function, int]:
+        """The instruction that is being prepared, by function and number."""
+        return self.function, self.here
+
+    @property
     def following(self) -> int:
         """Where lanes go on behind the instruction that is being prepared."""
         return len(self.steps) + 1

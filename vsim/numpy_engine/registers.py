@@ -54,6 +54,8 @@ class RegisterFile:
     def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
         self.layout, self.arrays, self._views = layout, arrays, views
         self._states: dict[tuple[int, int, int], Dwords] = {}
+        self.shadow: RegisterFile | None = None
+        """Which bits are undefined, in a launch that is checked for that."""
         self.views = [self._view(*view) for view in views]
 
     @classmethod
@@ -66,6 +68,10 @@ class RegisterFile:
             if (kind, number) not in arrays and not (kind is RegisterKind.VARIABLE and number in layout.file_offsets):
                 arrays[kind, number] = _array(layout, kind, number, threads)
         return cls(layout, views, arrays)
+
+    def beside(self, arrays: dict[tuple[RegisterKind, int], Array]) -> RegisterFile:
+        """Other arrays of the same shapes with the same views."""
+        return RegisterFile(self.layout, self._views, arrays)
 
     def _view(self, kind: RegisterKind, number: int, dtype: DType) -> Array:
         base = self.bytes_of(number) if kind is RegisterKind.VARIABLE else self.arrays[kind, number]

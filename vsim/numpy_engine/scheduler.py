@@ -25,6 +25,8 @@ class Scheduler:
 
     def __init__(self, running: Running, deadlock: Callable[[list[Activation]], SimulationError]) -> None:
         self.running, self.deadlock = running, deadlock
+        self.returning: Callable[[Activation, Bools], None] | None = None
+        """Is told of threads that return from a function, where somebody wants to know."""
         self.live: list[Activation] = []
         self.check_deadline: Callable[[], None] | None = None
         self._moves = 0
@@ -89,8 +91,14 @@ class Scheduler:
         self.live.remove(activation)
         if activation.back is not None:
             caller, pc, lanes = activation.back
+            self._tell(activation, lanes)
             caller.children -= 1
             caller.wait(pc, lanes)
+
+    def _tell(self, activation: Activation, lanes: Bools) -> None:
+        if self.returning is not None and activation.kept is not None:
+            self.running.carry_out()
+            self.returning(activation, any_lane(lanes))
 
     def _return_some(self) -> bool:
         """Let threads return from an activation before others that a barrier holds up in it; whether there are any."""
@@ -105,6 +113,7 @@ class Scheduler:
             done = lanes & ~left[:, None]
             if done.any():
                 activation.back = activation.back._replace(lanes=lanes & left[:, None])
+                self._tell(activation, done)
                 caller.wait(pc, done)
                 return True
         return False

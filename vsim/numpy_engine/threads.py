@@ -23,6 +23,12 @@ class WorkItems(Protocol):
     def name(self, row: int) -> str:
         """Group and thread of a row, for traces."""
 
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each row."""
+
+    def work_items(self) -> Bools:
+        """The lanes of all threads that are work-items, threads x 32."""
+
     def chosen(self, trace: Trace) -> Bools:
         """Which rows a trace is about."""
 
@@ -70,6 +76,16 @@ class HardwareThreads:
     def name(self, row: int) -> str:
         """Group and thread of a row, for traces."""
         return self.items.name(row if self.rows is None else int(self.rows[row]))
+
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each of them."""
+        groups, threads = self.items.numbers()
+        return (groups, threads) if self.rows is None else (groups[self.rows], threads[self.rows])
+
+    def work_items(self) -> Bools:
+        """Their lanes that are work-items, threads x 32."""
+        lanes = self.items.work_items()
+        return lanes if self.rows is None else lanes[self.rows]
 
     def chosen(self, trace: Trace) -> Bools:
         """Which of them a trace is about."""

@@ -72,6 +72,9 @@ class StepRecorder:
         self.note: Note | None = None
         """That of the step which runs, if one of its threads is chosen."""
 
+    def begin(self) -> None:
+        """Threads start; nothing is noted yet."""
+
     def traced(self, function: Function, number: int, step: Step) -> Step:
         """A step that writes lines about itself."""
         instruction = function.instructions[number]

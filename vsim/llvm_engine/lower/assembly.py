@@ -14,7 +14,7 @@ from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key
+from vsim.llvm_engine.lower.storage import SHARED_SIZE, Key, is_shadow
 from vsim.llvm_engine.runtime import driver, turns
 
 LARGEST_ZERO_STORE = 2048
@@ -73,13 +73,20 @@ def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks |
         name = state.storage.slot(key)
         slots.made.append(f"  {name} = alloca [{size} x i8], align 64")
         if key in unwritten:
-            slots.cleared.append(_zeros(state, name, size))
+            slots.cleared.append(_ones(state, name, size) if is_shadow(key) else _zeros(state, name, size))
     if state.layout.file_offsets or state.layout.has_indirect:
         slots.made.append(f"  %file = alloca [{state.layout.file_size} x i8], align 64")
         slots.cleared.append(_memset(state, "%file", state.layout.file_size))
+        if state.dispatch.watches_undefined:
+            slots.made.append(f"  %undefined_file = alloca [{state.layout.file_size} x i8], align 64")
+            slots.cleared += _undefined_file(state)
     if state.shares and state.is_kernel:
-        slots.made.append(f"  %shared = alloca [{SHARED_SIZE} x i8], align 64")
+        shared = 2 * SHARED_SIZE if state.dispatch.watches_undefined else SHARED_SIZE
+        slots.made.append(f"  %shared = alloca [{shared} x i8], align 64")
         slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
+        if state.dispatch.watches_undefined:
+            slots.made.append(f"  %undefined_shared = getelementptr i8, ptr %shared, i64 {SHARED_SIZE}")
+            slots.cleared.append(_memset(state, "%undefined_shared", SHARED_SIZE, -1))
     slots.made.append("  %em = alloca [8 x i8], align 8")
     for number in sorted(set(state.reconvergence.points.values())):
         slots.made.append(f"  %wait{number} = alloca [8 x i8], align 8")
@@ -105,6 +112,21 @@ def _zeros(state: FunctionState, pointer: str, size: int) -> str:
     return f"  store {zeros}, ptr {pointer}, align 64"
 
 
-def _memset(state: FunctionState, pointer: str, size: int) -> str:
+def _ones(state: FunctionState, pointer: str, size: int) -> str:
+    if size > LARGEST_ZERO_STORE:
+        return _memset(state, pointer, size, -1)
+    return f"  store i{8 * size} -1, ptr {pointer}, align 64"
+
+
+def _undefined_file(state: FunctionState) -> list[str]:
+    """The shadow of the register file: all undefined but the predefined variables that lie there."""
+    lines = [_memset(state, "%undefined_file", state.layout.file_size, -1)]
+    for n, (_, at, size) in enumerate(state.layout.carried):
+        lines.append(f"  %defined{n} = getelementptr i8, ptr %undefined_file, i64 {at}")
+        lines.append(f"  call void @llvm.memset.p0.i64(ptr %defined{n}, i8 0, i64 {size}, i1 false)")
+    return lines
+
+
+def _memset(state: FunctionState, pointer: str, size: int, value: int = 0) -> str:
     state.b.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
-    return f"  call void @llvm.memset.p0.i64(ptr align 64 {pointer}, i8 0, i64 {size}, i1 false)"
+    return f"  call void @llvm.memset.p0.i64(ptr align 64 {pointer}, i8 {value}, i64 {size}, i1 false)"

@@ -9,6 +9,7 @@ from visa.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.call_checks import CallChecks
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
@@ -29,9 +30,16 @@ class Calls:
     """Calls of functions out of one function."""
 
     def __init__(
-        self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits, waiting: ThreadWaits
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        exits: FaultExits,
+        waiting: ThreadWaits,
+        checks: CallChecks,
     ) -> None:
         self.state, self.masks, self.flow, self.exits, self.waiting = state, masks, flow, exits, waiting
+        self.checks = checks
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
@@ -46,7 +54,9 @@ class Calls:
                 self.exits.leave_if(some, cx.UNDEFINED, "0", "0", lambda: ("0", 0, 0, "0"))
                 self._return(depth)
                 return
+            kept = self.checks.before()
             self._call(target, mask, depth)
+            self.checks.after(kept)
             self._return(depth)
 
         return step
@@ -60,6 +70,7 @@ class Calls:
             value = address()
             mask = self._lanes(lanes, instruction)
             depth = self._enter()
+            kept = self.checks.before()
             done, wild = b.new_label("done"), b.new_label("wild")
             arms = [(b.new_label("target"), at, f) for at, f in self._candidates()]
             text = " ".join(f"i32 {at}, label %{label}" for label, at, _ in arms)
@@ -83,6 +94,7 @@ class Calls:
             fail(cx.CALL)
             b.jump(done)
             b.label(done)
+            self.checks.after(kept)
             self._return(depth)
 
         return step

@@ -16,7 +16,7 @@ from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
 from vsim.llvm_engine.lower.registers import BlockNeeds, BlockUse
 from vsim.llvm_engine.lower.state import ENTRY, FunctionState
-from vsim.llvm_engine.lower.storage import PREDICATE, Key
+from vsim.llvm_engine.lower.storage import Key, is_predicate
 
 BEHIND_ALL = 1 << 62
 """A block behind all blocks."""
@@ -123,7 +123,7 @@ class _Uses:
         for n, use in self.uses.items():
             for key in use.written:
                 writers.setdefault(key, []).append(n)
-        hidden = (k for k in writers if k[0] != PREDICATE and not self.state.storage.is_visible(k))
+        hidden = (k for k in writers if not is_predicate(k) and not self.state.storage.is_visible(k))
         return {key: writers[key][0] for key in hidden if len(writers[key]) == 1}
 
     def unstored(self, only_writer: Mapping[Key, int], dominators: Dominators, live_out: Mapping[int, int]) -> int:

@@ -7,6 +7,7 @@ instruction is kept for the second one, unless it emitted something. A function 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from visa.program import Function
 from vsim.analysis.quiet_loops import leaves_memory_alone
@@ -21,6 +22,7 @@ from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.discovery import storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.module import ModuleState
@@ -31,6 +33,9 @@ from vsim.llvm_engine.lower.storage import Key
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime import driver, turns
 from vsim.semantics import SEMANTICS
+
+if TYPE_CHECKING:  # Few launches are checked.
+    from vsim.checks.undefined import UndefinedMachine
 
 Needs = Callable[[int], BlockNeeds]
 
@@ -52,7 +57,10 @@ class FunctionLowering:
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
         self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
-        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits)
+        self.findings = FindingExits(self.state)
+        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
+        self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
+        """What the semantics drive: the machine, or the one around it that checks."""
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
         self.guarded = guard.enabled()
         self.yields = module.dispatch.is_round_robin
@@ -60,6 +68,14 @@ class FunctionLowering:
         """What emits an instruction, for the second emission."""
         self.refused: set[int] = set()
         """Instructions that no engine can execute."""
+
+    def _checked_machine(self) -> UndefinedMachine:
+        """The machine that checks for undefined values."""
+        from vsim.checks.undefined import UndefinedMachine
+        from vsim.llvm_engine.lower.shadows import ShadowedFunction
+
+        shadows = ShadowedFunction(self.state, self.masks, self.exits, self.findings)
+        return UndefinedMachine(self.machine, shadows)
 
     def text(self) -> str:
         """The function as IR."""
@@ -152,7 +168,7 @@ class FunctionLowering:
             emit = self._refuse
             if pc not in self.refused:
                 try:
-                    emit = SEMANTICS[instruction.desc.semantics](self.machine, instruction)
+                    emit = SEMANTICS[instruction.desc.semantics](self.semantics_on, instruction)
                 except CannotExecute:
                     self.refused.add(pc)
             if keep and not b.assigned:
@@ -161,7 +177,10 @@ class FunctionLowering:
             self.machine.waiting.let_others_run()
         if not leaves_memory_alone(instruction):
             self.state.walks.forget()
+        if self.machine.races:
+            self.machine.races.fence(instruction)
         emit()
+        self.machine.call_checks.behind(instruction)
 
     def _refuse(self) -> None:
         """Emit the fault that an instruction is which no engine can execute."""
@@ -182,6 +201,10 @@ class FunctionLowering:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
             b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
+            if state.dispatch.checks:
+                b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
+            if self.machine.races:
+                self.machine.races.ids.publish()
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state).emit()

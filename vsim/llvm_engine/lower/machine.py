@@ -11,15 +11,19 @@ from collections.abc import Callable
 from visa import types
 from visa.program import Instruction
 from visa.types import DataType
+from vsim.checks.selection import RACE
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.call_checks import CallChecks
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.float_controls import FloatControls
 from vsim.llvm_engine.lower.images import ImageNumber, Images
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.operands import Operands
+from vsim.llvm_engine.lower.race import RaceWatch
 from vsim.llvm_engine.lower.spaces import Spaces
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.waiting import ThreadWaits
@@ -27,6 +31,7 @@ from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.texels import TexelAccess
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.race import RECORDING
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import ImageView
 
@@ -34,13 +39,24 @@ from vsim.semantics.algebra import ImageView
 class LoweringMachine:
     """The parts that lower the instructions of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, flow: ControlFlowLowering, exits: FaultExits) -> None:
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        exits: FaultExits,
+        findings: FindingExits,
+    ) -> None:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
         read_only, walks = state.dispatch.has_read_only, state.walks
         self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, read_only, size, walks)
+        self.races: RaceWatch | None = None
+        if state.dispatch.checks & {RACE, RECORDING}:
+            self.races = RaceWatch(state, findings, self.access.loops)
+            self.access.watched_by(self.races)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
@@ -60,9 +76,10 @@ class LoweringMachine:
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave = flow.call, flow.leave
-        self.waiting = ThreadWaits(state, flow)
+        self.waiting = ThreadWaits(state, masks, flow, findings, self.races)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
-        calls = Calls(state, masks, flow, exits, self.waiting)
+        self.call_checks = CallChecks(state, findings)
+        calls = Calls(state, masks, flow, exits, self.waiting, self.call_checks)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals

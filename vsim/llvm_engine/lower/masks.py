@@ -9,7 +9,7 @@ from visa.operands import Execution, PredicateControl
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.storage import PREDICATE
+from vsim.llvm_engine.lower.storage import PREDICATE, Key
 from vsim.llvm_engine.runtime import context as cx
 
 Read = Callable[[], Value]
@@ -35,6 +35,20 @@ class Masks:
         bits = b.hoist(f"lshr i64 {(1 << lanes) - 1}, {gone}")
         cut = b.hoist(f"trunc i64 {bits} to i{lanes}")
         return state.mask_value(b.hoist(f"bitcast i{lanes} {cut} to {state.mask_ir}"))
+
+    def work_item_bits(self) -> str:
+        """The same as bits, i64; in functions, too, of launches that checks watch."""
+        state, b = self.state, self.state.b
+        if not state.is_kernel:
+            return b.field("%shared", cx.SHARED_ITEMS)
+        items = self.work_items()
+        return str((1 << state.lanes) - 1) if items is True else self.bits(items)
+
+    def bits(self, lanes: Value) -> str:
+        """A mask of lanes as bits, i64."""
+        b = self.state.b
+        packed = b.packed(lanes)
+        return packed if lanes.lanes == 64 else b.assign(f"zext i{lanes.lanes} {packed} to i64")
 
     def run_all(self) -> None:
         """All work-items of the thread run from here on."""
@@ -143,17 +157,24 @@ class Masks:
 
     def predicate_reader(self, index: int, offset: int, count: int) -> Read:
         """Lanes of a predicate operand."""
+        return self.lanes_reader((PREDICATE, index), offset, count)
+
+    def lanes_reader(self, key: Key, offset: int, count: int) -> Read:
+        """Lanes of a predicate or its shadow, of which those matter that run."""
         state = self.state
-        key = (PREDICATE, index)
         return lambda: state.registers.read(key, offset, count, MASK, self.reading(count), self.first_lane())
 
     def predicate_as_integer(self, index: int) -> Read:
         """All bits of a predicate as one UD lane."""
+        return self.lanes_as_integer((PREDICATE, index))
+
+    def lanes_as_integer(self, key: Key) -> Read:
+        """All lanes of a predicate or its shadow as the bits of one UD lane."""
 
         def read() -> Value:
             state, b = self.state, self.state.b
-            count = min(32, state.function.predicates[index - 1].elements)
-            value = b.broadcast(state.registers.read((PREDICATE, index), 0, count, MASK), count)
+            count = min(32, state.function.predicates[key[1] - 1].elements)
+            value = b.broadcast(state.registers.read(key, 0, count, MASK), count)
             if count == 1:
                 return b.cast(value, types.UD)
             packed = b.packed(value)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visa.program import Function
 from vsim.analysis.waiting import waiting_functions
 from vsim.dispatch import Dispatch
+from vsim.llvm_engine.runtime.race import Traits, traits
 
 
 @dataclass
@@ -26,6 +28,10 @@ class ModuleState:
     functions: list[Function] = field(default_factory=list)
     """The kernel and what it can call, in the order in which they were asked for."""
     numbers: dict[int, int] = field(default_factory=dict)
+    race_unit: int = 4
+    """Bytes of the units of memory that the race check watches."""
+    smallest_change: int = 8
+    """Bytes of the smallest element that is stored or changed at once, of what was lowered."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``runtime/turns.py``)."""
     waiting: frozenset[int] = field(init=False)
@@ -43,6 +49,11 @@ class ModuleState:
         if function.is_kernel:
             return self.dispatch.has_barrier or self.takes_turns
         return id(function) in self.waiting
+
+    @cached_property
+    def race_traits(self) -> Traits:
+        """What the race check's code depends on."""
+        return traits(self.dispatch)
 
     def number(self, function: Function) -> int:
         """The number of a function in the module, by which faults name it; it is lowered later."""

@@ -26,7 +26,7 @@ from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, state_key
+from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key
 from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
@@ -62,8 +62,15 @@ def listed(numbers: Sequence[int]) -> Elements:
 class Operands:
     """The operands of one function."""
 
+    variables = VARIABLE
+    """The kind of the registers that general operands are."""
+
     def __init__(self, state: FunctionState, masks: Masks, access: MemoryAccess) -> None:
         self.state, self.masks, self.access = state, masks, access
+
+    def element(self, data_type: DataType) -> DataType:
+        """The type of elements of a register whose variable has some type."""
+        return types.UW if data_type is types.BF else data_type
 
     def type_of(self, op: VectorOperand) -> DataType:
         """The type of an operand's elements."""
@@ -92,7 +99,7 @@ class Operands:
         """Writes lanes that have the operand's type under a mask."""
         if isinstance(op, General):
             key, low, index, _ = self._region(op, count)
-            if key == (VARIABLE, 0):
+            if op.var == 0:
                 return lambda value, mask: None
             return lambda value, mask: self.write(key, low, index, value, mask)
         if isinstance(op, Address):
@@ -115,13 +122,13 @@ class Operands:
         low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
         if op.var and not state.layout.holds(root, low, low + (index.last + 1) * data_type.size):
             raise CannotExecute("a region outside its variable")
-        return (VARIABLE, root), low, index, data_type
+        return (self.variables, root), low, index, data_type
 
     def _region_reader(self, op: General, count: int, by_lane: bool) -> Read:
         b = self.state.b
         key, low, index, data_type = self._region(op, count)
-        register_type = types.UW if data_type is types.BF else data_type
-        if key == (VARIABLE, 0):
+        register_type = self.element(data_type)
+        if op.var == 0:
             return lambda: b.const(0, register_type)
         return lambda: self._read(key, low, index, register_type, by_lane)
 
@@ -262,16 +269,16 @@ class Operands:
     def _read_indirect(self, op: Indirect, count: int) -> Value:
         """Lanes that do not execute read something of the register file."""
         state, b = self.state, self.state.b
-        own = types.UW if op.type is types.BF else op.type
+        own = self.element(op.type)
         state.registers.flush(state.storage.in_file, forget=False)
         place = self._offsets(op, count)
         self._check_places(place, own.size, count, self._executing())
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)
-        wide = b.cast(place, types.UQ)
+        wide, file = b.cast(place, types.UQ), file_of((self.variables, 0))
         if place.lanes == 1:
-            return b.load(own, 1, b.assign(f"getelementptr i8, ptr %file, i64 {wide.text}"), 1)
-        pointers = b.assign(f"getelementptr i8, ptr %file, {wide.typed}")
+            return b.load(own, 1, b.assign(f"getelementptr i8, ptr {file}, i64 {wide.text}"), 1)
+        pointers = b.assign(f"getelementptr i8, ptr {file}, {wide.typed}")
         parts = []
         for lane in range(count):
             pointer = b.assign(f"extractelement <{count} x ptr> {pointers}, i64 {lane}")
@@ -287,7 +294,7 @@ class Operands:
         place = self._offsets(op, count)
         self._check_places(place, value.type.size, count, mask)
         place = b.broadcast(place, count)
-        file = MemorySpace(cx.REGISTER, "%file", str(state.layout.file_size))
+        file = MemorySpace(cx.REGISTER, file_of((self.variables, 0)), str(state.layout.file_size))
         self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
         state.registers.flush(state.storage.in_file, forget=True)
 
@@ -299,7 +306,7 @@ class Operands:
         low = start + op.offset + offset
         if not self.state.layout.holds(root, low, low + size):
             raise CannotExecute("a message outside its variable")
-        return (VARIABLE, root), low
+        return (self.variables, root), low
 
     def raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         """Reads consecutive elements at a byte offset into a raw operand."""

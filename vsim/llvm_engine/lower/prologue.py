@@ -15,9 +15,10 @@ from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.storage import UNDEFINED_BITS, state_key
 from vsim.llvm_engine.lower.storage import VARIABLE as REGISTER
-from vsim.llvm_engine.lower.storage import state_key
 from vsim.llvm_engine.runtime import context as cx
+from vsim.semantics.core import unsigned_of
 
 _WHOLE_REGISTERS = (16, 32, 64)
 """Sizes of inputs that hold local ids, which are words."""
@@ -45,6 +46,17 @@ class Prologue:
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             state.registers.write(state_key(1 if kind == 1 else 0, index), 0, 1, value)
         self._identity()
+        if state.dispatch.watches_undefined and state.dispatch.scratch_size:
+            self._undefined_scratch()
+
+    def _undefined_scratch(self) -> None:
+        """Nothing in the thread's scratch memory is defined."""
+        b = self.state.b
+        size = b.field("%ctx", cx.SCRATCH_SIZE)
+        at = b.assign(f"mul i64 %thread, {size}")
+        shadow = b.assign(f"getelementptr i8, ptr {b.field('%worker', cx.WORKER_SCRATCH_UNDEFINED, 'ptr')}, i64 {at}")
+        b.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 -1, i64 {size}, i1 false)")
 
     def states(self) -> None:
         """Surface and sampler variables that begin with a number."""
@@ -58,6 +70,8 @@ class Prologue:
         """An input: local ids out of their table, anything else out of the payload."""
         dispatch = self.state.dispatch
         root, start = self.state.layout.root(variable)
+        if dispatch.watches_undefined:
+            self._is_defined(root, start, size)
         first = dispatch.grf_size
         if first <= offset < first + dispatch.local_id_rows * threads.id_row_bytes(dispatch):
             count, value = self._local_id_input(ids, offset - first, size)
@@ -70,6 +84,12 @@ class Prologue:
         for k in range(count):
             value = self._payload_value(payload, offset + k * element.size, element)
             self.state.registers.write((REGISTER, root), start + k * element.size, 1, value)
+
+    def _is_defined(self, root: int, start: int, size: int) -> None:
+        """The bytes of an input are defined."""
+        _, element = _elements_of(size)
+        key, zero = (UNDEFINED_BITS, root), self.state.b.const(0, unsigned_of(element.size))
+        self.state.registers.write(key, start, size // element.size, zero)
 
     def _payload_value(self, payload: str, at: int, element: DataType) -> Value:
         """A value of the payload; handles of images and samplers are known when code is made."""

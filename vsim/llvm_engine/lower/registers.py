@@ -22,7 +22,7 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.lower.storage import PREDICATE, Key, Storage
+from vsim.llvm_engine.lower.storage import Key, Storage, is_predicate
 
 _BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 Keys = Callable[[Key], bool]
@@ -165,7 +165,7 @@ class Registers:
 
     def _store_all(self, key: Key, ranges: list[ByteRange]) -> None:
         size = self.storage.size(key)
-        if key[0] == PREDICATE and (len(ranges) > 1 or ranges[0].size < size):
+        if is_predicate(key) and (len(ranges) > 1 or ranges[0].size < size):
             ranges = self.ranges[key] = [ByteRange(0, size, self._whole(key, ranges), True)]
         self._store_ranges(key, ranges)
 
@@ -234,7 +234,7 @@ class Registers:
                 found = self._part(e, low, count, data_type)
                 if found is not None:
                     return found
-        if key[0] == PREDICATE:
+        if is_predicate(key):
             whole = self._whole(key, ranges)
             self.ranges[key] = [ByteRange(0, self.storage.size(key), whole, any(e.dirty for e in ranges))]
             return self._read(key, low, count, data_type)
@@ -385,7 +385,7 @@ class Registers:
 
     def _stored(self, key: Key, low: int, high: int, count: int, data_type: DataType) -> Value:
         """Elements out of storage."""
-        if key[0] == PREDICATE:
+        if is_predicate(key):
             whole = self.b.load(MASK, self.storage.size(key), self.storage.pointer(key), 64)
             return self.b.lanes(whole, list(range(low, high)))
         return self._load(key, low, count, data_type)

@@ -21,7 +21,7 @@ class Spaces:
     """The memory spaces of one function."""
 
     def __init__(self, state: FunctionState) -> None:
-        self.state = state
+        self.state, self.watched = state, state.dispatch.watches_undefined
 
     def flat(self) -> MemorySpace:
         """The 64-bit address space."""
@@ -31,14 +31,19 @@ class Spaces:
         """Local memory of the work-group."""
         b = self.state.b
         pointer, size = b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE)
-        return MemorySpace(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK)
+        undefined = b.field("%worker", cx.WORKER_SLM_UNDEFINED, "ptr") if self.watched else None
+        return MemorySpace(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK, undefined=undefined)
 
     def scratch(self) -> MemorySpace:
         """Scratch memory of the thread."""
         b = self.state.b
         base, size = b.field("%worker", cx.WORKER_SCRATCH, "ptr"), b.field("%ctx", cx.SCRATCH_SIZE)
         at = b.hoist(f"mul i64 {self.state.thread}, {size}")
-        return MemorySpace(cx.SCRATCH, b.hoist(f"getelementptr i8, ptr {base}, i64 {at}"), size)
+        undefined = None
+        if self.watched:
+            shadow = b.field("%worker", cx.WORKER_SCRATCH_UNDEFINED, "ptr")
+            undefined = b.hoist(f"getelementptr i8, ptr {shadow}, i64 {at}")
+        return MemorySpace(cx.SCRATCH, b.hoist(f"getelementptr i8, ptr {base}, i64 {at}"), size, undefined=undefined)
 
     def surface(self, index: int) -> MemorySpace:
         """The surface that a surface variable names when the instruction executes."""
@@ -84,7 +89,13 @@ class Spaces:
         writable = None
         if self.state.dispatch.has_read_only:
             writable = b.assign(f"load i64, ptr {b.offset(at, cx.WRITTEN_SURFACES + 8)}, align 8, {INVARIANT_LOAD}")
-        return MemorySpace(cx.SURFACE, pointer, size, number, writable=writable)
+        undefined = origins = None
+        if self.watched:
+            undefined, origins = (
+                b.assign(f"load ptr, ptr {b.offset(at, cx.UNDEFINED_SURFACES + n)}, align 8, {INVARIANT_LOAD}")
+                for n in (0, 8)
+            )
+        return MemorySpace(cx.SURFACE, pointer, size, number, writable=writable, undefined=undefined, origins=origins)
 
     def urb(self) -> MemorySpace:
         """The buffer that the launch names ``%urb``."""
@@ -101,7 +112,12 @@ class Spaces:
             if self.state.dispatch.has_read_only:
                 writable = b.field(table, entry + cx.WRITTEN_SURFACES + 8)
             pointer, size = b.field(table, entry, "ptr"), b.field(table, entry + 8)
-            return MemorySpace(cx.SURFACE, pointer, size, str(known), writable=writable)
+            undefined = origins = None
+            if self.watched:
+                undefined, origins = (b.field(table, entry + cx.UNDEFINED_SURFACES + n, "ptr") for n in (0, 8))
+            return MemorySpace(
+                cx.SURFACE, pointer, size, str(known), writable=writable, undefined=undefined, origins=origins
+            )
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
         held = b.cast(b.select(number < limit, number, limit), types.UQ).text
         return self._entry(table, held, held)

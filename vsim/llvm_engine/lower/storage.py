@@ -22,16 +22,43 @@ Key = tuple[str, int]
 """Kind and number of a register."""
 VARIABLE, ADDRESS, STATE, PREDICATE = "V", "A", "S", "P"
 """Kinds: general variables (by root), address variables, elements of surface and sampler variables, predicates."""
+UNDEFINED_BITS, UNDEFINED_LANES = "v", "p"
+"""In launches that are checked for undefined values: the shadows of general variables, and of predicates."""
 
 _SHARED_SIZES = [-(-predefined_size(n, MAXIMUM_GRF_SIZE) // 64) * 64 for n in range(len(PREDEFINED_VARIABLES))]
 _SHARED_OFFSETS = [cx.SHARED_REGISTERS + sum(_SHARED_SIZES[:i]) for i in range(len(_SHARED_SIZES))]
 SHARED_SIZE = cx.SHARED_REGISTERS + sum(_SHARED_SIZES)
-"""Bytes of the block of registers that the functions of a thread share."""
+"""Bytes of the block of registers that the functions of a thread share; the shadows of these follow."""
+
+
+def is_shadow(key: Key) -> bool:
+    """Whether a key is that of a shadow: bits that are 1 where those of a register are undefined."""
+    return key[0] in (UNDEFINED_BITS, UNDEFINED_LANES)
+
+
+def is_predicate(key: Key) -> bool:
+    """Whether a register holds lanes, a bit each: a predicate or its shadow."""
+    return key[0] in (PREDICATE, UNDEFINED_LANES)
+
+
+def is_variable(key: Key) -> bool:
+    """Whether a register is a general variable or its shadow."""
+    return key[0] in (VARIABLE, UNDEFINED_BITS)
 
 
 def state_key(kind: int, index: int, element: int = 0) -> Key:
     """The key of an element of a surface or sampler variable."""
     return (STATE, element << 20 | kind << 16 | index)
+
+
+def file_of(key: Key) -> str:
+    """The register file in which a variable or its shadow lies."""
+    return "%undefined_file" if is_shadow(key) else "%file"
+
+
+def shared_offset(key: Key) -> int:
+    """Where a predefined variable or its shadow lies in the block that functions share."""
+    return _SHARED_OFFSETS[key[1]] + (SHARED_SIZE if is_shadow(key) else 0)
 
 
 class Storage:
@@ -50,22 +77,22 @@ class Storage:
 
     def is_shared(self, key: Key) -> bool:
         """Whether a register lies in the block that the functions of a thread share."""
-        return self.shares and key[0] == VARIABLE and key[1] < FIRST_VARIABLE
+        return self.shares and is_variable(key) and key[1] < FIRST_VARIABLE
 
     def in_file(self, key: Key) -> bool:
         """Whether a register lies in the register file, as its address is taken."""
-        return key[0] == VARIABLE and key[1] in self.layout.file_offsets
+        return is_variable(key) and key[1] in self.layout.file_offsets
 
     def is_visible(self, key: Key) -> bool:
         """Whether others than the code that names the register can read it, so that it must always be stored."""
-        return key[0] == VARIABLE and (key[1] in self.layout.file_offsets or self.is_shared(key))
+        return is_variable(key) and (key[1] in self.layout.file_offsets or self.is_shared(key))
 
     def size(self, key: Key) -> int:
         """Bytes of storage, of predicates lanes: as many as the code touches, when that is known."""
         if (known := self.extents.get(key)) is not None:
             return known
         kind, number = key
-        if kind == PREDICATE:
+        if is_predicate(key):
             return self.rounded(key, max(self.function.predicates[number - 1].elements, 32))
         if kind == ADDRESS:
             return 4 * max(self.function.addresses[number].elements, 1)
@@ -75,7 +102,7 @@ class Storage:
 
     def rounded(self, key: Key, high: int) -> int:
         """A size to which accesses of that extent fit: of predicates a number of lanes that LLVM has integers for."""
-        return max(8, 1 << (high - 1).bit_length()) if key[0] == PREDICATE else high
+        return max(8, 1 << (high - 1).bit_length()) if is_predicate(key) else high
 
     @staticmethod
     def slot(key: Key) -> str:
@@ -84,13 +111,17 @@ class Storage:
 
     def pointer(self, key: Key) -> str:
         """Emit, where needed, the pointer to a register."""
-        size = self.size(key) // 8 if key[0] == PREDICATE else self.size(key)
+        size = self.size(key) // 8 if is_predicate(key) else self.size(key)
         self.slots[key] = -(-size // 64) * 64 if size > 64 else 1 << (max(size, 1) - 1).bit_length()
         if self.in_file(key):
-            return self.b.offset("%file", self.layout.file_offsets[key[1]])
+            return self.b.offset(file_of(key), self.layout.file_offsets[key[1]])
         if self.is_shared(key):
-            return self.b.offset("%shared", _SHARED_OFFSETS[key[1]])
+            return self.b.offset("%shared", shared_offset(key))
         return self.slot(key)
+
+    def pointer_to_shared(self, number: int) -> str:
+        """Emit the pointer to a predefined variable in the block that the functions of a thread share."""
+        return self.b.offset("%shared", _SHARED_OFFSETS[number])
 
     def carry_in(self) -> None:
         """Emit copies of the shared registers whose address this function takes into its register file."""

@@ -11,8 +11,13 @@ from collections.abc import Callable
 from visa import types
 from visa.program import Instruction
 from vsim.analysis.waiting import group_barriers
+from vsim.checks.findings import Site
+from vsim.checks.selection import DIVERGENCE
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
+from vsim.llvm_engine.lower.findings import Details, FindingExits
+from vsim.llvm_engine.lower.masks import Masks
+from vsim.llvm_engine.lower.race import RaceWatch
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
 
@@ -22,14 +27,24 @@ Step = Callable[[], None]
 class ThreadWaits:
     """The places of one function at which its thread waits."""
 
-    def __init__(self, state: FunctionState, flow: ControlFlowLowering) -> None:
-        self.state, self.flow = state, flow
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        findings: FindingExits,
+        races: RaceWatch | None = None,
+    ) -> None:
+        self.state, self.masks, self.flow, self.findings, self.races = state, masks, flow, findings, races
         self.has_several = len(group_barriers(state.function)) > 1
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
         """Arrive at the barrier of the work-group, wait until all its threads have, or both."""
 
         def step() -> None:
+            self._look_for_absent()
+            if signal:
+                self._meet()
             if not self.state.module.takes_turns:
                 if self.has_several:
                     self._note_place()
@@ -52,7 +67,11 @@ class ThreadWaits:
             n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
             if arrivals is None:
                 self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
+                if self.races:
+                    self.races.departed(n)
             else:
+                if self.races:
+                    self.races.arrived(n)
                 b.emit(f"call void @arrive(ptr %worker, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
 
         return self._between_blocks(step)
@@ -68,6 +87,25 @@ class ThreadWaits:
             self.state.b.jump(self.flow.entrance(self.state.at.pc + 1))
 
         return step
+
+    def _meet(self) -> None:
+        """Tell which barrier the thread comes to, where a check wants to know and there are several."""
+        state = self.state
+        if DIVERGENCE in state.dispatch.checks and (self.has_several or state.module.takes_turns):
+            site = Site(state.module.number(state.function), state.at.pc)
+            state.b.emit(f"call void @meet(ptr %ctx, ptr %worker, i64 {site.number}, i64 {state.thread})")
+
+    def _look_for_absent(self) -> None:
+        """Where a check wants to know, report work-items of the thread that are not at the barrier with it."""
+        state, b = self.state, self.state.b
+        running = state.at.running
+        if DIVERGENCE not in state.dispatch.checks or running is True:
+            return
+        absent = b.assign(
+            f"and i64 {self.masks.work_item_bits()}, {b.assign(f'xor i64 {self.masks.bits(running)}, -1')}"
+        )
+        some = b.assign(f"icmp ne i64 {absent}, 0")
+        self.findings.report_if(some, "K021", lambda: Details(self.findings.first_lane(absent)))
 
     def let_others_run(self) -> None:
         """Let each of the other threads have its turn."""

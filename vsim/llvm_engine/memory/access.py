@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from visa import types
@@ -20,6 +21,7 @@ from vsim.llvm_engine.memory.stride import StridedAccess
 from vsim.llvm_engine.memory.together import UnprovedAccess
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 from vsim.llvm_engine.memory.walks import LaneWalks
+from vsim.llvm_engine.memory.watch import AccessWatch
 
 
 class LanePartAccess:
@@ -31,6 +33,7 @@ class LanePartAccess:
 
     def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
         self.b, self.bounds, self.scatter = b, bounds, scatter
+        self.watch: AccessWatch | None = None
         self.unproved: UnprovedAccess | None = None
         self.strided: StridedAccess | None = None
 
@@ -51,11 +54,17 @@ class LanePartAccess:
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
         def contiguous() -> list[Value]:
-            return load_row(part, row or self.bounds.row(part, pattern.low, vector), vector)
+            pointer = row or self.bounds.row(part, pattern.low, vector)
+            found = load_row(part, pointer, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=False)
+            return found
 
         def uniform() -> list[Value]:
             lane = partial(first_active, b, vector, lanes)
             pointer = self.bounds.resolve(part, pattern.shared, part.size, lane)
+            if self.watch:
+                self.watch.one(part, pointer, vector, None)
             return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
 
         def scattered(rare: bool) -> list[Value]:
@@ -71,6 +80,9 @@ class LanePartAccess:
             return "0" if mask is True or mask.lanes == 1 else first_active(b, mask, mask.lanes)
 
         pointer = self.bounds.resolve(part, part.offset, part.size, lane)
+        if self.watch:
+            lanes = 1 if mask is True else mask.lanes
+            self.watch.one(replace(part, lanes=lanes), pointer, None if lanes == 1 or mask is True else mask, None)
         return load_elements(b, pointer, part.element, part.count)
 
     def store(self, part: LanePart, values: list[Value]) -> list[Value]:
@@ -84,6 +96,8 @@ class LanePartAccess:
             for k, value in enumerate(values):
                 element = value if value.lanes == 1 else b.lane(value, last)
                 b.store(element, b.offset(pointer, k * part.element.size), 1)
+            if self.watch:
+                self.watch.one(part, pointer, vector, values)
             return []
 
         if part.offset.lanes == 1:
@@ -100,7 +114,10 @@ class LanePartAccess:
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
         def contiguous() -> list[Value]:
-            store_row(part, row or self.bounds.row(part, pattern.low, vector), values, vector)
+            pointer = row or self.bounds.row(part, pattern.low, vector)
+            store_row(part, pointer, values, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=True)
             return []
 
         def scattered(rare: bool) -> list[Value]:
@@ -146,6 +163,7 @@ class MemoryAccess:
         walks: LaneWalks,
     ) -> None:
         self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
+        self.watch: AccessWatch | None = None
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
@@ -153,8 +171,15 @@ class MemoryAccess:
         self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks)
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
 
+    def watched_by(self, watch: AccessWatch) -> None:
+        """Let a check watch all accesses."""
+        assert self.parts.unproved and self.parts.strided
+        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = self.loops.watch = watch
+
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
+        if self.watch:
+            self.watch.begin(max(address.lanes, 1 if mask is True else mask.lanes))
         parts: list[list[Value]] = []
         last_base = ""
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
@@ -173,6 +198,8 @@ class MemoryAccess:
         space = space.for_writes() if self.has_read_only else space
         element, count = values[0].type, len(values)
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
+        if self.watch:
+            self.watch.begin(lanes)
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
@@ -210,4 +237,8 @@ class MemoryAccess:
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)
-        return b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
+        found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
+        if self.watch:
+            self.watch.begin(lanes)
+            self.watch.changed(part, offset, vector)
+        return found

@@ -71,7 +71,7 @@ class CheckedBounds:
         if vector is None and not low.base_pointer:
             self._check(outside, part, lambda: ("0", size, size, address))
             return pointer
-        passed = f"passed {outside} {vector.text if vector else ''}"
+        passed = f"passed {outside} {pointer} {vector.text if vector else ''}"
         if passed in b.numbers:
             return b.numbers[passed]
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()

@@ -12,6 +12,7 @@ from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
+from vsim.llvm_engine.memory.watch import AccessWatch
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.helpers import elements_function, lane_function, widened_function
 
@@ -38,16 +39,22 @@ class LaneLoops:
 
     def __init__(self, b: Builder, bounds: CheckedBounds) -> None:
         self.b, self.bounds = b, bounds
+        self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         b, lanes, count = self.b, part.lanes, part.count
         more = (count - 1) * part.element.size
         results = self.call("load", part, offset, vector, [], rare, more, count)
         step = _room(lanes)
-        return [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
+        found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
+        if self.watch:
+            self.watch.loop(part, offset, vector, None)
+        return found
 
     def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         self.call("store", part, offset, vector, values, rare, (len(values) - 1) * part.element.size, len(values))
+        if self.watch:
+            self.watch.loop(part, offset, vector, values)
 
     def call(
         self,

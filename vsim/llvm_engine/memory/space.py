@@ -14,7 +14,8 @@ class MemorySpace:
     ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
     surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
     accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
-    is read-only; None where that is the same.
+    is read-only; None where that is the same. In launches that are checked for undefined values ``undefined`` and
+    ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes.
     """
 
     kind: int
@@ -24,6 +25,8 @@ class MemorySpace:
     address_mask: int | None = None
     checked_elsewhere: bool = False
     writable: str | None = None
+    undefined: str | None = None
+    origins: str | None = None
 
     @property
     def is_flat(self) -> bool:

@@ -7,6 +7,7 @@ apart. Each of the three is a row. ``p[i].x`` of structures of four floats is on
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from visa import types
@@ -20,6 +21,7 @@ from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, masked
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_row
+from vsim.llvm_engine.memory.watch import AccessWatch
 
 LARGEST_PICK = 4
 """So many elements lie from lane to lane at most where vectors are loaded and lanes picked of them."""
@@ -34,6 +36,7 @@ class StridedAccess:
 
     def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
         self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
+        self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, stride: int, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
@@ -44,6 +47,8 @@ class StridedAccess:
         outside, pointer = self._span(part, stride, lanes * stride if picks else 0)
 
         def inside() -> list[Value]:
+            if self.watch:
+                self._watch(part, stride, pointer, vector, None)
             if stride != element.size and not picks:
                 return self.copies.load(part, pointer, _offsets(part, stride), vector)
             if picks:
@@ -85,21 +90,38 @@ class StridedAccess:
         outside, pointer = self._span(part, stride)
 
         def inside() -> list[Value]:
+            store()
+            if self.watch:
+                self._watch(part, stride, pointer, vector, values)
+            return []
+
+        def store() -> None:
             if stride != size:
                 self.copies.store(part, pointer, _offsets(part, stride), values, vector)
-                return []
+                return
             for k, value in enumerate(values):
                 if vector is None:
                     b.store(value, b.offset(pointer, k * size), 1)
                 else:
                     masked_write(b, "store", value, b.offset(pointer, k * size), 1, vector)
-            return []
 
         def away() -> list[Value]:
             self.loops.store(part, masked(part.space, part.offset), values, vector, rare=True)
             return []
 
         b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+
+    def _watch(
+        self, part: LanePart, stride: int, pointer: str, vector: Value | None, values: list[Value] | None
+    ) -> None:
+        """Tell the check: of loads that overlap, elements of all lanes are rows."""
+        assert self.watch
+        if values is None and stride == part.element.size:
+            one = replace(part, count=1)
+            for k in range(part.count):
+                self.watch.row(one, self.b.offset(pointer, k * stride), vector, stores=False)
+        else:
+            self.watch.each(part, pointer, _offsets(part, stride), vector, values)
 
     def _span(self, part: LanePart, stride: int, count: int = 0) -> tuple[str, str]:
         """Whether the lanes may be outside (i1), and the host pointer of the lowest one if they are not.

@@ -22,6 +22,7 @@ from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, mas
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
+from vsim.llvm_engine.memory.watch import AccessWatch
 
 CHECKED_LANES = 1024
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
@@ -52,6 +53,7 @@ class UnprovedAccess:
     ) -> None:
         self.b, self.bounds, self.loops, self.copies, self.walks = b, bounds, loops, copies, walks
         self.checked_lanes = 0
+        self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
@@ -76,12 +78,14 @@ class UnprovedAccess:
 
         def uniform(found: Together) -> list[Value]:
             pointer = b.offset(found.pointer, b.cast(found.at_first, types.UQ).text)
+            if self.watch:
+                self.watch.one(part, pointer, vector, None)
             return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
 
         def each(found: Together) -> list[Value]:
             if walk:
                 walk.begin(offset)
-            return self.copies.load(part, found.pointer, found.offsets, vector)
+            return self._load_each(part, found, vector)
 
         def fill(walk: Walk, found: Together) -> list[Value]:
             def chunk(lane: int) -> Value:
@@ -105,7 +109,19 @@ class UnprovedAccess:
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         row, pointer = self._row(part, offset, vector)
-        return b.first_of([(row, "", lambda: load_row(part, pointer, vector))], scattered, b.new_label("done"))
+        return b.first_of([(row, "", partial(self._load_row, part, pointer, vector))], scattered, b.new_label("done"))
+
+    def _load_row(self, part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
+        found = load_row(part, pointer, vector)
+        if self.watch:
+            self.watch.row(part, pointer, vector, stores=False)
+        return found
+
+    def _load_each(self, part: LanePart, found: Together, vector: Value | None) -> list[Value]:
+        values = self.copies.load(part, found.pointer, found.offsets, vector)
+        if self.watch:
+            self.watch.each(part, found.pointer, found.offsets, vector, None)
+        return values
 
     def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane; of lanes with one address the highest wins."""
@@ -117,6 +133,8 @@ class UnprovedAccess:
 
         def contiguous() -> list[Value]:
             store_row(part, pointer, values, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=True)
             return []
 
         def scattered() -> list[Value]:
@@ -124,6 +142,8 @@ class UnprovedAccess:
 
             def inside() -> list[Value]:
                 self.copies.store(part, found.pointer, found.offsets, values, vector)
+                if self.watch:
+                    self.watch.each(part, found.pointer, found.offsets, vector, values)
                 return []
 
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))

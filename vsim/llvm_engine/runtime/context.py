@@ -9,7 +9,13 @@ NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
 COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
-CONTEXT_SIZE = 320
+FINDINGS = 312
+"""In launches that checks watch the block of their findings, else 0."""
+PRIVATE, RACE = 320, 328
+"""Address of the private memory of all threads, 0 where the kernel has none; in launches that the race check watches
+its block, else 0.
+"""
+CONTEXT_SIZE = 384
 
 
 class FaultRecord(NamedTuple):
@@ -68,7 +74,11 @@ WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_CO
 """Where threads take turns: their records, that of the one that runs, the structure of the next group that is under way
 at the same time, its named barriers, how many threads have not ended, and how many there are.
 """
-WORKER_SIZE = 192
+WORKER_MEETING, WORKER_SITES = 184, 192
+"""In launches that checks watch: how often the group's threads have come to its barrier, and for each of them where the
+last time.
+"""
+WORKER_SIZE = WORKER_SITES + 8 * MAXIMUM_THREADS
 
 # Where threads take turns, one for each of them.
 (
@@ -102,6 +112,12 @@ list of frames that are free.
 """
 WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 136, 144, 152
 """Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
+WORKER_EPOCH = 160
+"""In launches that checks watch: how often the group's threads have gone on behind a barrier, where they run in phases.
+"""
+
+WORKER_SLM_UNDEFINED, WORKER_SCRATCH_UNDEFINED = 168, 176
+"""In launches that are checked for undefined values the shadows of local memory and of scratch."""
 
 ARENA_ALIGN = 512
 """Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.
@@ -123,6 +139,14 @@ SURFACE_LIMIT = 256
 WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
 """Where the table for writes begins."""
 
+UNDEFINED_SURFACES = 2 * WRITTEN_SURFACES
+"""Where a third one begins, which is used in launches that are checked for undefined values: shadows, then origins."""
+SURFACES_SIZE = 3 * WRITTEN_SURFACES
+UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
+"""In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined
+bytes.
+"""
+
 # With VISAKIT_GUARD: number and place of ranges (start, bytes, writable), the launch's context, where forbidden
 # accesses go; and of the first one whether there was one, where, bytes, whether it writes, and whose it is.
 (
@@ -139,6 +163,56 @@ WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
 GUARD_WORDS = 9
 GUARD_RANGE = 24
 
-# Registers that all functions of a thread share, behind its number, how deep calls are nested, and where on the stack
-# its kernel is.
-SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_REGISTERS = 0, 8, 16, 64
+# The findings of a launch that checks watch: how many records there are, what their places are masked with, at how many
+# there are to be no more, and how many instances have none; then a hash table of records.
+FINDINGS_COUNT, FINDINGS_MASK, FINDINGS_LIMIT, FINDINGS_LEFT_OUT = range(0, 32, 8)
+FINDINGS_RECORDS = 64
+(
+    FINDING_CODE,
+    FINDING_SITE,
+    FINDING_GROUP,
+    FINDING_ORDER,
+    FINDING_COUNT,
+    FINDING_THREAD,
+    FINDING_LANE,
+    FINDING_EPOCH,
+    FINDING_ADDRESS,
+    FINDING_OTHER,
+) = range(0, 80, 8)
+"""The code's number (0: there is no record), the instruction (number of the function times 2**32, and its own), the
+group's linear number, thread, lane and epoch in one number that grows with each of them in this order, how often it
+was seen; then of the first instance thread, lane, epoch and two numbers, whose meaning depends on the code.
+"""
+FINDING_SIZE = 80
+
+# The race check: where the summaries of writes and reads begin, and the marks of suspicious units; which bits of the
+# host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
+# records, with how many there were and how many it has room for.
+(
+    RACE_WRITES,
+    RACE_READS,
+    RACE_MARKS,
+    RACE_MASK,
+    RACE_FIRST_ID,
+    RACE_SPAN,
+    RACE_SHIFT,
+    RACE_EPOCHS,
+    RACE_FLAGS,
+    RACE_HALF,
+    RACE_ALL_ID,
+    RACE_LIST,
+    RACE_LIST_SIZE,
+    RACE_COUNT,
+    RACE_SEQUENCE,
+    RACE_ATOMICS,
+    RACE_UNIT_BITS,
+) = range(0, 136, 8)
+RACE_SIZE = 192
+RECORD_BYTES = 56
+"""Of a record of :data:`vsim.checks.accesses.RECORD`."""
+
+# Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
+# kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its
+# stack, from 1 on, and its id in the race check.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_BLOCK, SHARED_RACE = range(0, 48, 8)
+SHARED_REGISTERS = 64

@@ -71,6 +71,7 @@ place:
   br i1 %noslm, label %ready, label %clear
 clear:
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
+$undefined
   br label %ready
 ready:
   store i64 %gx, ptr %worker_x, align 8
@@ -97,6 +98,12 @@ ready:
 done:
   ret void
 }
+
+;; undefined_slm
+; Nothing in the group's local memory is defined.
+  %undefined.p = getelementptr i8, ptr %worker, i64 $WORKER_SLM_UNDEFINED
+  %undefined = load ptr, ptr %undefined.p, align 8
+  call void @llvm.memset.p0.i64(ptr align 64 %undefined, i8 -1, i64 %slm_size, i1 false)
 
 ;; halt
 ; Whether the run is to stop or has failed.
@@ -247,6 +254,7 @@ entry:
   %handles = load ptr, ptr %handles.p, align 8
   %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
   %threads = load i64, ptr %threads.p, align 8
+$no_epoch
   br label %thread
 thread:
   %t = phi i64 [ 0, %entry ], [ %t1, %after ]
@@ -274,6 +282,7 @@ after:
   %more = icmp ult i64 %t1, %threads
   br i1 %more, label %thread, label %phase
 phase:
+$next_epoch
   br label %check
 check:
   %c = phi i64 [ 0, %phase ], [ %c1, %check ]

@@ -42,20 +42,22 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool) -> str:
+def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
+        checked: checks watch the launch, which want to know how many barriers lie behind its threads.
+        undefined: that of undefined values is among them.
     """
-    parts = [_run(ordered, rows=not (ordered or barriers)), fault_recorder()]
+    parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
     declarations = {
         "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         "least": "declare i64 @llvm.umin.i64(i64, i64)",
         "most": "declare i64 @llvm.umax.i64(i64, i64)",
     }
     if barriers:
-        parts.append(_phases(ordered))
+        parts.append(_phases(ordered, checked))
         declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
@@ -69,18 +71,24 @@ def guard() -> str:
     return module([fill("guard", "guard")], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})
 
 
-def _run(ordered: bool, rows: bool) -> str:
+def _run(ordered: bool, rows: bool, undefined: bool) -> str:
     return fill(
         "driver",
         "run",
         order=fill("driver", "group_order") if ordered else "",
         first="%gn" if ordered else "%g0",
         several="%several" if rows else "1",
+        undefined=undefined_slm(undefined),
         halt=fill("driver", "halt"),
         **axes("COUNTS", cx.COUNTS),
         **axes("PARTIAL", cx.PARTIAL),
         **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
+
+
+def undefined_slm(watched: bool) -> str:
+    """What notes that nothing in local memory is defined, where the check of undefined values watches."""
+    return fill("driver", "undefined_slm") if watched else ""
 
 
 def axes(name: str, offset: int) -> dict[str, int]:
@@ -129,7 +137,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
-def _phases(ordered: bool) -> str:
+def _phases(ordered: bool, checked: bool) -> str:
     order, thread = thread_number(ordered)
     zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
@@ -138,12 +146,21 @@ def _phases(ordered: bool) -> str:
         arguments=GROUP_ARGUMENTS,
         order=order,
         thread=thread,
+        no_epoch=fill("findings", "no_epoch", no_meeting=fill("findings", "no_meeting")) if checked else "",
+        next_epoch=fill("findings", "next_epoch") if checked else "",
         halt=fill("driver", "halt"),
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",
         stuck_thread="%un" if ordered else "%u",
-        stuck_zeros=", ".join(zeros[3:]),
+        stuck_zeros=", ".join(stuck_record(len(zeros) - 3, "%ended1" if checked else "0")),
     )
+
+
+def stuck_record(fields: int, ended: str) -> list[str]:
+    """Fields of the record of threads that wait for ever, from the lane on; how many have ended goes to the address."""
+    values = ["i64 0"] * fields
+    values[RECORDED.index("address") - RECORDED.index("lane")] = f"i64 {ended}"
+    return values
 
 
 def coroutine_declarations() -> str:

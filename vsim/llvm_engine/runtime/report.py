@@ -11,6 +11,9 @@ from visa.program import Function, Instruction
 from vsim import threads
 from vsim.analysis.waiting import group_barriers
 from vsim.arrays import Words
+from vsim.checks.findings import Who
+from vsim.checks.kinds import ended_instance, finding_of
+from vsim.checks.selection import DIVERGENCE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import RefusedInstruction
 from vsim.llvm_engine.runtime import context as cx
@@ -50,11 +53,22 @@ def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> 
     from visa.text.printer import FunctionPrinter
 
     text = FunctionPrinter(function).instruction(instruction)
+    if record.kind == cx.BARRIER and DIVERGENCE in dispatch.checks:
+        _report_ended(dispatch, function, number, record)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span, labels = dispatch.image.place(function, instruction)
     return SimulationError(
         Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, labels=labels)
     )
+
+
+def _report_ended(dispatch: Dispatch, function: Function, number: int, record: FaultRecord) -> None:
+    """Report a barrier for which threads wait for ever."""
+    counts, findings = dispatch.group_counts, dispatch.findings
+    assert findings is not None
+    group = record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z)
+    instance = ended_instance(dispatch, function, number, Who(group, record.thread), record.address)
+    findings.add(finding_of(dispatch, "K020", instance))
 
 
 def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words]) -> list[ThreadPosition]:

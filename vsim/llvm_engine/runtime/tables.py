@@ -124,9 +124,13 @@ def worker_memory(
     Args:
         arena: that of another worker, whose groups are under way together with those of this one.
     """
-    slm, scratch = aligned(dispatch.slm_size + 64), aligned(dispatch.scratch_size * threads_per_group + 64)
+    slm_size, scratch_size = _rounded(dispatch.slm_size), _rounded(dispatch.scratch_size * threads_per_group)
+    copies = 2 if dispatch.watches_undefined else 1  # memory, and its shadow behind it
+    slm, scratch = aligned(slm_size * copies), aligned(scratch_size * copies)
     block = aligned(cx.WORKER_SIZE).view(np.uint64)
     block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(slm), address(scratch)
+    block[cx.WORKER_SLM_UNDEFINED // 8] = address(slm) + slm_size
+    block[cx.WORKER_SCRATCH_UNDEFINED // 8] = address(scratch) + scratch_size
     block[cx.WORKER_SLOT // 8] = first_slot
     if dispatch.takes_turns:
         return WorkerMemory(block, slm, scratch, *_for_turns(block, threads_per_group, arena))
@@ -136,6 +140,11 @@ def worker_memory(
     block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
     block[cx.WORKER_ARENA_SIZE // 8] = arena.nbytes
     return WorkerMemory(block, slm, scratch, arena, handles)
+
+
+def _rounded(size: int) -> int:
+    """Bytes with room behind them."""
+    return -(-size // 64) * 64 + 64
 
 
 def arena_bytes(dispatch: Dispatch, threads: int) -> int:

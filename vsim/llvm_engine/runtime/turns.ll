@@ -140,6 +140,7 @@ $order
   %slm_size.p = getelementptr i8, ptr %ctx, i64 $SLM_SIZE
   %slm_size = load i64, ptr %slm_size.p, align 8
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
+$undefined
   %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
   %named = load ptr, ptr %named.p, align 8
   call void @llvm.memset.p0.i64(ptr align 64 %named, i8 0, i64 $NAMED_SIZE, i1 false)
@@ -149,6 +150,7 @@ $order
   store i64 %threads, ptr %live.p, align 8
   %all.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
   store i64 %threads, ptr %all.p, align 8
+$no_meeting
   %records.p = getelementptr i8, ptr %worker, i64 $WORKER_RECORDS
   %records = load ptr, ptr %records.p, align 8
   %mine.p = getelementptr i8, ptr %worker, i64 $WORKER_THREAD
@@ -312,6 +314,7 @@ found:
   %instruction = and i64 %site, 4294967295
   %number.p = getelementptr i8, ptr %record, i64 $RECORD_NUMBER
   %number = load i64, ptr %number.p, align 8
+$ended
   call void @record_fault(ptr %ctx, ptr %w, i64 $BARRIER, i64 %function, i64 %instruction, $zeros, i64 %number)
   ret void
 }

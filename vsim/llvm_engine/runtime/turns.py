@@ -12,7 +12,15 @@ from functools import cache
 from vsim.llvm_engine.ir.intrinsics import coroutine_end
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.driver import COMMON_TYPES, RECORDED, axes, fault_recorder, thread_number
+from vsim.llvm_engine.runtime.driver import (
+    COMMON_TYPES,
+    RECORDED,
+    axes,
+    fault_recorder,
+    stuck_record,
+    thread_number,
+    undefined_slm,
+)
 from vsim.llvm_engine.runtime.templates import fill
 
 _DECLARATIONS = {
@@ -31,11 +39,13 @@ KERNEL_DECLARATIONS = {
 
 
 @cache
-def driver(ordered: bool) -> str:
+def driver(ordered: bool, checked: bool = False, undefined: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault``, named barriers and memory for frames.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
+        checked: checks watch the launch.
+        undefined: the check of undefined values watches the launch.
     """
     order, thread = thread_number(ordered)
     begin_group = fill(
@@ -45,7 +55,9 @@ def driver(ordered: bool) -> str:
         first="%gn" if ordered else "%g0",
         thread_order=order,
         thread=thread,
+        undefined=undefined_slm(undefined),
         zeros=_zeros(len(RECORDED) - 2),
+        no_meeting=fill("findings", "no_meeting") if checked else "",
         **axes("COUNTS", cx.COUNTS),
         **axes("PARTIAL", cx.PARTIAL),
         **axes("WORKER_GROUP", cx.WORKER_GROUP),
@@ -55,7 +67,12 @@ def driver(ordered: bool) -> str:
         fill("turns", "halts", halt=fill("driver", "halt")),
         begin_group,
         fill("turns", "sweep"),
-        fill("turns", "record_stuck", zeros=_zeros(len(RECORDED) - 4)),
+        fill(
+            "turns",
+            "record_stuck",
+            ended=fill("findings", "ended_threads") if checked else "",
+            zeros=", ".join(stuck_record(len(RECORDED) - 4, "%ended" if checked else "0")),
+        ),
         fill("turns", "arrive"),
         fill("turns", "frames"),
         fault_recorder(),

@@ -19,6 +19,8 @@ from vsim.llvm_engine.runtime.tables import address
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.plan import LaunchPlan
+    from vsim.llvm_engine.runtime.findings import FoundRecords
+    from vsim.llvm_engine.runtime.race_runs import RaceRun
 
 SINK_BYTES = 64 << 20
 """Memory that forbidden accesses get instead: more than the frame of any thread takes."""
@@ -30,12 +32,24 @@ Range = tuple[int, int, bool]
 class Watch:
     """The memory of one launch, as a list of addresses."""
 
-    def __init__(self, dispatch: Dispatch, plan: LaunchPlan, slots: Words, executed: ExecutedBlocks | None) -> None:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        plan: LaunchPlan,
+        slots: Words,
+        executed: ExecutedBlocks | None,
+        found: FoundRecords | None = None,
+        races: RaceRun | None = None,
+    ) -> None:
         self.dispatch, self.functions = dispatch, plan.kernel.functions
-        found = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch)]
+        ranges = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch)]
         if executed is not None:
-            found.append(_range(executed.words, True))
-        self.ranges = np.array([tuple(map(int, r)) for r in found], np.uint64)
+            ranges.append(_range(executed.words, True))
+        if found is not None:
+            ranges.append(_range(found.words, True))
+        if races is not None:
+            ranges += races.ranges()
+        self.ranges = np.array([tuple(map(int, r)) for r in ranges], np.uint64)
         self.sink = np.zeros(SINK_BYTES, np.uint8)
         self.state: Words = np.zeros(cx.GUARD_WORDS, np.uint64)
         self.state[cx.GUARD_COUNT // 8] = len(self.ranges)

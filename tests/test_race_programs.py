@@ -1,0 +1,57 @@
+"""OpenCL programs with one race each, and their mended twins, as an older and today's compiler make them, in SIMD 8, 16 and 32.
+
+``tests/data/checks/races.cl`` is the source; the images beside it are compiled from it (``tests/data/checks/README.md``).
+"""
+
+import lzma
+import re
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from conftest import DATA
+from strategies import FUZZ
+
+from visa.image import read_image
+from vsim.program import Program
+
+FOLDER = DATA / "checks"
+EXPECTED = {
+    name: codes.split()
+    for codes, name in re.findall(
+        r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "races.cl").read_text(), re.MULTILINE
+    )
+}
+"""By kernel the codes of what is found; ``lsc:`` in front: only where fences say who sees what they order."""
+ITEMS, GROUP = 512, 128
+
+
+@cache
+def program(compiler, kind):
+    name = f"races.{compiler}.{kind}.image"
+    return Program(read_image(lzma.decompress((FOLDER / f"{name}.xz").read_bytes()), name))
+
+
+def findings(compiler, kind, kernel, engine):
+    a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
+    result = program(compiler, kind).launch(
+        kernel, ITEMS, GROUP, [a, b, c], engine=engine, check="race", show_printf=False
+    )
+    assert result.engine == engine
+    return result.findings
+
+
+KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
+ALL = list(product(KERNELS, COMPILERS, ["numpy"]))
+ALL += [(k, c, "llvm") for n, k in enumerate(KERNELS) for m, c in enumerate(COMPILERS) if FUZZ or (n + m) % 2]
+"""Native code takes time to make: it is that of one compiler for each kernel, of both in ``make fuzz``."""
+
+
+@pytest.mark.parametrize(("kernel", "compiler", "engine"), ALL)
+def test_the_race_is_found_and_nothing_in_the_mended_twin(kernel, compiler, engine):
+    wanted = EXPECTED[kernel]
+    if wanted[0] == "lsc:":
+        wanted = wanted[1:] if compiler == "new" else []
+    assert sorted({f.code for f in findings(compiler, "race", kernel, engine)}) == wanted
+    assert findings(compiler, "mended", kernel, engine) == []

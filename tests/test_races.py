@@ -1,0 +1,171 @@
+"""The race check: against a model of happens-before in which every order is written out, and on both engines."""
+
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from conftest import build_text
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import ENGINES, effort
+
+from vsim.checks import races
+from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
+from vsim.checks.findings import Findings
+from vsim.checks.selection import RACE, Checking
+from vsim.launch import Launch
+from vsim.program import Program
+from vsim.schedule import parse_schedule
+
+THREADS, PLACES = 3, 2
+KINDS = {"r": READ, "w": WRITE, "a": ATOMIC}
+LETTERS = {"read": "r", "write": "w", "atomic": "a"}
+
+# -- the model: a program is a list of steps; a step is a barrier, half of one, or what each thread does ----------
+
+ACCESS = st.tuples(st.sampled_from("rwa"), st.integers(0, PLACES - 1))
+STEP = st.one_of(
+    st.lists(st.none() | ACCESS, min_size=THREADS, max_size=THREADS).map(tuple), st.sampled_from(["barrier", "split"])
+)
+
+
+def halves(steps):
+    """Steps with split barriers as an arrival and a departure that follows two steps later, or as soon as it must."""
+    found, open_since = [], None
+    for n, step in enumerate(steps):
+        if open_since is not None and (n - open_since == 2 or isinstance(step, str)):
+            found.append("wait")
+            open_since = None
+        if step == "barrier":
+            found += ["signal", "wait"]
+        elif step == "split":
+            found.append("signal")
+            open_since = n
+        else:
+            found.append(step)
+    return found + (["wait"] if open_since is not None else [])
+
+
+def ordered(steps):
+    """All pairs of events, by thread and step, of which the first comes before the second: closed over every edge."""
+    events = [(t, n) for n in range(len(steps)) for t in range(THREADS)]
+    before = {e: set() for e in events}
+    for (t, n), (u, m) in product(events, events):
+        signals = steps[:n].count("signal")
+        if t == u and n < m:
+            before[u, m].add((t, n))
+        if steps[n] == "signal" and steps[m] == "wait" and steps[:m].count("wait") == signals:
+            before[u, m].add((t, n))
+    changed = True
+    while changed:
+        changed = False
+        for e in events:
+            more = set().union(*(before[x] for x in before[e])) - before[e]
+            before[e] |= more
+            changed |= bool(more)
+    return before
+
+
+def modelled(steps):
+    """The pairs of steps with their kinds that race."""
+    before, found = ordered(steps), set()
+    events = [
+        (t, n, *step[t]) for n, step in enumerate(steps) if not isinstance(step, str) for t in range(THREADS) if step[t]
+    ]
+    for (t, n, kind, place), (u, m, kind2, place2) in combinations(events, 2):
+        if t == u or place != place2 or kind == kind2 != "w":
+            continue
+        if (t, n) not in before[u, m] and (u, m) not in before[t, n]:
+            found.add(frozenset([(n, kind), (m, kind2)]))
+    return found
+
+
+# -- the analysis --------------------------------------------------------------------------------------------------
+
+
+def analysed(steps, group=0):
+    """The same of records that the program leaves, in an order of threads that barriers allow."""
+    log, signals, waits = AccessLog(), 0, 0
+    for n, step in enumerate(steps):
+        if step == "signal":
+            signals += 1
+        elif step == "wait":
+            waits += 1
+        else:
+            for t, (kind, place) in [(t, a) for t, a in enumerate(step) if a]:
+                who = {"group": group, "thread": t, "signals": signals, "waits": waits}
+                where = {"instruction": 3 * n + KINDS[kind], "address": 64 * place, "size": 4, "space": LOCAL}
+                log.add(1, **who, **where, kind=KINDS[kind], sequence=log.begin())
+    found = Findings(Checking(frozenset([RACE])))
+    races.report(log.records(), found, lambda space, address: "")
+    return {frozenset((n // 3, kind) for n, kind in pair) for pair in pairs(found)}
+
+
+def pairs(found):
+    """The pairs of instructions with their kinds."""
+    sides = [(f, f.message.split(": ")[1].split()) for f in found]
+    return {
+        frozenset([(f.site.instruction, LETTERS[w[1]]), (f.other.site.instruction, LETTERS[w[4]])]) for f, w in sides
+    }
+
+
+@effort(200)
+@given(st.lists(STEP, max_size=6).map(halves))
+def test_races_within_a_group_are_exactly_those_of_the_model(steps):
+    assert analysed(steps) == modelled(steps)
+
+
+# -- both engines --------------------------------------------------------------------------------------------------
+
+HEAD = ['.version 4.1', '.kernel "k"', ".decl OUT v_type=G type=uq num_elts=1", ".input OUT offset=64 size=8",
+        ".decl SHORT v_type=G type=uw num_elts=16 align=GRF", ".decl LANE v_type=G type=ud num_elts=16 align=GRF",
+        ".decl TO v_type=G type=ud num_elts=16 align=GRF", ".decl X v_type=G type=ud num_elts=16 align=GRF",
+        ".decl NUMBER v_type=G type=ud num_elts=1", ".decl P1 v_type=P num_elts=16",
+        ".kernel_attr SimdSize=16", ".kernel_attr SLMSize=4",
+        "mov (M1, 8) SHORT(0,0)<1> 0x76543210:uv", "add (M1, 8) SHORT(0,8)<1> SHORT(0,0)<1;1,0> 8:uw", "mov (M1, 16) LANE(0,0)<1> SHORT(0,0)<1;1,0>",
+        "and (M1_NM, 1) NUMBER(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud"]  # fmt: skip
+MESSAGES = {
+    "r": "gather_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0",
+    "w": "scatter_scaled.4 (M1, 16) %slm 0:ud TO.0 X.0",
+    "a": "dword_atomic.add (M1, 16) %slm TO.0 %null.0 X.0 %null.0",
+}
+HALVES = {"signal": "sbarrier.signal", "wait": "sbarrier.wait"}
+
+
+def text(steps):
+    """A kernel that does what the steps say, and the numbers of the instructions that stand for (step, thread)."""
+    lines, numbers = list(HEAD), {}
+    for n, step in enumerate(steps):
+        if isinstance(step, str):
+            lines.append(HALVES[step])
+            continue
+        for t, (kind, place) in [(t, a) for t, a in enumerate(step) if a]:
+            lines += [f"mad (M1, 16) TO(0,0)<1> LANE(0,0)<1;1,0> 4:ud {64 * place}:ud",
+                      f"cmp.ne (M1, 16) P1 NUMBER(0,0)<0;1,0> {t}:ud", f"(P1) goto (M1, 16) L{n}_{t}", MESSAGES[kind], f"L{n}_{t}:"]  # fmt: skip
+    lines.append("ret (M1, 1)")
+    instructions = [line for line in lines if not line.startswith(".")]
+    for n, line in enumerate(instructions):
+        if line.startswith("L"):
+            step, t = map(int, line[1:-1].split("_"))
+            numbers[n - 1] = step
+    return "\n".join(lines), numbers
+
+
+def findings(source, engine, items, local, args, schedule=""):
+    program = Program(build_text(source, "pvc"))
+    launch = Launch("k", (items, 1, 1), (local, 1, 1), (0, 0, 0), program.convert("k", args))
+    bound = program.bind(launch, schedule=parse_schedule(schedule) if schedule else None)
+    result = program.execute(replace(bound, findings=Findings(Checking(frozenset([RACE])))), engine)
+    assert result.engine == engine
+    return result.findings
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@effort(15)
+@given(steps=st.lists(STEP, max_size=5).map(halves), schedule=st.sampled_from(["", "reverse", "random:3"]))
+def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, schedule):
+    source, numbers = text(steps)
+    found = findings(source, engine, 16 * THREADS, 16 * THREADS, [np.zeros(4, np.uint32)], schedule=schedule)
+    assert {frozenset((numbers[n], k) for n, k in pair) for pair in pairs(found)} == modelled(steps)
+    assert {f.code for f in found} <= {"K001"}

@@ -1,0 +1,108 @@
+"""The check of undefined values: every source of one with every sink is found, and nothing where it is mended, on both engines."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import build_text
+from strategies import ENGINES
+
+from vsim.program import Program
+
+SOURCES = {
+    "register": ("", "mov (M1, {n}) X(0,0)<1> 3:d"),
+    "half of a register": ("mov (M1, {h}) X(0,0)<1> 3:d", "mov (M1, {n}) X(0,0)<1> 3:d"),
+    "predicated write": (
+        "(P) mov (M1, {n}) X(0,0)<1> 3:d",
+        "mov (M1, {n}) X(0,0)<1> 5:d\n(P) mov (M1, {n}) X(0,0)<1> 3:d",
+    ),
+    "one byte of four": (
+        "mov (M1, {n}) W(0,0)<2> 3:w\nmov (M1, {n}) X(0,0)<1> XW(0,0)<1;1,0>",
+        "mov (M1, {n}) XW(0,0)<1> 0:d\nmov (M1, {n}) W(0,0)<2> 3:w\nmov (M1, {n}) X(0,0)<1> XW(0,0)<1;1,0>",
+    ),
+    "sum": (
+        "add (M1, {n}) X(0,0)<1> Y(0,0)<1;1,0> 3:d",
+        "mov (M1, {n}) Y(0,0)<1> 3:d\nadd (M1, {n}) X(0,0)<1> Y(0,0)<1;1,0> 3:d",
+    ),
+    "masked bits": (
+        "and (M1, {n}) X(0,0)<1> Y(0,0)<1;1,0> 7:d",
+        "and (M1, {n}) X(0,0)<1> Y(0,0)<1;1,0> 7:d\nand (M1, {n}) X(0,0)<1> X(0,0)<1;1,0> 8:d",
+    ),
+    "selection": (
+        "(Q) sel (M1, {n}) X(0,0)<1> 1:d 2:d",
+        "setp (M1_NM, {n}) Q 5:ud\n(Q) sel (M1, {n}) X(0,0)<1> 1:d 2:d",
+    ),
+    "local memory": (
+        "gather_scaled.4 (M1, {n}) %slm 0:ud OFFSETS.0 X.0",
+        "mov (M1, {n}) Y(0,0)<1> 3:d\nscatter_scaled.4 (M1, {n}) %slm 0:ud OFFSETS.0 Y.0\n"
+        "gather_scaled.4 (M1, {n}) %slm 0:ud OFFSETS.0 X.0",
+    ),
+    "address of a register": (
+        "addr_add (M1_NM, 1) A0(0)<1> &Y 0:uw\nmov (M1, {n}) X(0,0)<1> r[A0(0),0]<1;1,0>:d",
+        "mov (M1, {n}) Y(0,0)<1> 3:d\naddr_add (M1_NM, 1) A0(0)<1> &Y 0:uw\nmov (M1, {n}) X(0,0)<1> r[A0(0),0]<1;1,0>:d",
+    ),
+}
+"""What leaves X undefined in some lane, and the same mended; n lanes, h half of them."""
+
+SINKS = {
+    "K010": "cmp.eq (M1, {n}) Q X(0,0)<1;1,0> 3:d\n(Q) goto (M1, {n}) behind\nmov (M1, {n}) Y(0,0)<1> 1:d\nbehind:",
+    "K011": "and (M1, {n}) X(0,0)<1> X(0,0)<1;1,0> 0x1c:d\nmov (M1, {n}) Y(0,0)<1> 1:d\n"
+    "scatter_scaled.4 (M1, {n}) T6 0:ud X.0 Y.0",
+    "K012": "dword_atomic.add (M1, {n}) T6 OFFSETS.0 X.0 %null.0 %null.0",
+    "K013": "scatter_scaled.4 (M1, {n}) T6 0:ud OFFSETS.0 X.0",
+    "K014": "cmp.eq (M1, {n}) Q X(0,0)<1;1,0> 3:d\nmov (M1, {n}) Y(0,0)<1> 1:d\n"
+    "(Q) scatter_scaled.4 (M1, {n}) T6 0:ud OFFSETS.0 Y.0",
+}
+"""Where it matters, by the code of the finding."""
+
+TEXT = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=32 align=GRF
+.decl Y v_type=G type=d num_elts=32 align=GRF
+.decl XW v_type=G type=d num_elts=32 align=GRF
+.decl W v_type=G type=w num_elts=64 align=GRF alias=<XW, 0>
+.decl OFFSETS v_type=G type=ud num_elts=32 align=GRF
+.decl A0 v_type=A num_elts=1
+.decl P v_type=P num_elts=32
+.decl Q v_type=P num_elts=32
+.decl T6 v_type=T num_elts=1
+.input OUT offset=64 size=8
+.kernel_attr SimdSize={n}
+.kernel_attr SLMSize=1
+mov (M1_NM, 8) OFFSETS(0,0)<1> 0x76543210:uv
+add (M1_NM, 8) OFFSETS(1,0)<1> OFFSETS(0,0)<1;1,0> 8:ud
+add (M1_NM, 16) OFFSETS(2,0)<1> OFFSETS(0,0)<1;1,0> 16:ud
+shl (M1_NM, {n}) OFFSETS(0,0)<1> OFFSETS(0,0)<1;1,0> 2:ud
+setp (M1_NM, {n}) P 5:ud
+{source}
+{sink}
+ret (M1, {n})
+"""
+
+
+def findings(lanes: int, source: str, sink: str, engine: str) -> list[tuple[str, str, int]]:
+    """Codes, memory and lanes of what is found in one thread."""
+    lines = {"n": lanes, "h": lanes // 2}
+    program = Program(build_text(TEXT.format(n=lanes, source=source.format(**lines), sink=sink.format(**lines))))
+    found = program.launch("k", lanes, args=[np.zeros(64, "u4")], engine=engine, check="undefined").findings
+    return [(f.code, f.memory, f.who.lane) for f in found]
+
+
+CASES = [
+    pytest.param(source, sink, (8, 16)[n % 2], id=f"{source}, {sink}")
+    for n, (source, sink) in enumerate(itertools.product(SOURCES, SINKS))
+    if (source, sink) != ("one byte of four", "K011")  # whose address is made of the bytes that are defined
+]
+
+
+@pytest.mark.parametrize(("source", "sink", "lanes"), CASES)
+def test_defect_and_its_twin(source, sink, lanes):
+    defect, mended = SOURCES[source]
+    found = {engine: findings(lanes, defect, SINKS[sink], engine) for engine in ENGINES}
+    assert sink in [code for code, _, _ in found["numpy"]]
+    assert found["llvm"] == found["numpy"]
+    for engine in ENGINES:
+        assert findings(lanes, mended, SINKS[sink], engine) == []

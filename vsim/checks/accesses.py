@@ -1,0 +1,87 @@
+"""What the race check knows of a launch: the accesses to memory that threads made, and what orders them.
+
+Both engines note the same records; the reference engine all of them, native code those to suspicious memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from visa.isa.enums import FENCE_SCOPES, LSC_SFIDS
+from visa.program import Instruction
+from vsim.arrays import Array
+from vsim.checks.findings import Site
+
+READ, WRITE, ATOMIC, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(7)
+"""Kinds of records: accesses, fences by who sees what they order, and named barriers."""
+KINDS = ("read", "write", "atomic")
+"""Accesses, as findings name them."""
+GLOBAL, LOCAL = 0, 1
+"""Spaces: global memory, whose addresses are those of the host, and a group's local memory, whose are offsets."""
+NO_LANE = 255
+"""For the lane of what a whole thread does."""
+
+RECORD = np.dtype(
+    [
+        ("address", "u8"), ("sequence", "u8"), ("function", "u4"), ("instruction", "u4"), ("group", "u4"),
+        ("thread", "u4"), ("signals", "u4"), ("waits", "u4"), ("size", "u4"), ("lane", "u1"), ("kind", "u1"),
+        ("space", "u1"), ("lost", "u1"), ("number", "u4"), ("opening", "u4"),
+    ]
+)  # fmt: skip
+"""One access of one lane, or one event.
+
+``sequence`` is the order of execution: lanes of one instruction share it. ``signals`` and ``waits`` count how often the
+thread has arrived at its group's barrier, and gone on. ``lost``: another lane of the instruction wrote another value to
+the place. ``number`` and ``opening`` are those of a named barrier: how often it had opened, or the thread had waited.
+"""
+Records = npt.NDArray[np.void]
+
+
+class AccessLog:
+    """Records of a launch, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._parts: list[Records] = []
+        self.sequence = 0
+
+    def begin(self) -> int:
+        """The number of an instruction that executes now."""
+        self.sequence += 1
+        return self.sequence
+
+    def add(self, count: int, **columns: Array | int) -> None:
+        """So many records with these columns; a number is that of all of them."""
+        part: Records = np.zeros(count, RECORD)
+        for name, values in columns.items():
+            part[name] = values
+        self._parts.append(part)
+
+    def records(self) -> Records:
+        """All of them."""
+        found: Records = np.concatenate(self._parts) if self._parts else np.zeros(0, RECORD)
+        self._parts = [found]
+        return found
+
+
+def fence_of(instruction: Instruction) -> int | None:
+    """What kind of fence an instruction is; None if it orders nothing.
+
+    Fences of the load/store unit say who sees what they order; a fence of global memory without a scope orders it for
+    all, one of local memory for the group.
+    """
+    args = instruction.args
+    match instruction.desc.mnemonic:
+        case "fence_global":
+            return DEVICE_FENCE
+        case "fence_local":
+            return GROUP_FENCE
+        case "lsc_fence":
+            wide = args["scope"] >= FENCE_SCOPES["tile"] and args["sfid"] != LSC_SFIDS["slm"]
+            return DEVICE_FENCE if wide else GROUP_FENCE
+    return None
+
+
+def site(record: np.void) -> Site:
+    """The instruction of a record."""
+    return Site(int(record["function"]), int(record["instruction"]))

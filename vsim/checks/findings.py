@@ -1,0 +1,134 @@
+"""What checks find: who did what with which memory or register, and what the other side was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from visa.program import Function
+from vsim.checks.selection import Checking, Wanted, checking
+
+if TYPE_CHECKING:
+    from visa.diagnostics import Diagnostic
+    from vsim.dispatch import Dispatch
+
+
+class Site(NamedTuple):
+    """An instruction: its function, by number in the image's module (``all_functions``), and its own number there."""
+
+    function: int
+    instruction: int
+
+    @property
+    def number(self) -> int:
+        """Both in one number."""
+        return self.function << 32 | self.instruction
+
+
+class Who(NamedTuple):
+    """Who executed an instruction.
+
+    Attributes:
+        group: the work-group's linear number, x fastest.
+        thread: the hardware thread of the group.
+        lane: of the thread; -1 where it is about the whole thread.
+        epoch: barriers of the group that the thread had passed.
+    """
+
+    group: int
+    thread: int
+    lane: int = -1
+    epoch: int = 0
+
+
+class OtherSide(NamedTuple):
+    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``."""
+
+    site: Site
+    who: Who
+    kind: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect, with its first instance in the order of groups, threads and lanes.
+
+    Attributes:
+        code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029
+            divergence, K030 to K039 calls, K040 to K049 accesses outside an argument.
+        check: the check that found it, as :mod:`vsim.checks.selection` names it.
+        message: what is wrong, without the place and without who it was.
+        site, who: where, and who was first.
+        memory: the name of the buffer or register, with the offset: ``'y' at offset 64``; may be empty.
+        other: the other side, where there is one.
+        hint: what would help; may be empty.
+        count: how often it was seen.
+    """
+
+    code: str
+    check: str
+    message: str
+    site: Site
+    who: Who
+    memory: str = ""
+    other: OtherSide | None = None
+    hint: str = ""
+    count: int = 1
+
+    @property
+    def key(self) -> tuple[str, Site, Site | None]:
+        """What findings are grouped by: the same defect at the same instructions."""
+        return self.code, self.site, self.other.site if self.other else None
+
+
+class Findings:
+    """The findings of one launch, as the engine tells them."""
+
+    def __init__(self, checking: Checking) -> None:
+        self.checking = checking
+        self.left_out = 0
+        """Instances beyond what the engine had room for."""
+        self._found: dict[tuple[str, Site, Site | None], Finding] = {}
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The checks that watch the launch."""
+        return self.checking.checks
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """In the order of the text: by function, instruction, code, and who it was."""
+        return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
+
+    def diagnostics(self, dispatch: Dispatch) -> list[Diagnostic]:
+        """What commands say of the findings of a launch."""
+        from vsim.checks.report import diagnostics
+
+        return diagnostics(dispatch)
+
+    def add(self, finding: Finding) -> None:
+        """One more; of those with the same key the first one in the order of who it was is shown, all are counted."""
+        known = self._found.get(finding.key)
+        if known is None:
+            self._found[finding.key] = finding
+            return
+        first = min(known, finding, key=lambda f: f.who)
+        self._found[finding.key] = replace(first, count=known.count + finding.count)
+
+
+def watching(check: Wanted) -> Findings | None:
+    """Where the checks that somebody asks for note what they find; None where the list is empty.
+
+    Raises:
+        UsageError: there is no such check.
+    """
+    found = checking(check)
+    return None if found is None else Findings(found)
+
+
+def site_of(functions: list[Function], function: Function, instruction: int) -> Site:
+    """The site of an instruction of one of an image's functions."""
+    return Site(next(n for n, f in enumerate(functions) if f is function), instruction)

@@ -1,0 +1,156 @@
+"""What each code of a finding says: one table for both engines.
+
+An engine reports an *instance*: a code with an instruction, who it was, and two numbers. This table says of a code
+which check it belongs to, its words, its hint, and what the first number is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
+from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
+from vsim.memory import shown_offset
+
+if TYPE_CHECKING:
+    from visa.program import Function
+    from vsim.dispatch import Dispatch
+
+FLAT, LOCAL, SCRATCH, REGISTER, NONE = "flat", "local", "scratch", "register", ""
+"""What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable
+of the instruction's function (as :mod:`visa.program` counts them), nothing.
+"""
+
+
+class Instance(NamedTuple):
+    """What an engine has found: an instruction, who, and two numbers whose meaning depends on the code."""
+
+    site: Site
+    who: Who
+    address: int = 0
+    other: int = 0
+    times: int = 1
+
+
+class Kind(NamedTuple):
+    """What a code stands for.
+
+    Attributes:
+        check: the check that finds it.
+        message: what is wrong; ``{other}`` stands for the instance's second number.
+        hint: what would help.
+        memory: what the first number is.
+        words: what is said in place of the second number, where that is more than a number.
+        other: what the other side did, of codes whose second number is a site: that of thread 0 of the same group.
+    """
+
+    check: str
+    message: str
+    hint: str = ""
+    memory: str = NONE
+    words: Callable[[Dispatch, Instance], str] | None = None
+    other: str = ""
+
+
+def stack_in_words(dispatch: Dispatch, instance: Instance) -> str:
+    """How far the stack pointer lies from the beginning of its block."""
+    offset = instance.other - (1 << 64) if instance.other >> 63 else instance.other
+    return f"%sp lies {offset} bytes behind its beginning, and the thread has {dispatch.private_size}"
+
+
+def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
+    """How many threads of the group have ended, and how many wait."""
+    count = dispatch.threads_of(dispatch.group(instance.who.group))
+    return f"{instance.other} of its {count} threads have ended, the others wait"
+
+
+_RESTORE = "a function gives back what it gets there: it restores the register before fret"
+
+KINDS: dict[str, Kind] = {
+    # -- races: K001 to K009
+    # -- undefined values: K010 to K019
+    "K010": Kind(UNDEFINED, "an undefined value decides which lanes go where"),
+    "K011": Kind(UNDEFINED, "an undefined value is an address"),
+    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or what it finds in memory"),
+    "K013": Kind(
+        UNDEFINED, "an undefined value is left in memory", "something must be written to what it was made of", FLAT
+    ),
+    "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
+    # -- divergence: K020 to K029
+    "K020": Kind(
+        DIVERGENCE,
+        "a barrier that part of the work-group never reaches: {other}",
+        "all threads of a group come to a barrier equally often",
+        NONE,
+        ended_in_words,
+    ),
+    "K021": Kind(
+        DIVERGENCE,
+        "a barrier that a work-item does not reach with the others of its thread",
+        "move the barrier to where all work-items of the group come",
+    ),
+    "K022": Kind(
+        DIVERGENCE,
+        "threads of a work-group wait for each other at different barriers",
+        "the condition that leads to one or the other must be the same in the whole group",
+        other="barrier",
+    ),
+    # -- calls: K030 to K039
+    "K031": Kind(CALLS, "a call after which the stack pointer is another one", _RESTORE, REGISTER),
+    "K032": Kind(CALLS, "a call after which the frame pointer is another one", _RESTORE, REGISTER),
+    "K033": Kind(CALLS, "a call after which the thread's header is another one", _RESTORE, REGISTER),
+    "K034": Kind(CALLS, "a call after which the float controls are others", _RESTORE, REGISTER),
+    "K035": Kind(
+        CALLS,
+        "the stack leaves its block: {other}",
+        "the kernel asks for too little private memory, or a function moves the stack pointer too far",
+        NONE,
+        stack_in_words,
+    ),
+    # -- accesses outside an argument: K040 to K049
+}
+
+
+def ended_instance(dispatch: Dispatch, function: Function, number: int, who: Who, ended: int) -> Instance:
+    """What is found where threads of a group wait at a barrier, and so many have ended."""
+    return Instance(site_of(dispatch.image.module.all_functions, function, number), who, other=ended)
+
+
+def number_of(code: str) -> int:
+    """The number of a code, which compiled code has; it must be one of the table."""
+    assert code in KINDS, code
+    return int(code[1:])
+
+
+def code_of(number: int) -> str:
+    """The code with a number."""
+    return f"K{number:03}"
+
+
+def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
+    """The finding that an instance stands for, in words."""
+    kind = KINDS[code]
+    other = str(instance.other) if kind.words is None else kind.words(dispatch, instance)
+    memory = memory_name(dispatch, kind.memory, instance.site, instance.address)
+    message = kind.message.format(other=other)
+    side = None
+    if kind.other:
+        site = Site(instance.other >> 32, instance.other & 0xFFFF_FFFF)
+        side = OtherSide(site, instance.who._replace(thread=0), kind.other)
+    return Finding(code, kind.check, message, instance.site, instance.who, memory, side, kind.hint, instance.times)
+
+
+def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:
+    """A place in words: ``'y' at offset 64``, ``local memory at offset 8``, ``'V32'``; empty where there is none."""
+    if kind == FLAT:
+        buffer = dispatch.memory.slots.get(address >> 32)
+        if buffer is None:
+            return dispatch.nowhere(address)
+        return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.address}"
+    if kind in (LOCAL, SCRATCH):
+        size = dispatch.slm_size if kind == LOCAL else dispatch.scratch_size
+        return f"{kind} memory at offset {shown_offset(address, size)}"
+    if kind == REGISTER:
+        return f"'{dispatch.image.module.all_functions[site.function].variable_name(address)}'"
+    return ""

@@ -1,0 +1,136 @@
+"""Findings in words: as diagnostics, for people and for programs, and as rows of a report that is JSON."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from visa.diagnostics import Diagnostic, Label, Span
+from visa.text.printer import FunctionPrinter
+from vsim import threads
+from vsim.checks.findings import Finding, OtherSide, Site, Who
+from vsim.checks.suppressions import Described
+from vsim.dispatch import Dispatch
+
+
+class Place(NamedTuple):
+    """An instruction in words: its text, its number and function, and where it stands."""
+
+    function: str
+    number: int
+    mnemonic: str
+    text: str
+    span: Span
+    labels: tuple[Label, ...]
+
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return f"'{self.text}' (instruction {self.number} of '{self.function}')"
+
+    @property
+    def described(self) -> Described:
+        """As suppressions see it."""
+        spans = (self.span, *(label.span for label in self.labels))
+        return Described(self.function, self.mnemonic, self.text, tuple(f"{s.file}:{s.line}" for s in spans))
+
+
+def place(dispatch: Dispatch, site: Site) -> Place:
+    """Where a site is."""
+    function = dispatch.image.module.all_functions[site.function]
+    instruction = function.instructions[site.instruction]
+    span, labels = dispatch.image.place(function, instruction)
+    text = FunctionPrinter(function).instruction(instruction)
+    return Place(function.name, site.instruction, instruction.desc.mnemonic, text, span, labels)
+
+
+def who_in_words(dispatch: Dispatch, who: Who) -> str:
+    """Who it was: lane, work-item and work-group, and how many barriers the thread had passed."""
+    group = dispatch.group(who.group)
+    if who.lane >= 0:
+        found = threads.describe(dispatch, group, who.thread, who.lane)
+    else:
+        found = f"thread {who.thread}, work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
+    if who.epoch:
+        found += f", behind {who.epoch} barrier{'s' if who.epoch > 1 else ''}"
+    return found
+
+
+def kept(dispatch: Dispatch) -> list[Finding]:
+    """The findings of a launch that no suppression is about, in the order of the text."""
+    if dispatch.findings is None:
+        return []
+    known = dispatch.findings.checking.suppressions
+    found = list(dispatch.findings)
+    if known is None:
+        return found
+    return [f for f in found if not known.holds(f.check, f.code, dispatch.kernel.name, _sides(dispatch, f))]
+
+
+def _sides(dispatch: Dispatch, finding: Finding) -> list[Described]:
+    sites = [finding.site, finding.other.site] if finding.other else [finding.site]
+    return [place(dispatch, site).described for site in sites]
+
+
+def diagnostics(dispatch: Dispatch) -> list[Diagnostic]:
+    """What commands say of the findings of a launch: each at its place, up to the limit."""
+    findings = dispatch.findings
+    if findings is None:
+        return []
+    found, limit = kept(dispatch), findings.checking.limit
+    shown = [diagnostic(dispatch, f) for f in found[:limit]]
+    more = len(found) - len(shown)
+    if more:
+        words = "findings are" if more > 1 else "finding is"
+        message = f"{more} more {words} not shown, of '{dispatch.kernel.name}'"
+        shown.append(Diagnostic("K092", message, None, "--check-limit shows more", severity="warning"))
+    if findings.left_out:
+        message = (
+            f"the findings of '{dispatch.kernel.name}' are not complete: there was no room for {findings.left_out}"
+        )
+        shown.append(Diagnostic("K092", message, None, "mend what is shown first", severity="warning"))
+    return shown
+
+
+def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
+    """A finding as a diagnostic: the other side is a label."""
+    at = place(dispatch, finding.site)
+    memory = f": {finding.memory}" if finding.memory else ""
+    times = f", {finding.count} times in all" if finding.count > 1 else ""
+    message = f"{finding.message}{memory}, at {at.shown[:-1]}, {who_in_words(dispatch, finding.who)}){times}"
+    labels = at.labels
+    if finding.other is not None:
+        labels += (_other_side(dispatch, finding.other),)
+    return Diagnostic(finding.code, message, at.span, finding.hint, labels)
+
+
+def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
+    at = place(dispatch, other.site)
+    return Label(at.span, f"the other side: {other.kind} at {at.shown[:-1]}, {who_in_words(dispatch, other.who)})")
+
+
+def trees(dispatch: Dispatch) -> list[dict[str, object]]:
+    """The findings of a launch for a report that is JSON; docs/json.md says what is in it."""
+    findings = dispatch.findings
+    if findings is None:
+        return []
+    return [_tree(dispatch, f) for f in kept(dispatch)[: findings.checking.limit]]
+
+
+def _tree(dispatch: Dispatch, finding: Finding) -> dict[str, object]:
+    found: dict[str, object] = {"code": finding.code, "check": finding.check, "message": finding.message}
+    found |= _side(dispatch, finding.site, finding.who)
+    found |= {"memory": finding.memory, "count": finding.count}
+    if finding.other is not None:
+        other = finding.other
+        found["other"] = {"kind": other.kind} | _side(dispatch, other.site, other.who)
+    return found
+
+
+def _side(dispatch: Dispatch, site: Site, who: Who) -> dict[str, object]:
+    at, group = place(dispatch, site), dispatch.group(who.group)
+    item = threads.work_item(dispatch, group, who.thread, who.lane) if who.lane >= 0 else None
+    return {
+        "function": at.function, "instruction": at.number, "text": at.text, "file": at.span.file, "line": at.span.line,
+        "group": list(group.id), "thread": who.thread, "lane": who.lane if who.lane >= 0 else None,
+        "work_item": None if item is None else list(item), "epoch": who.epoch,
+    }  # fmt: skip

@@ -1,0 +1,115 @@
+"""Memory beside that of a launch that is checked for undefined values: what is undefined, and who has left it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vsim.arrays import Bytes
+from vsim.checks.findings import Finding, Site, Who
+from vsim.checks.kinds import KINDS
+from vsim.checks.undefined import STORED
+from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
+from vsim.memory import AddressSpace, Buffer
+
+UNDEFINED_BYTE = 0xFF
+PRIVATE_MEMORY = "private memory"
+_FUNCTION_SHIFT = 20
+"""Where the number of the function stands in that of an instruction; functions have fewer instructions than that."""
+
+
+def number_of(site: Site) -> int:
+    """The number of an instruction in the memory of origins, from 1 on."""
+    return (site.function << _FUNCTION_SHIFT | site.instruction) + 1
+
+
+def site_at(number: int) -> Site:
+    """The instruction with a number."""
+    return Site(number - 1 >> _FUNCTION_SHIFT, (number - 1) & ((1 << _FUNCTION_SHIFT) - 1))
+
+
+@dataclass(eq=False)
+class ShadowMemory:
+    """Memory beside that of a launch: for every buffer as many bytes, with the same addresses."""
+
+    memory: AddressSpace
+    name: str
+    slots: dict[int, Buffer] = field(default_factory=dict)
+    others: dict[int, Buffer] = field(default_factory=dict)
+    """Those of buffers without an address, by the place of their bytes."""
+
+    def of(self, buffer: Buffer | SurfaceImage) -> Buffer:
+        """What stands beside a buffer, or the memory of an image."""
+        if isinstance(buffer, Buffer) and buffer.address:
+            slot = self.slot(buffer.address >> 32)
+            if slot is not None:
+                return slot.part(buffer.name, buffer.address, buffer.size)
+        data = buffer.data if isinstance(buffer, Buffer) else buffer.bytes
+        place = int(data.__array_interface__["data"][0])
+        found = self.others.get(place)
+        if found is None:
+            found = self.others[place] = Buffer(buffer.name, 0, np.zeros(_rounded(data.size), np.uint8))
+        return found
+
+    def slot(self, number: int) -> Buffer | None:
+        """What stands beside the buffer of a slot of the address space."""
+        found, buffer = self.slots.get(number), self.memory.slots.get(number)
+        if buffer is None:
+            return None
+        if found is None or found.size < buffer.size:
+            found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
+        return found
+
+
+def _rounded(size: int) -> int:
+    return -(-size // 4) * 4 + 4
+
+
+class UndefinedCheck:
+    """The check of undefined values of one launch."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.validity = ShadowMemory(dispatch.memory, "undefined bits")
+        self.origins = ShadowMemory(dispatch.memory, "origins")
+        self.left: dict[Site, Who] = {}
+        """Who was the first to store undefined bytes at an instruction; at the end it shows which of them stay."""
+
+    def note(self, site: Site, who: Who) -> None:
+        """Somebody has stored undefined bytes at an instruction."""
+        self.left[site] = min(self.left.get(site, who), who)
+
+    def begin(self) -> None:
+        """Groups begin: private memory has nothing that they have written."""
+        block = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
+        if block is not None:
+            self.validity.of(block).data[:] = UNDEFINED_BYTE
+
+    def end(self) -> None:
+        """Report what is undefined in buffers when the launch is over."""
+        blocks = {b.address for b in self.dispatch.memory.blocks.values()}
+        for number, origin in self.origins.slots.items():
+            buffer, shadow = self.dispatch.memory.slots.get(number), self.validity.slots.get(number)
+            if buffer is not None and shadow is not None and buffer.address not in blocks:
+                self._end_of(buffer, shadow.data, origin.data)
+        for place, origin in self.origins.others.items():
+            self._end_of(origin, self.validity.others[place].data, origin.data)
+
+    def _end_of(self, buffer: Buffer, shadow: Bytes, origin: Bytes) -> None:
+        undefined = np.flatnonzero(shadow)
+        if not undefined.size:
+            return
+        whole = origin.size // 4 * 4
+        sites = origin[:whole].view(np.uint32)[undefined // 4]
+        findings = self.dispatch.findings
+        assert findings is not None
+        kind = KINDS[STORED]
+        for number in np.unique(sites[sites != 0]).tolist():
+            own = undefined[sites == number]
+            site = site_at(number)
+            memory = f"'{self.dispatch.name_of(buffer)}' at offset {int(own[0])}"
+            findings.add(
+                Finding(STORED, kind.check, kind.message, site, self.left[site], memory, None, kind.hint, int(own.size))
+            )

@@ -1,0 +1,93 @@
+"""Ids of threads in words of the race check, as compiled code computes them (``runtime/race.py``)."""
+
+from __future__ import annotations
+
+from visa import types
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.findings import FindingExits
+from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.race import EPOCHS
+
+
+class RaceIds:
+    """Who the thread is that runs a function."""
+
+    def __init__(self, state: FunctionState, findings: FindingExits) -> None:
+        self.state, self.b, self.findings = state, state.b, findings
+        self.traits = state.module.race_traits
+
+    def field(self, offset: int) -> str:
+        """A field of the launch's block, i64."""
+        return self.b.field(self.b.field("%ctx", cx.RACE, "ptr"), offset)
+
+    def number(self, offset: int) -> Value:
+        """The low half of a field."""
+        return self.narrow(self.field(offset))
+
+    def narrow(self, text: str) -> Value:
+        """The low half of an i64."""
+        return Value(self.b, types.UD, 1, self.b.assign(f"trunc i64 {text} to i32"))
+
+    @property
+    def epochs(self) -> int:
+        """The bits of a word that hold the epoch."""
+        return (EPOCHS - 1) << self.traits.flags
+
+    def publish(self) -> None:
+        """Leave the thread's first id to the functions that its kernel calls."""
+        self.b.emit(f"store i64 {self.first()}, ptr {self.b.offset('%shared', cx.SHARED_RACE)}, align 8")
+
+    def first(self) -> str:
+        """The thread's id before the first barrier, i64."""
+        b = self.b
+        if not self.state.is_kernel:
+            return b.field("%shared", cx.SHARED_RACE)
+        return b.hoist(f"add i64 {self._group()}, {self._thread()}")
+
+    def group(self) -> Value:
+        """The first id of the thread's group."""
+        b = self.b
+        if self.state.is_kernel:
+            return self.narrow(self._group())
+        rank = b.hoist(f"sub i64 {self.first()}, {self.field(cx.RACE_FIRST_ID)}")
+        within = b.hoist(f"urem i64 {rank}, {self.field(cx.RACE_SPAN)}")
+        return self.narrow(b.hoist(f"sub i64 {self.first()}, {within}"))
+
+    def _thread(self) -> str:
+        return self.b.hoist(f"shl i64 {self.state.thread}, {self.traits.shift}")
+
+    def _group(self) -> str:
+        """The first id of the group of a kernel, i64."""
+        b, x = self.b, self.state.group_id(0).text
+        y, z = (b.field("%worker", cx.WORKER_GROUP + 8 * axis) for axis in (1, 2))
+        columns, rows = (b.field("%ctx", cx.COUNTS + 8 * axis) for axis in (0, 1))
+        plane = b.hoist(f"add i64 {b.hoist(f'mul i64 {z}, {rows}')}, {y}")
+        number = b.hoist(f"add i64 {b.hoist(f'mul i64 {plane}, {columns}')}, {x}")
+        own = b.hoist(f"mul i64 {number}, {self.field(cx.RACE_SPAN)}")
+        return b.hoist(f"add i64 {own}, {self.field(cx.RACE_FIRST_ID)}")
+
+    def counts(self) -> tuple[str, str]:
+        """How often the thread has arrived at the group's barrier, and gone on, i64."""
+        b = self.b
+        if not self.traits.barriers:
+            return "0", "0"
+        if self.state.module.takes_turns:
+            record = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_THREAD)}, align 8")
+            places = (b.offset(record, cx.RECORD_ARRIVALS), b.offset(record, cx.RECORD_DEPARTURES))
+            signals, waits = (b.assign(f"load i64, ptr {place}, align 8") for place in places)
+            return signals, waits
+        epoch = self.findings.epoch()
+        return epoch, epoch
+
+    def now(self) -> str:
+        """The thread's id with the barriers behind it, i64."""
+        b = self.b
+        if not self.traits.barriers:
+            return self.first()
+        epoch = b.assign(f"and i64 {self.counts()[0]}, {EPOCHS - 1}")
+        return b.assign(f"add i64 {self.first()}, {b.assign(f'shl i64 {epoch}, {self.traits.flags}')}")
+
+    def site(self) -> str:
+        """The instruction that is lowered: number of the function times 2**32, and its own."""
+        return str((self.state.module.number(self.state.function) << 32) + self.state.at.pc)

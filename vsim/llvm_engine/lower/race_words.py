@@ -1,0 +1,129 @@
+"""The tests of the race check: whether words of units, in a row or scattered, say that somebody may race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from visa import types
+from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
+from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.race_ids import RaceIds
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.race import PLACE_BITS
+
+
+class Test(NamedTuple):
+    """Units that are tested at once: which of them are suspicious, and what updates their words if none is."""
+
+    suspicious: Value
+    update: Callable[[], None]
+
+
+class RaceWords:
+    """Words and marks of units of ``unit`` bytes; in a launch that records, marks alone."""
+
+    def __init__(self, ids: RaceIds, unit: int, recording: bool) -> None:
+        self.ids, self.b, self.unit, self.recording = ids, ids.b, unit, recording
+
+    # -- places --------------------------------------------------------------------------------------------
+
+    def place(self, pointer: str, offsets: Value | None = None) -> Value:
+        """The bits of a host pointer that choose its words; of pointers with offsets (uq) from it."""
+        b = self.b
+        whole = Value(b, types.UQ, 1, b.assign(f"ptrtoint ptr {pointer} to i64"))
+        if offsets is not None:
+            whole = b.broadcast(whole, offsets.lanes) + offsets
+        return whole & b.const((1 << PLACE_BITS) - 1, types.UQ)
+
+    def misplaced(self, place: Value) -> Value | None:
+        """Whether places are not beginnings of units; None if all are."""
+        if self.unit == 1:
+            return None
+        b = self.b
+        return (place & b.const(self.unit - 1, types.UQ)) != b.const(0, types.UQ)
+
+    def _pointers(self, field: int, place: Value, size: int) -> str:
+        """Pointers to words or marks, ``size`` bytes for each unit."""
+        b, unit = self.b, self.unit
+        if unit > size:
+            place = place >> b.const((unit // size).bit_length() - 1, types.UQ)
+        elif size > unit:
+            place = place << b.const((size // unit).bit_length() - 1, types.UQ)
+        start = b.hoist(f"inttoptr i64 {self.ids.field(field)} to ptr")
+        return b.assign(f"getelementptr i8, ptr {start}, {place.typed}")
+
+    # -- tests ---------------------------------------------------------------------------------------------
+
+    def row(self, place: Value, first: int, width: int, mask: Value | None, stores: bool, is_local: bool) -> Test:
+        """Units that follow each other, from a number behind a place on."""
+        b = self.b
+        if self.recording:
+            marks = b.offset(self._pointers(cx.RACE_MARKS, place, 1), first)
+            return self._test(b.load(types.UB, width, marks, 1) != b.const(0, types.UB), mask, lambda: None)
+        pointers = [b.offset(self._pointers(f, place, 4), 4 * first) for f in (cx.RACE_WRITES, cx.RACE_READS)]
+        written, read = (b.load(types.UD, width, p, 1) for p in pointers)
+        suspicious, word = self._judged(written, read, stores, is_local)
+
+        def update() -> None:
+            target, words = pointers[0 if stores else 1], b.broadcast(word, width)
+            if mask is None:
+                b.store(words, target, 1)
+            else:
+                masked_write(b, "store", words, target, 1, mask)
+
+        return self._test(suspicious, mask, update)
+
+    def scattered(self, place: Value, mask: Value, stores: bool, is_local: bool) -> Test:
+        """Units anywhere."""
+        b = self.b
+        if self.recording:
+            marks = masked_read(b, "gather", types.UB, self._pointers(cx.RACE_MARKS, place, 1), 1, mask)
+            return self._test(marks != b.const(0, types.UB), mask, lambda: None)
+        pointers = [self._pointers(field, place, 4) for field in (cx.RACE_WRITES, cx.RACE_READS)]
+        written, read = (masked_read(b, "gather", types.UD, p, 4, mask) for p in pointers)
+        suspicious, word = self._judged(written, read, stores, is_local)
+
+        def update() -> None:
+            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointers[0 if stores else 1], 4, mask)
+
+        return self._test(suspicious, mask, update)
+
+    @staticmethod
+    def _test(suspicious: Value, mask: Value | None, update: Callable[[], None]) -> Test:
+        return Test(suspicious if mask is None else suspicious & mask, update)
+
+    def _judged(self, written: Value, read: Value, stores: bool, is_local: bool) -> tuple[Value, Value]:
+        """Which units may race, and their new words."""
+        b, ids = self.b, self.ids
+        me = ids.narrow(ids.now())
+        suspicious, _ = self._conflicts(written, me, is_local)
+        others, inside = self._conflicts(read, me, is_local)
+        if stores:
+            return suspicious | others, me
+        return suspicious, b.select(others, self._many(inside, me, is_local), me)
+
+    def _conflicts(self, word: Value, me: Value, is_local: bool) -> tuple[Value, Value | None]:
+        """Whether the access behind each word is unordered with the thread's; whether it is one of its group's."""
+        b, ids, traits = self.b, self.ids, self.ids.traits
+        differs = word ^ me
+        other = differs >= b.const(1 << traits.shift, types.UD)
+        inside = None
+        if is_local or traits.barriers:
+            inside = (word - ids.group()) < ids.number(cx.RACE_SPAN)
+        found = other & inside if is_local and inside is not None else other & (word >= ids.number(cx.RACE_FIRST_ID))
+        if traits.barriers and inside is not None:
+            together = (differs & b.const(ids.epochs, types.UD)) == b.const(0, types.UD)
+            found = found & (together if is_local else together | ~inside)
+        return found, inside
+
+    def _many(self, inside: Value | None, me: Value, is_local: bool) -> Value:
+        """The word for readers that are several: many threads of the group, or many groups."""
+        b, ids = self.b, self.ids
+        every = ids.number(cx.RACE_ALL_ID)
+        if inside is None:
+            return every
+        many = ids.group() + ids.number(cx.RACE_SPAN) - b.const(1 << ids.traits.shift, types.UD)
+        if ids.traits.barriers:
+            many = many + (me & b.const(ids.epochs, types.UD))
+        return many if is_local else b.select(inside, many, every)

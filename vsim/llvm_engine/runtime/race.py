@@ -1,0 +1,261 @@
+"""The race check of compiled code: summaries of what was done to each unit of memory, ids, and the run that records.
+
+**Summaries.** For each unit of memory (a dword; less if the kernel writes less) two words of 32 bits say who wrote it
+last and who read it. They lie in address space that is reserved once for the process, at a place that follows from the
+host's address of the unit: whoever has a pointer to memory finds the words beside it by two additions.
+
+**Ids.** A word is the id of a thread in a launch with the barriers behind it: ``first + group * span + thread <<
+shift + epoch << flags``. Ids of a launch are greater than those of all earlier ones, so that words need no clearing.
+One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs are
+counted modulo :data:`EPOCHS`. In kernels with atomics two bits at the low end say of a word for writes that it was an
+atomic, and whether plain writes of the same group lie behind it, in an earlier epoch or in the same.
+
+What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
+the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
+access to marked units, and the exact analysis (:mod:`vsim.checks.races`) has the word.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from visa.isa.record import Access
+from vsim.analysis.reachability import reachable
+from vsim.arrays import Array, Words
+from vsim.checks.accesses import RECORD, Records, fence_of
+from vsim.dispatch import Dispatch
+from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.tables import address
+from vsim.llvm_engine.runtime.templates import fill
+
+RECORDING = "race recording"
+"""In the place of checks: the launch runs again, and records accesses to marked units."""
+PLACE_BITS = 42
+"""Bits of a host address that choose its words."""
+LARGEST_UNIT = 4
+"""Bytes of a unit, in kernels that write no less at once."""
+EPOCHS = 64
+"""Epochs are counted modulo this."""
+_NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
+"""Of Linux; not all versions of Python have names for these."""
+_FIRST_PLACE = 1 << 44
+"""Where words begin: far from where the system puts memory by itself, as what is linked must lie close together."""
+LISTED, RECORDED = 1 << 20, 1 << 22
+"""Units of one launch that are noted where they are marked, and records of one run."""
+CHOSEN = 1 << 15
+"""Units whose accesses are recorded: if more are marked, the lowest ones and as many evenly from the others."""
+_CTTZ = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"}
+CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local")
+LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost")
+EVENT_ARGUMENTS = ("kind", "me.w", "signals", "waits", "site", "named", "opening")
+_FIELDS = {
+    "writes": cx.RACE_WRITES, "reads": cx.RACE_READS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
+    "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
+    "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
+    "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS,
+}  # fmt: skip
+
+
+# -- what code calls -------------------------------------------------------------------------------------------
+
+
+@cache
+def helpers(recording: bool) -> str:
+    """The module of what compiled code calls: to check an access, or to record one and events."""
+    if not recording:
+        conflicts = {f"conflict_{x}": fill("race", "conflict", n=f"{x}.", x=x) for x in "xy"}
+        return module(
+            [_helper("race_check", CHECK_ARGUMENTS, fill("race", "who"), fill("race", "check", **conflicts))], _CTTZ
+        )
+    begin = fill("race", "begin_log") + "\n" + fill("race", "who_of_record")
+    accessed = {
+        "address": "shown",
+        "size": "size",
+        "lane": "lane.k",
+        "kind": "kind",
+        "space": "space",
+        "lost": "lost.b",
+    }
+    ends = fill("race", "ends_of_log", stores=_stores(accessed))
+    log = _helper("race_log", LOG_ARGUMENTS, begin, fill("race", "log"), ends)
+    events = {"kind": "kind", "lane": "no_lane", "number": "named", "opening": "opening"}
+    who = fill("race", "who_of_record") + "\n  %no_lane = add i64 255, 0"
+    event = fill("race", "event", arguments=_typed(EVENT_ARGUMENTS), fields=_fields(), who=who, stores=_stores(events))
+    return module([log, event], _CTTZ)
+
+
+def _helper(name: str, arguments: tuple[str, ...], begin: str, act: str, ends: str = "") -> str:
+    ends = ends or fill("race", "no_ends")
+    return fill(
+        "race", "helper", name=name, arguments=_typed(arguments), fields=_fields(), begin=begin, act=act, ends=ends
+    )
+
+
+def _typed(arguments: tuple[str, ...]) -> str:
+    return ", ".join(f"i64 %{a}" for a in arguments)
+
+
+def _fields() -> str:
+    return "\n".join(fill("race", "field", name=name, offset=offset) for name, offset in _FIELDS.items())
+
+
+def _stores(values: dict[str, str]) -> str:
+    """Stores of the columns of a record."""
+    values = {"sequence": "sequence1", "signals": "signals", "waits": "waits", **values}
+    values |= {n: n for n in ("function", "instruction", "group", "thread")}
+    assert RECORD.fields is not None
+    texts = []
+    for name, value in values.items():
+        ty, offset = f"i{8 * RECORD.fields[name][0].itemsize}", RECORD.fields[name][1]
+        narrow = f"or i64 %{value}, 0" if ty == "i64" else f"trunc i64 %{value} to {ty}"
+        texts.append(fill("race", "store", name=f"r.{name}", narrow=narrow, ty=ty, offset=offset))
+    return "\n".join(texts)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------
+
+
+class ShadowMemory:
+    """Address space for words and marks, which the system gives memory as it is touched, and the ids not used yet."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.next_id = 1 << 10
+        room = 4 << PLACE_BITS
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE | _NO_REPLACE
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self.size = 2 * room + (1 << PLACE_BITS)
+        found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+        if found != _FIRST_PLACE:
+            raise Unsupported("the check 'race', as the system does not give it enough address space")
+        self.writes, self.reads, self.marks = found, found + room, found + 2 * room
+        libc.madvise(found, 2 * room, _HUGE_PAGES)
+        self._libc = libc
+
+    def ids(self, count: int) -> int:
+        """The first of so many ids that no launch has had; of old ones nothing is left.
+
+        Raises:
+            Unsupported: there are not so many.
+        """
+        with self.lock:
+            first = -(-self.next_id // EPOCHS >> 2 << 2) * EPOCHS
+            if first + count >= 1 << 32:
+                self._libc.madvise(self.writes, self.size, mmap.MADV_DONTNEED)
+                first = 1 << 10
+            if first + count >= 1 << 32:
+                raise Unsupported("the check 'race' of so many threads")
+            self.next_id = first + count
+            return first
+
+    def set_marks(self, units: Words, value: int) -> None:
+        """Mark units, or take their marks away."""
+        whole = (ctypes.c_uint8 * (1 << PLACE_BITS)).from_address(self.marks)
+        np.ctypeslib.as_array(whole)[units] = value
+
+    def clear_marks(self) -> None:
+        """Take all marks away."""
+        self._libc.madvise(self.marks, 1 << PLACE_BITS, mmap.MADV_DONTNEED)
+
+
+@cache
+def shadow() -> ShadowMemory:
+    """That of the process."""
+    return ShadowMemory()
+
+
+# -- launches --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a kernel's code depends on: whether it waits at barriers, plain or other ones, has atomics, and fences."""
+
+    barriers: bool
+    split: bool
+    atomics: bool
+    fences: bool
+
+    @property
+    def flags(self) -> int:
+        """Bits of a word below the epoch."""
+        return 2 if self.atomics else 0
+
+    @property
+    def shift(self) -> int:
+        """Bits of a word below the thread."""
+        return self.flags + (EPOCHS.bit_length() - 1 if self.barriers else 0)
+
+
+def traits(dispatch: Dispatch) -> Traits:
+    """Those of a launch's kernel with all that it can call."""
+    found = [instruction for _, _, instruction in reachable(dispatch.image, dispatch.kernel)]
+    return Traits(
+        dispatch.has_barrier or dispatch.takes_turns,
+        dispatch.takes_turns,
+        any(i.desc.access is Access.ATOMIC for i in found),
+        any(fence_of(i) is not None for i in found),
+    )
+
+
+class RaceBlock:
+    """What compiled code finds in a launch that is checked, or that records."""
+
+    def __init__(self, dispatch: Dispatch, recording: bool = False) -> None:
+        memory, known = shadow(), traits(dispatch)
+        slots = dispatch.threads_of(dispatch.group(0)) + 1
+        span = slots << known.shift
+        first = memory.ids((dispatch.group_count + 1) * span)
+        self.recording = recording
+        self.list: Array = np.empty(RECORDED, RECORD) if recording else np.empty(LISTED, np.uint64)
+        self.words: Words = np.zeros(cx.RACE_SIZE // 8, np.uint64)
+        for field, value in {
+            cx.RACE_WRITES: memory.writes,
+            cx.RACE_READS: memory.reads,
+            cx.RACE_MARKS: memory.marks,
+            cx.RACE_MASK: (1 << PLACE_BITS) - 1,
+            cx.RACE_FIRST_ID: first,
+            cx.RACE_SPAN: span,
+            cx.RACE_SHIFT: known.shift,
+            cx.RACE_EPOCHS: (EPOCHS - 1) << known.flags if known.barriers else 0,
+            cx.RACE_FLAGS: known.flags,
+            cx.RACE_HALF: EPOCHS // 2 if known.split else 0,
+            cx.RACE_ALL_ID: first + dispatch.group_count * span,
+            cx.RACE_LIST: address(self.list),
+            cx.RACE_LIST_SIZE: self.list.size,
+            cx.RACE_ATOMICS: known.fences,
+        }.items():
+            self.words[field // 8] = value
+
+    @property
+    def count(self) -> int:
+        """Units that were marked, or records."""
+        return int(self.words[cx.RACE_COUNT // 8])
+
+    @property
+    def unit_bits(self) -> int:
+        """The size of a unit, as the bits of an address within it; 0 if none was marked."""
+        return int(self.words[cx.RACE_UNIT_BITS // 8])
+
+    @property
+    def listed(self) -> Words:
+        """The units that were marked, in ascending order, as far as there was room for them."""
+        found: Words = np.sort(self.list[: min(self.count, self.list.size)])
+        return found
+
+    @property
+    def records(self) -> Records:
+        """What was recorded, as far as there was room."""
+        found: Records = self.list[: min(self.count, self.list.size)]
+        return found

@@ -1,0 +1,217 @@
+"""The race check on the reference engine: every access is noted, and the whole launch is analysed when it is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from visa.program import Function, Instruction
+from vsim.arrays import Array, Bools
+from vsim.checks import races
+from vsim.checks.accesses import (
+    ARRIVAL,
+    ATOMIC,
+    DEPARTURE,
+    GLOBAL,
+    LOCAL,
+    NO_LANE,
+    READ,
+    WRITE,
+    AccessLog,
+    fence_of,
+)
+from vsim.checks.selection import RACE
+from vsim.dispatch import PRIVATE_MEMORY, Dispatch
+from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, SurfaceSpace
+from vsim.semantics.algebra import Step
+
+if TYPE_CHECKING:
+    from vsim.numpy_engine.engine import GroupBatch
+
+
+class RaceLog:
+    """The accesses of a launch."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch, self.log = dispatch, AccessLog()
+        self.functions = dispatch.image.module.all_functions
+        self.numbers: dict[int, int] = {}
+        """Of each function, by its identity."""
+        self.one_by_one = not dispatch.is_round_robin
+        """Groups run one after the other, as on the fast engine: what they find in atomics depends on the order."""
+
+    def number_of(self, function: Function) -> int:
+        """The number of a function in the image."""
+        found = self.numbers.get(id(function))
+        if found is None:
+            found = self.numbers[id(function)] = next(n for n, f in enumerate(self.functions) if f is function)
+        return found
+
+    def report(self) -> None:
+        """Find what raced, and add it to the launch's findings."""
+        findings = self.dispatch.findings
+        assert findings is not None
+        races.report(self.log.records(), findings, self._name)
+
+    def _name(self, space: int, address: int) -> str:
+        """The memory at an address of the host, or an offset in local memory."""
+        return races.memory_name(self.dispatch, space, address)
+
+
+def race_log(dispatch: Dispatch) -> RaceLog | None:
+    """The log of a launch; None where the check does not watch it."""
+    return RaceLog(dispatch) if RACE in dispatch.checks else None
+
+
+class BatchRaces:
+    """Notes what the threads of one batch access; see :class:`vsim.numpy_engine.messages.MessageWatch`."""
+
+    def __init__(self, whole: RaceLog, batch: GroupBatch) -> None:
+        self.whole, self.batch = whole, batch
+        self.execution = batch.execution
+
+    # -- accesses ------------------------------------------------------------------------------------------
+
+    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """A load."""
+        self._note(function, instruction, access, READ)
+
+    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
+        """A store, which has happened."""
+        self._note(function, instruction, access, WRITE, values)
+
+    def changed(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """An atomic."""
+        self._note(function, instruction, access, ATOMIC)
+
+    def _note(
+        self,
+        function: Function,
+        instruction: Instruction,
+        access: MessageAccess,
+        kind: int,
+        values: list[Array] | None = None,
+    ) -> None:
+        space, threads = access.space, self.execution.running.threads
+        if space is threads.scratch or not access.address.size:
+            return
+        sequence = self.whole.log.begin()
+        positions = np.flatnonzero(access.mask.reshape(-1))
+        for part in access.parts():
+            if not self._is_shared(part):
+                continue
+            own = positions if part.lanes is None else positions[part.lanes]
+            rows, lanes = np.divmod(own, access.shape[1])
+            addresses = self._addresses(space, part, rows)
+            lost = np.zeros(own.size, bool)
+            if values is not None:
+                mine = [access.per_lane(v) for v in values]
+                lost = _lost(rows, part.offsets, mine if part.lanes is None else [m[part.lanes] for m in mine])
+            if access.shape[0] == 1:  # the same access by all threads
+                everybody = np.flatnonzero(self.execution.running.activation.active_rows)
+                rows, lanes = np.repeat(everybody, own.size), np.tile(lanes, everybody.size)
+                addresses, lost = np.tile(addresses, everybody.size), np.tile(lost, everybody.size)
+            self.whole.log.add(
+                rows.size,
+                **self._place(function, instruction),
+                **self._who(rows),
+                address=addresses,
+                sequence=sequence,
+                size=access.size,
+                lane=_lane_numbers(instruction, access.shape[1], lanes),
+                kind=kind,
+                space=LOCAL if space is threads.slm else GLOBAL,
+                lost=lost,
+            )
+
+    def _is_shared(self, part: BufferPart) -> bool:
+        """Whether other threads can reach the memory: private memory belongs to one at a time."""
+        private = self.whole.dispatch.memory.blocks.get(PRIVATE_MEMORY)
+        return private is None or private.host != part.data.__array_interface__["data"][0]
+
+    def _addresses(self, space: FlatSpace | PartitionedSpace | SurfaceSpace, part: BufferPart, rows: Array) -> Array:
+        if isinstance(space, PartitionedSpace):
+            start = -space.base[rows, 0]
+        else:
+            start = np.array(part.data.__array_interface__["data"][0])
+        found: Array = (part.offsets + start).astype(np.uint64)
+        return found
+
+    def _place(self, function: Function, instruction: Instruction) -> dict[str, int]:
+        return {"function": self.whole.number_of(function), "instruction": _number(function, instruction)}
+
+    def _who(self, rows: Array) -> dict[str, Array]:
+        """Group, thread, arrivals and departures of rows of the running threads."""
+        running, barrier = self.execution.running.threads, self.execution.group_barrier
+        groups, threads = running.numbers()
+        whole = rows if running.rows is None else running.rows[rows]
+        counts = {"signals": barrier.arrivals[whole], "waits": barrier.departures[whole]}
+        return {"group": groups[rows], "thread": threads[rows], **counts}
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
+        """The step of an instruction, which notes fences."""
+        kind = fence_of(instruction)
+        if kind is None:
+            return step
+
+        def fence() -> object:
+            rows = np.flatnonzero(self.execution.running.activation.active_rows)
+            self._event(rows, kind, function=self.whole.number_of(function), instruction=number)
+            return step()
+
+        return fence
+
+    def arrived(self, row: int, number: int, openings: int) -> None:
+        """A thread arrives at a named barrier that has opened so often."""
+        self._event(np.array([row]), ARRIVAL, number=number, opening=openings)
+
+    def departed(self, rows: Bools, numbers: Array, waits: Array) -> None:
+        """Threads go on at the named barriers with these numbers, for which they have waited so often before."""
+        self._event(np.flatnonzero(rows), DEPARTURE, number=numbers, opening=waits)
+
+    def _event(self, rows: Array, kind: int, **columns: Array | int) -> None:
+        sequence = self.whole.log.begin()
+        self.whole.log.add(rows.size, **self._who(rows), sequence=sequence, lane=NO_LANE, kind=kind, **columns)
+
+
+def _lost(rows: Array, offsets: Array, values: list[Array]) -> Bools:
+    """The lanes that stored something else than what their thread left at their places.
+
+    Elements are stored one after the other, each by all lanes: of a thread's at one place the last one stays.
+    """
+    count, size = len(values), values[0].itemsize
+    lanes = np.tile(np.arange(rows.size), count)
+    places = np.concatenate([offsets + k * size for k in range(count)])
+    stored = np.ascontiguousarray(np.concatenate(values)).view(f"u{size}")
+    order = np.lexsort((np.arange(lanes.size), places, rows[lanes]))
+    last = np.ones(order.size, bool)
+    last[:-1] = (np.diff(places[order]) != 0) | (np.diff(rows[lanes[order]]) != 0)
+    ends = np.flatnonzero(last)
+    stays = order[ends[np.searchsorted(ends, np.arange(order.size))]]
+    found = np.zeros(rows.size, bool)
+    np.logical_or.at(found, lanes[order], stored[order] != stored[stays])
+    return found
+
+
+def _lane_numbers(instruction: Instruction, width: int, lanes: Array) -> Array | int:
+    """Lanes of the thread for those of a message; blocks have elements in the place of lanes."""
+    execution = instruction.args.get("exec")
+    if execution is None or execution.size != width or width == 1:
+        return NO_LANE
+    found: Array = lanes + execution.offset
+    return found
+
+
+def _number(function: Function, instruction: Instruction) -> int:
+    """The number of an instruction; of one that stands for another, that of the other."""
+    for number, known in enumerate(function.instructions):
+        if known is instruction:
+            return number
+    return next(
+        n
+        for n, known in enumerate(function.instructions)
+        if known.desc is instruction.desc and {**known.args, "exec": None} == {**instruction.args, "exec": None}
+    )
