@@ -423,10 +423,13 @@ class UndefinedMachine:
 
         return self._unflat(self.inner.with_image(image, mask if mask is True else mask.value, instruction, inner))
 
+    def sampler(self, index: int) -> Tracked:
+        return self._defined(self.inner.sampler(index))
+
     def with_sampler(
         self,
         image: ImageReference,
-        sampler: int,
+        sampler: Tracked,
         mask: Tracked | Mask,
         instruction: Instruction,
         act: Callable[[ImageView, SamplerState, Tracked | Mask], list[Tracked]],
@@ -434,8 +437,9 @@ class UndefinedMachine:
         def inner(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
             return self._flat(act(self._view(view), state, self._as_mask(lanes)))
 
+        self._report(ADDRESS, self._undefined(sampler), mask)
         plain = mask if mask is True else mask.value
-        return self._unflat(self.inner.with_sampler(image, sampler, plain, instruction, inner))
+        return self._unflat(self.inner.with_sampler(image, sampler.value, plain, instruction, inner))
 
     def _as_mask(self, lanes: Mask) -> Tracked | Mask:
         return True if lanes is True else self._defined(lanes)
