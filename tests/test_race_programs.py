@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import DATA
-from strategies import FUZZ
+from strategies import ENGINES, FUZZ
 
 from visa.image import read_image
 from vsim.program import Program
@@ -33,10 +33,10 @@ def program(compiler, kind):
     return Program(read_image(lzma.decompress((FOLDER / f"{name}.xz").read_bytes()), name))
 
 
-def findings(compiler, kind, kernel, engine):
+def findings(compiler, kind, kernel, engine, check="race"):
     a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
     result = program(compiler, kind).launch(
-        kernel, ITEMS, GROUP, [a, b, c], engine=engine, check="race", show_printf=False
+        kernel, ITEMS, GROUP, [a, b, c], engine=engine, check=check, show_printf=False
     )
     assert result.engine == engine
     return result.findings
@@ -55,3 +55,9 @@ def test_the_race_is_found_and_nothing_in_the_mended_twin(kernel, compiler, engi
         wanted = wanted[1:] if compiler == "new" else []
     assert sorted({f.code for f in findings(compiler, "race", kernel, engine)}) == wanted
     assert findings(compiler, "mended", kernel, engine) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kernel", ["neighbour_local", "last_group_sums", "accesses_in_functions", "histogram_global"])
+def test_memory_of_other_checks_does_not_race(kernel, engine):
+    assert findings("new", "mended", kernel, engine, "all") == []

@@ -23,7 +23,7 @@ from vsim.checks.accesses import (
 )
 from vsim.checks.selection import RACE
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
-from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, SurfaceSpace
+from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, Space, SurfaceSpace
 from vsim.semantics.algebra import Step
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class BatchRaces:
         values: list[Array] | None = None,
     ) -> None:
         space, threads = access.space, self.execution.running.threads
-        if space is threads.scratch or not access.address.size:
+        if not (access.address.size and self._is_of_program(space)):
             return
         sequence = self.whole.log.begin()
         positions = np.flatnonzero(access.mask.reshape(-1))
@@ -124,6 +124,15 @@ class BatchRaces:
                 space=LOCAL if space is threads.slm else GLOBAL,
                 lost=lost,
             )
+
+    def _is_of_program(self, space: Space) -> bool:
+        """Whether it is memory of the program, and not what another check has beside it, or a thread's own."""
+        dispatch = self.whole.dispatch
+        if isinstance(space, FlatSpace):
+            return space.memory is dispatch.memory
+        if isinstance(space, SurfaceSpace):
+            return space.table is dispatch.surfaces or space.table is dispatch.images
+        return space is self.execution.running.threads.slm
 
     def _is_shared(self, part: BufferPart) -> bool:
         """Whether other threads can reach the memory: private memory belongs to one at a time."""
