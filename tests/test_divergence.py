@@ -29,9 +29,9 @@ def either(condition, lines, others):
 
 
 def loop(counts):
-    """A barrier in a loop that lanes go round as often as their number in a variable says."""
-    return [f"mov (M1, 16) N(0,0)<1> {counts}", "again:", "barrier", "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d",
-            "cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d", "(P1) goto (M1, 16) again"]  # fmt: skip
+    """A barrier in a loop that lanes go round as often as their number in a variable says, and once more."""
+    return [f"mov (M1, 16) N(0,0)<1> {counts}", "again:", "barrier", "cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:ud",
+            "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d", "(P1) goto (M1, 16) again"]  # fmt: skip
 
 
 BARRIER_IN_F = function("f", ["barrier"])
