@@ -101,6 +101,83 @@ class ShadowMachine(Protocol):
         """
 
 
+class DecidedFlow:
+    """Control flow behind a look at the masks and values that decide it."""
+
+    def __init__(self, inner: Machine, shadows: ShadowMachine, algebra: ShadowAlgebra) -> None:
+        self.inner, self.shadows, self.algebra = inner, shadows, algebra
+
+    def _decided_by(self, lanes: ReadMask, go: Callable[[ReadMask], Step]) -> Step:
+        """A step of the engine behind a look at the lanes that it is for."""
+
+        def plain() -> Mask:
+            found = lanes()
+            return found if found is True else found.value
+
+        step = go(plain)
+
+        def checked() -> object:
+            found = lanes()
+            if found is not True and found.shadow is not None:
+                self.shadows.report(BRANCH, found.shadow.lanes())
+            return step()
+
+        return checked
+
+    def goto(self, label: int, lanes: ReadMask) -> Step:
+        return self._decided_by(lanes, lambda plain: self.inner.goto(label, plain))
+
+    def jump(self, label: int, taken: ReadMask | None) -> Step:
+        if taken is None:
+            return self.inner.jump(label, None)
+        return self._decided_by(self._in_running_threads(taken), lambda plain: self.inner.jump(label, plain))
+
+    def _in_running_threads(self, lanes: ReadMask) -> ReadMask:
+        """Of a mask the lanes of threads that are here."""
+
+        def read() -> Tracked | Mask:
+            found, here = lanes(), self.inner.thread_mask()
+            if found is True or found.shadow is None or here is True:
+                return found
+            return Tracked(self.algebra, found.value, self.algebra.of_lanes(found.shadow.lanes() & here))
+
+        return read
+
+    def switch(self, labels: tuple[int, ...], index: Read) -> Step:
+        return self._decided_by_value(index, lambda plain: self.inner.switch(labels, plain))
+
+    def _decided_by_value(self, value: Read, go: Callable[[Read], Step]) -> Step:
+        step = go(lambda: value().value)
+
+        def checked() -> object:
+            undefined, here = self.algebra.union(value()), self.inner.thread_mask()
+            if undefined is not None:
+                lanes = undefined.lanes()
+                self.shadows.report(BRANCH, lanes if here is True else lanes & here)
+            return step()
+
+        return checked
+
+    def call(self, label: int, lanes: ReadMask, instruction: Instruction) -> Step:
+        return self._decided_by(lanes, lambda plain: self.inner.call(label, plain, instruction))
+
+    def call_function(self, name: int, lanes: ReadMask, instruction: Instruction) -> Step:
+        return self._decided_by(lanes, lambda plain: self.inner.call_function(name, plain, instruction))
+
+    def call_address(self, address: Read, lanes: ReadMask, instruction: Instruction) -> Step:
+        def go(plain: ReadMask) -> Step:
+            return self._decided_by_value(address, lambda at: self.inner.call_address(at, plain, instruction))
+
+        return self._decided_by(lanes, go)
+
+    def leave(self, lanes: ReadMask) -> Step:
+        return self._decided_by(lanes, self.inner.leave)
+
+    def named_barrier(self, number: Read, arrivals: Read | None, instruction: Instruction) -> Step:
+        many = None if arrivals is None else lambda: arrivals().value
+        return self._decided_by_value(number, lambda at: self.inner.named_barrier(at, many, instruction))
+
+
 class UndefinedMachine:
     """The :class:`~vsim.semantics.algebra.Machine` of a launch that is checked for undefined values."""
 
@@ -112,6 +189,10 @@ class UndefinedMachine:
         self.type_of, self.cannot, self.symbol_address = inner.type_of, inner.cannot, inner.symbol_address
         self.flat, self.slm, self.surface, self.urb = inner.flat, inner.slm, inner.surface, inner.urb
         self.image, self.barrier = inner.image, inner.barrier
+        flow = DecidedFlow(inner, shadows, self.algebra)
+        self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
+        self.call, self.call_function, self.call_address = flow.call, flow.call_function, flow.call_address
+        self.named_barrier = flow.named_barrier
 
     # -- values --------------------------------------------------------------------------------------------
 
@@ -453,74 +534,3 @@ class UndefinedMachine:
 
     def _unflat(self, parts: list[Lanes]) -> list[Tracked]:
         return [self._tracked(v, b, self._size(v)) for v, b in zip(parts[0::2], parts[1::2], strict=True)]
-
-    # -- control flow --------------------------------------------------------------------------------------
-
-    def _decided_by(self, lanes: ReadMask, go: Callable[[ReadMask], Step]) -> Step:
-        """A step of the engine behind a look at the lanes that it is for."""
-
-        def plain() -> Mask:
-            found = lanes()
-            return found if found is True else found.value
-
-        step = go(plain)
-
-        def checked() -> object:
-            found = lanes()
-            if found is not True and found.shadow is not None:
-                self.shadows.report(BRANCH, found.shadow.lanes())
-            return step()
-
-        return checked
-
-    def goto(self, label: int, lanes: ReadMask) -> Step:
-        return self._decided_by(lanes, lambda plain: self.inner.goto(label, plain))
-
-    def jump(self, label: int, taken: ReadMask | None) -> Step:
-        if taken is None:
-            return self.inner.jump(label, None)
-        return self._decided_by(self._in_running_threads(taken), lambda plain: self.inner.jump(label, plain))
-
-    def _in_running_threads(self, lanes: ReadMask) -> ReadMask:
-        """Of a mask the lanes of threads that are here."""
-
-        def read() -> Tracked | Mask:
-            found, here = lanes(), self.inner.thread_mask()
-            if found is True or found.shadow is None or here is True:
-                return found
-            return Tracked(self.algebra, found.value, self.algebra.of_lanes(found.shadow.lanes() & here))
-
-        return read
-
-    def switch(self, labels: tuple[int, ...], index: Read) -> Step:
-        return self._decided_by_value(index, lambda plain: self.inner.switch(labels, plain))
-
-    def _decided_by_value(self, value: Read, go: Callable[[Read], Step]) -> Step:
-        step = go(lambda: value().value)
-
-        def checked() -> object:
-            undefined, here = self._undefined(value()), self.inner.thread_mask()
-            if undefined is not None:
-                self.shadows.report(BRANCH, undefined if here is True else undefined & here)
-            return step()
-
-        return checked
-
-    def call(self, label: int, lanes: ReadMask, instruction: Instruction) -> Step:
-        return self._decided_by(lanes, lambda plain: self.inner.call(label, plain, instruction))
-
-    def call_function(self, name: int, lanes: ReadMask, instruction: Instruction) -> Step:
-        return self._decided_by(lanes, lambda plain: self.inner.call_function(name, plain, instruction))
-
-    def call_address(self, address: Read, lanes: ReadMask, instruction: Instruction) -> Step:
-        def go(plain: ReadMask) -> Step:
-            return self._decided_by_value(address, lambda at: self.inner.call_address(at, plain, instruction))
-
-        return self._decided_by(lanes, go)
-
-    def leave(self, lanes: ReadMask) -> Step:
-        return self._decided_by(lanes, self.inner.leave)
-
-    def named_barrier(self, number: Read, arrivals: Read | None, instruction: Instruction) -> Step:
-        many = None if arrivals is None else lambda: arrivals().value
-        return self._decided_by_value(number, lambda at: self.inner.named_barrier(at, many, instruction))

@@ -31,7 +31,7 @@ def site_at(number: int) -> Site:
 
 
 @dataclass(eq=False)
-class ShadowMemory:
+class MemoryBeside:
     """Memory beside that of a launch: for every buffer as many bytes, with the same addresses."""
 
     memory: AddressSpace
@@ -72,8 +72,8 @@ class UndefinedCheck:
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
-        self.validity = ShadowMemory(dispatch.memory, "undefined bits")
-        self.origins = ShadowMemory(dispatch.memory, "origins")
+        self.validity = MemoryBeside(dispatch.memory, "undefined bits")
+        self.origins = MemoryBeside(dispatch.memory, "origins")
         self.left: dict[Site, Who] = {}
         """Who was the first to store undefined bytes at an instruction; at the end it shows which of them stay."""
 

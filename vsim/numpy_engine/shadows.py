@@ -21,7 +21,7 @@ from vsim import threads
 from vsim.arrays import Array, Bools, Bytes
 from vsim.checks.findings import site_of
 from vsim.checks.undefined import UndefinedMachine
-from vsim.checks.undefined_memory import UNDEFINED_BYTE, ShadowMemory, UndefinedCheck, number_of
+from vsim.checks.undefined_memory import UNDEFINED_BYTE, MemoryBeside, UndefinedCheck, number_of
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.activation import Activation, Running
@@ -63,7 +63,7 @@ class UndefinedRecorder:
     def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
         """The machine for a function."""
         inner = NumpyMachine(prepared, batch)
-        return cast("NumpyMachine", UndefinedMachine(inner, ShadowedFunction(self, prepared, inner)))
+        return cast("NumpyMachine", UndefinedMachine(inner, BatchShadows(self, prepared, inner)))
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
         """A step that says who it is."""
@@ -168,7 +168,7 @@ class ShadowRunning:
         return self.running.threads
 
 
-class ShadowedFunction:
+class BatchShadows:
     """The :class:`~vsim.checks.undefined.ShadowMachine` for one function."""
 
     def __init__(self, recorder: UndefinedRecorder, prepared: PreparedFunction, inner: NumpyMachine) -> None:
@@ -229,7 +229,7 @@ class ShadowedFunction:
         found = None if isinstance(space, PartitionedSpace) else self._beside(space, self.check.origins)
         return None if found is None else (found, address)
 
-    def _beside(self, space: Space, memory: ShadowMemory) -> Space | None:
+    def _beside(self, space: Space, memory: MemoryBeside) -> Space | None:
         if isinstance(space, FlatSpace):
             return FlatSpace(cast("AddressSpace", _Slots(memory)))
         if isinstance(space, PartitionedSpace):
@@ -278,7 +278,7 @@ def _from_bits(write: Write, data_type: DataType) -> Write:
 class _Slots:
     """An address space of which only the slots matter."""
 
-    memory: ShadowMemory
+    memory: MemoryBeside
 
     @property
     def slots(self) -> _Slots:

@@ -11,6 +11,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH, THREAD
+from vsim.llvm_engine.ir.types import splat
 from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
@@ -74,19 +75,7 @@ def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks |
         slots.made.append(f"  {name} = alloca [{size} x i8], align 64")
         if key in unwritten:
             slots.cleared.append(_ones(state, name, size) if is_shadow(key) else _zeros(state, name, size))
-    if state.layout.file_offsets or state.layout.has_indirect:
-        slots.made.append(f"  %file = alloca [{state.layout.file_size} x i8], align 64")
-        slots.cleared.append(_memset(state, "%file", state.layout.file_size))
-        if state.dispatch.watches_undefined:
-            slots.made.append(f"  %undefined_file = alloca [{state.layout.file_size} x i8], align 64")
-            slots.cleared += _undefined_file(state)
-    if state.shares and state.is_kernel:
-        shared = 2 * SHARED_SIZE if state.dispatch.watches_undefined else SHARED_SIZE
-        slots.made.append(f"  %shared = alloca [{shared} x i8], align 64")
-        slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
-        if state.dispatch.watches_undefined:
-            slots.made.append(f"  %undefined_shared = getelementptr i8, ptr %shared, i64 {SHARED_SIZE}")
-            slots.cleared.append(_memset(state, "%undefined_shared", SHARED_SIZE, -1))
+    _shared_slots(state, slots)
     slots.made.append("  %em = alloca [8 x i8], align 8")
     for number in sorted(set(state.reconvergence.points.values())):
         slots.made.append(f"  %wait{number} = alloca [8 x i8], align 8")
@@ -105,6 +94,23 @@ def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks |
     return slots
 
 
+def _shared_slots(state: FunctionState, slots: Slots) -> None:
+    """The register file, and the block that functions share; the shadows of both."""
+    if state.layout.file_offsets or state.layout.has_indirect:
+        slots.made.append(f"  %file = alloca [{state.layout.file_size} x i8], align 64")
+        slots.cleared.append(_memset(state, "%file", state.layout.file_size))
+        if state.dispatch.watches_undefined:
+            slots.made.append(f"  %undefined_file = alloca [{state.layout.file_size} x i8], align 64")
+            slots.cleared += _undefined_file(state)
+    if state.shares and state.is_kernel:
+        shared = 2 * SHARED_SIZE if state.dispatch.watches_undefined else SHARED_SIZE
+        slots.made.append(f"  %shared = alloca [{shared} x i8], align 64")
+        slots.cleared.append(_memset(state, "%shared", SHARED_SIZE))
+        if state.dispatch.watches_undefined:
+            slots.made.append(f"  %undefined_shared = getelementptr i8, ptr %shared, i64 {SHARED_SIZE}")
+            slots.cleared.append(_memset(state, "%undefined_shared", SHARED_SIZE, -1))
+
+
 def _zeros(state: FunctionState, pointer: str, size: int) -> str:
     if size > LARGEST_ZERO_STORE:
         return _memset(state, pointer, size)
@@ -115,7 +121,7 @@ def _zeros(state: FunctionState, pointer: str, size: int) -> str:
 def _ones(state: FunctionState, pointer: str, size: int) -> str:
     if size > LARGEST_ZERO_STORE:
         return _memset(state, pointer, size, -1)
-    return f"  store i{8 * size} -1, ptr {pointer}, align 64"
+    return f"  store <{size} x i8> {splat('i8 -1', size)}, ptr {pointer}, align 64"
 
 
 def _undefined_file(state: FunctionState) -> list[str]:

@@ -72,9 +72,9 @@ class FunctionLowering:
     def _checked_machine(self) -> UndefinedMachine:
         """The machine that checks for undefined values."""
         from vsim.checks.undefined import UndefinedMachine
-        from vsim.llvm_engine.lower.shadows import ShadowedFunction
+        from vsim.llvm_engine.lower.shadows import CompiledShadows
 
-        shadows = ShadowedFunction(self.state, self.masks, self.exits, self.findings)
+        shadows = CompiledShadows(self.state, self.masks, self.exits, self.findings)
         return UndefinedMachine(self.machine, shadows)
 
     def text(self) -> str:

@@ -50,7 +50,7 @@ class ShadowOperands(Operands):
         """The operand itself has been checked."""
 
 
-class ShadowedFunction:
+class CompiledShadows:
     """The :class:`~vsim.checks.undefined.ShadowMachine` for one function."""
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
