@@ -272,7 +272,7 @@ class Program:
             groups: the groups that run, from one number to before another; None for all.
             trace: where what threads do is written; the reference engine runs such launches.
             check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
-                ``calls``, ``guard``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
+                ``calls``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
                 A :class:`vsim.Checking` says what is shown of it, too.
 
         Raises:

@@ -16,7 +16,7 @@ NAMES = (RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD)
 DONE = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
 """The checks that both engines have whole; others are refused."""
 ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS)) & DONE
-"""What ``all`` stands for; ``guard`` is asked for by itself, as it needs arguments with sizes of their own."""
+"""What ``all`` stands for; ``guard``, which is not there yet, will be asked for by itself."""
 SHOWN = 100
 """How many findings of a launch are shown unless somebody wants more or fewer."""
 
