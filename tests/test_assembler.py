@@ -83,7 +83,7 @@ def real_accepts(text, folder, platform):
 
 
 NEWER = {"bdpas", "dnscl", "lfsr", "shfl_idx4", "sigm", "tanh", "srnd_bytes", "types_bfloat", "invm", "raw_sendg",
-         "lsc_atomic_bf", "lsc_apndctr", "lsc_with_bases", "lsc_block2d_payload"}  # fmt: skip
+         "lsc_atomic_bf", "lsc_apndctr", "lsc_with_bases", "lsc_block2d_payload", "lsc_xe3p", "sampler_xe2", "sampler_handles"}  # fmt: skip
 """Instructions that Debian 12's assembler does not know."""
 
 

@@ -73,6 +73,7 @@ PANELS = {
         "Results",
         "Captures",
         "Trace",
+        "Checks",
         "CTM target",
         "Diagnostics",
     ],

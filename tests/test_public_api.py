@@ -315,7 +315,7 @@ LAUNCHES = {
     "no list": (("scale", 40), {"args": 5}, "'args' is a list"), "an array for the list": (("scale", 40), {"args": np.zeros(4)}, "into a list"),
     "engine": (("scale", 40), {"engine": "x"}, "no engine"), "threads": (("scale", 40), {"threads": 0}, "'threads' is"),
     "threads of text": (("scale", 40), {"threads": "x"}, "'threads' is"), "seconds": (("scale", 40), {"max_seconds": "x"}, "'max_seconds' is"),
-    "negative seconds": (("scale", 40), {"max_seconds": -1}, "'max_seconds' is"), "schedule": (("scale", 40), {"schedule": 5}, "no schedule '5'"),
+    "negative seconds": (("scale", 40), {"max_seconds": -1}, "'max_seconds' is"), "schedule": (("scale", 40), {"schedule": 5}, "the schedule is a str, found int"),
     "kernel": (("nope", 40), {}, "no kernel 'nope'"), "kernel None": ((None, 40), {}, "name of a kernel"),
     "doubles": (("scale", 40), {"args": array(lambda a: a.astype("f8"))}, r"is float\*, and the array has elements of type float64"),
     "integers": (("scale", 40), {"args": array(lambda a: a.view("i4"))}, r"type int32[^^]*array.view\('f4'\)"),

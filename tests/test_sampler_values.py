@@ -218,3 +218,7 @@ def test_hints_compute_nothing():
         found = probe.run(engine)
         assert found["ONE"].tolist() == [2 * i for i in range(LANES)]
         assert found["TWO"].tolist() == [2 * i for i in range(LANES)] + [2 * i + 1 for i in range(LANES)]
+
+
+COVERED = {*PARAMETERS, "load_l", "lsc_extended_cache_ctrl"}
+COVERED_TYPED = {"lsc_load_quad_msrt", "lsc_store_quad_msrt", "lsc_load_quad_status"}
