@@ -106,3 +106,11 @@ def test_defect_and_its_twin(source, sink, lanes):
     assert found["llvm"] == found["numpy"]
     for engine in ENGINES:
         assert findings(lanes, mended, SINKS[sink], engine) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_are_those_of_the_thread(engine):
+    """The upper half of a thread stores: its first lane is lane 8."""
+    sink = "(Q) scatter_scaled.4 (M3, 8) T6 0:ud OFFSETS.0 Y.0"
+    source = "mov (M1, 16) Y(0,0)<1> 1:d\ncmp.eq (M3, 8) Q X(0,0)<1;1,0> 3:d"
+    assert findings(16, source, sink, engine) == [("K014", "", 8)]

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from visa.operands import Raw, VectorOperand
+from visa.operands import Execution, Raw, VectorOperand
 from visa.program import ARG, FIRST_VARIABLE, RETVAL, Function
 from visa.types import DataType
 from vsim import threads
@@ -57,6 +57,13 @@ class UndefinedRecorder:
         """The instruction that executes."""
         self._predefined: dict[int, Bytes] = {}
         self._local: dict[int, Bytes] = {}
+
+    @property
+    def lane(self) -> int:
+        """The first lane that the instruction which executes is about."""
+        function, number = self.at
+        execution: Execution | None = function.instructions[number].args.get("exec")
+        return 0 if execution is None else execution.offset
 
     # -- what the batch asks -------------------------------------------------------------------------------
 
@@ -242,14 +249,17 @@ class BatchShadows:
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane."""
         active = self.recorder.active(lanes)
-        self.recorder.findings.report_threads(code, self.recorder.at, any_lane(active), active.argmax(axis=1))
+        self.recorder.findings.report_threads(
+            code, self.recorder.at, any_lane(active), self.recorder.lane + active.argmax(axis=1)
+        )
 
     def note_left(self, lanes: Mask, address: Array) -> int:
         """Note that the instruction that executes leaves undefined bytes."""
         active = self.recorder.active(lanes)
         site = site_of(self.recorder.functions, *self.recorder.at)
         if active.any():
-            self.check.note(site, self.recorder.findings.first(active))
+            who = self.recorder.findings.first(active)
+            self.check.note(site, who._replace(lane=who.lane + self.recorder.lane))
         return number_of(site)
 
 

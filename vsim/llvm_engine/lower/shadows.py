@@ -168,9 +168,12 @@ class CompiledShadows:
         condition = b.any(lanes)
 
         def details() -> Details:
+            execution = self.state.at.execution
+            first = 0 if execution is None else execution.offset
             if lanes.lanes == 1:
-                return Details("0")
+                return Details(str(first))
             bits = b.assign(f"zext i{lanes.lanes} {b.packed(lanes)} to i64") if lanes.lanes < 64 else b.packed(lanes)
-            return Details(self.findings.first_lane(bits))
+            lane = self.findings.first_lane(bits)
+            return Details(b.assign(f"add i64 {lane}, {first}") if first else lane)
 
         self.findings.report_if(condition, code, details)
