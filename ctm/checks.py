@@ -11,32 +11,32 @@ from ctm.flow import FlowEncoder
 from ctm.program import ShaderModule
 
 
-class Finding(NamedTuple):
+class LineError(NamedTuple):
     """Something wrong with the statement of a line."""
 
     line: int
     error: StatementError
 
 
-def check_module(module: ShaderModule, flow: FlowEncoder, lines: int) -> Iterator[Finding]:
+def check_module(module: ShaderModule, flow: FlowEncoder, lines: int) -> Iterator[LineError]:
     """Everything that is wrong with a module whose text, of so many lines, has been read."""
     for call in flow.calls:
         if call.conditional and module.plain.get(call.name):
             message = f"'{call.name}' is plain: it keeps no branch counters, so it cannot be called conditionally"
-            yield Finding(call.line, StatementError("T015", message, "leave 'plain' out"))
+            yield LineError(call.line, StatementError("T015", message, "leave 'plain' out"))
     yield from _flow_instructions(module)
     if module.end >= 0:
         last = module.slots[module.end]
         kind, fields = table.decode(last.words)
         if kind != table.OUT or not fields.get("sem_wait"):
             message = "the last instruction must be an output that waits for the texture semaphore"
-            yield Finding(last.line, StatementError("T017", message))
+            yield LineError(last.line, StatementError("T017", message))
     elif not module.exported:
         hint = "end the program with 'end', or make functions of it"
-        yield Finding(lines, StatementError("T022", "there is no 'end'", hint))
+        yield LineError(lines, StatementError("T022", "there is no 'end'", hint))
 
 
-def _flow_instructions(module: ShaderModule) -> Iterator[Finding]:
+def _flow_instructions(module: ShaderModule) -> Iterator[LineError]:
     joins = set(module.labels.values())
     writes_result = table.BY_NAME[table.ALU]["result_wmask"]
     fresh = False
@@ -48,10 +48,10 @@ def _flow_instructions(module: ShaderModule) -> Iterator[Finding]:
             fields = table.decode(slot.words)[1]
             if fields.get("rgb_pred") == table.PRED_PER_CHANNEL:
                 message = "a flow-control instruction cannot select a predicate per channel"
-                yield Finding(slot.line, StatementError("T038", message))
+                yield LineError(slot.line, StatementError("T038", message))
             if table.depends(fields.get("func", 0), "alu") and not fresh:
                 message = "the ALU result is read, but none was written since the last flow-control instruction"
-                yield Finding(slot.line, StatementError("T031", message, "test again, or keep it in a predicate"))
+                yield LineError(slot.line, StatementError("T031", message, "test again, or keep it in a predicate"))
             # What stands behind a jump of all is only reached from elsewhere.
             fresh = fields.get("func", 0) == table.FUNC_ALWAYS and fields.get("op", 0) == table.JUMP
         elif kind != table.TEX:

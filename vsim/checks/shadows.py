@@ -13,7 +13,6 @@ undefined in all 32 bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from visa.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Mask
@@ -40,6 +39,10 @@ class Shadow:
         if self._lanes is not None:
             return self._lanes
         return self._bits != self.a.const(0, unsigned_of(self._size))
+
+    def whole(self) -> Shadow:
+        """The shadow of a value of which a lane is undefined as a whole where it is in part."""
+        return self if self._lanes is not None else Shadow(self.a, lanes=self.lanes())
 
     def bits(self, size: int) -> Lanes:
         """The undefined bits of a value whose elements have so many bytes."""
@@ -88,10 +91,10 @@ class Tracked:
     def __rshift__(self, other: Tracked) -> Tracked:
         return self.a.shifted(self, other, self.value >> other.value, lambda x, n: x >> n)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Tracked) -> Tracked:  # type: ignore[override]
         return self.a.compared(self.value == other.value, self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Tracked) -> Tracked:  # type: ignore[override]
         return self.a.compared(self.value != other.value, self, other)
 
     def __lt__(self, other: Tracked) -> Tracked:
@@ -139,12 +142,10 @@ class ShadowAlgebra:
     def union(self, *values: Tracked | Mask) -> Shadow | None:
         """The lanes in which any of several values is undefined; None if nowhere."""
         shadows = {id(v.shadow): v.shadow for v in values if isinstance(v, Tracked) and v.shadow is not None}
-        found: Mask = None
+        found: Shadow | None = None
         for shadow in shadows.values():
-            found = shadow.lanes() if found is None else found | shadow.lanes()
-        if len(shadows) == 1:
-            return self.of_lanes(found) if next(iter(shadows.values()))._lanes is None else next(iter(shadows.values()))
-        return None if found is None else self.of_lanes(found)
+            found = shadow.whole() if found is None else self.of_lanes(found.lanes() | shadow.lanes())
+        return found
 
     def whole(self, result: Lanes, *operands: Tracked) -> Tracked:
         """A result that is undefined as a whole where an operand is undefined in part."""

@@ -95,9 +95,9 @@ class ShadowMachine(Protocol):
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane, once for a thread."""
 
-    def note_left(self, lanes: Mask, address: Lanes) -> int:
-        """Note that the instruction that executes leaves undefined bytes at addresses of lanes; the number by which
-        :meth:`origins` knows it, which is not 0.
+    def note_left(self, lanes: Mask) -> int:
+        """Note that the instruction that executes leaves undefined bytes in lanes; the number by which :meth:`origins`
+        knows it, which is not 0.
         """
 
 
@@ -446,7 +446,7 @@ class UndefinedMachine:
         origins = self.shadows.origins(space, first)
         if origins is not None:
             where, at = origins
-            site = a.const(self.shadows.note_left(lanes, address), types.UD)
+            site = a.const(self.shadows.note_left(lanes), types.UD)
             for k in range(0, size, 4):
                 self.shadows.store_elements(where, at + a.const(k, types.UQ), [site], lanes, instruction)
 

@@ -253,7 +253,7 @@ class BatchShadows:
             code, self.recorder.at, any_lane(active), self.recorder.lane + active.argmax(axis=1)
         )
 
-    def note_left(self, lanes: Mask, address: Array) -> int:
+    def note_left(self, lanes: Mask) -> int:
         """Note that the instruction that executes leaves undefined bytes."""
         active = self.recorder.active(lanes)
         site = site_of(self.recorder.functions, *self.recorder.at)

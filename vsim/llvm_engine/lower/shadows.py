@@ -14,7 +14,7 @@ from visa import types
 from visa.operands import Raw, VectorOperand
 from visa.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
 from visa.types import DataType
-from vsim.checks.findings import Site, site_of
+from vsim.checks.findings import site_of
 from vsim.checks.undefined import STORED
 from vsim.checks.undefined_memory import number_of
 from vsim.llvm_engine.ir.types import MASK
@@ -152,18 +152,6 @@ class CompiledShadows:
 
     def report(self, code: str, lanes: Value) -> None:
         """A finding of the instruction that is lowered if a mask holds in any lane."""
-        self._report(code, lanes, None)
-
-    def note_left(self, lanes: Value, address: Value) -> int:
-        """Note that the instruction that is lowered leaves undefined bytes."""
-        self._report(STORED, lanes, address)
-        return number_of(self._site())
-
-    def _site(self) -> Site:
-        functions = self.state.dispatch.image.module.all_functions
-        return site_of(functions, self.state.function, self.state.at.pc)
-
-    def _report(self, code: str, lanes: Value, address: Value | None) -> None:
         b = self.state.b
         condition = b.any(lanes)
 
@@ -177,3 +165,9 @@ class CompiledShadows:
             return Details(b.assign(f"add i64 {lane}, {first}") if first else lane)
 
         self.findings.report_if(condition, code, details)
+
+    def note_left(self, lanes: Value) -> int:
+        """Note that the instruction that is lowered leaves undefined bytes."""
+        self.report(STORED, lanes)
+        state = self.state
+        return number_of(site_of(state.dispatch.image.module.all_functions, state.function, state.at.pc))
