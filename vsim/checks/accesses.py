@@ -70,16 +70,13 @@ def fence_of(instruction: Instruction) -> int | None:
     Fences of the load/store unit say who sees what they order; a fence of global memory without a scope orders it for
     all, one of local memory for the group.
     """
-    args = instruction.args
-    match instruction.desc.mnemonic:
-        case "fence_global":
-            return DEVICE_FENCE
-        case "fence_local":
-            return GROUP_FENCE
-        case "lsc_fence":
-            wide = args["scope"] >= FENCE_SCOPES["tile"] and args["sfid"] != LSC_SFIDS["slm"]
-            return DEVICE_FENCE if wide else GROUP_FENCE
-    return None
+    args, fixed = instruction.args, instruction.desc.fixed
+    if "scope" in args:
+        wide = args["scope"] >= FENCE_SCOPES["tile"] and args["sfid"] != LSC_SFIDS["slm"]
+        return DEVICE_FENCE if wide else GROUP_FENCE
+    if "local" not in fixed or fixed["sw"]:
+        return None
+    return GROUP_FENCE if fixed["local"] else DEVICE_FENCE
 
 
 def site(record: np.void) -> Site:
