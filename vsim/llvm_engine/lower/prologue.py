@@ -11,6 +11,7 @@ from visa import types
 from visa.cisa.references import VARIABLE, references
 from visa.types import DataType
 from vsim import threads
+from vsim.analysis.scratch import touches_scratch
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes
 from vsim.llvm_engine.ir.values import Value
@@ -46,17 +47,20 @@ class Prologue:
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
             state.registers.write(state_key(1 if kind == 1 else 0, index), 0, 1, value)
         self._identity()
-        if state.dispatch.watches_undefined and state.dispatch.scratch_size:
-            self._undefined_scratch()
+        dispatch = state.dispatch
+        if dispatch.scratch_size and touches_scratch(dispatch.image, dispatch.kernel):
+            self._fill_scratch(cx.WORKER_SCRATCH, 0)
+            if dispatch.watches_undefined:
+                self._fill_scratch(cx.WORKER_SCRATCH_UNDEFINED, -1)
 
-    def _undefined_scratch(self) -> None:
-        """Nothing in the thread's scratch memory is defined."""
+    def _fill_scratch(self, place: int, byte: int) -> None:
+        """Set the thread's part of scratch memory, which other threads and launches have used, or of its shadow."""
         b = self.state.b
         size = b.field("%ctx", cx.SCRATCH_SIZE)
         at = b.assign(f"mul i64 %thread, {size}")
-        shadow = b.assign(f"getelementptr i8, ptr {b.field('%worker', cx.WORKER_SCRATCH_UNDEFINED, 'ptr')}, i64 {at}")
+        mine = b.assign(f"getelementptr i8, ptr {b.field('%worker', place, 'ptr')}, i64 {at}")
         b.declare("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
-        b.emit(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 -1, i64 {size}, i1 false)")
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {mine}, i8 {byte}, i64 {size}, i1 false)")
 
     def states(self) -> None:
         """Surface and sampler variables that begin with a number."""
