@@ -46,15 +46,15 @@ def broken_calls(function: Function, i: Instruction) -> Iterator[Violation]:
 
 
 def _target(function: Function, i: Instruction) -> Iterator[Violation]:
-    """The address that a call is about: a ud in a general variable, or a constant."""
+    """The address that a call is about: a ud, or a uq of 64 bits, in a general variable, or a constant."""
     op = i.args["func_addr"]
     name = i.desc.mnemonic
     if not isinstance(op, (General, Indirect, Immediate)):  # an operand of a class that no such instruction takes
         return
     t = function.variable_type(op.var) if isinstance(op, General) else op.type
-    if t is not types.UD:
+    if t not in (types.UD, types.UQ):
         hint = "declare a variable of type ud with alias=<V, 0>" if isinstance(op, (General, Indirect)) else "write :ud"
-        yield Violation("V071", f"{name} takes an address of type ud, this is {t}", hint, "func_addr")
+        yield Violation("V071", f"{name} takes an address of type ud or uq, this is {t}", hint, "func_addr")
 
 
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:

@@ -14,13 +14,18 @@ SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 IMAGE_HANDLE_STEP = 0x40
 """Bytes of a surface state, of which handles of bindless images are multiples."""
+SCRATCH_HANDLE = 0x20
+"""What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory, no image's."""
 RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
 """Values that the ND-range alone decides."""
 _NOT_ARGUMENTS = (
     *RANGE_VALUES, "local_size", "private_base_stateless", "const_base", "global_base", "inline_sampler",
-    "buffer_offset", "packed_local_ids", "local_id",
+    "buffer_offset", "packed_local_ids", "local_id", "indirect_data_pointer", "scratch_pointer",
 )  # fmt: skip
-"""Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0.)"""
+"""Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0. The
+indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
+it, and its address is 0 here.)
+"""
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
@@ -38,7 +43,8 @@ class PayloadLayout(NamedTuple):
         range_values: values that the ND-range decides, with their places.
         group_size_at: places of the size of the group, which is smaller at the rim of the ND-range.
         private_at: places of the address of private memory, which the engine allocates.
-        handles: handles of images and samplers as dwords by place: they depend on nothing but the argument's number.
+        handles: handles of images, samplers and scratch memory as dwords by place: they depend on nothing but the
+            argument's number.
         pointers: places of addresses of buffers, as far as they are known.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
     """
@@ -122,7 +128,9 @@ def _handles(fields: list[PlacedField]) -> dict[int, int]:
 
 
 def _handle(field: PayloadField) -> int | None:
-    """The handle of the image or sampler that a value is; None for other values."""
+    """The handle of the image, the sampler or the scratch memory that a value is; None for other values."""
+    if field.kind == "scratch_pointer":
+        return SCRATCH_HANDLE
     if field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
         return (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
     return image_handle(field.argument) if field.is_handle else None

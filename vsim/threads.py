@@ -13,7 +13,7 @@ from vsim.dispatch import Dispatch
 from vsim.ndrange import Group
 from vsim.payload import local_id_row
 
-THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0 = 1, 3, 7, 12, 13, 20
+THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0, SCRATCH_LOCATION = 1, 3, 7, 12, 13, 20, 21
 
 
 class SlotBits(NamedTuple):

@@ -21,6 +21,7 @@ from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.race_log import BatchRaces, RaceLog, race_log
 from vsim.numpy_engine.registers import RegisterFile
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.payload import SCRATCH_HANDLE
 from vsim.positions import ThreadPosition
 from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.trace import Trace, group_number, shown_group
@@ -233,6 +234,8 @@ class GroupBatch:
             words[:, 0] = self._group_ids()[:, axis]
         elif register == threads.HW_ID:
             words[:, 0] = np.arange(len(self.members))
+        elif register == threads.SCRATCH_LOCATION:
+            words[:, 0] = SCRATCH_HANDLE
         elif register in (threads.SR0, threads.MSG0):
             sr0, msg0 = threads.slot_registers(self.dispatch.image.platform)
             fields = sr0 if register == threads.SR0 else msg0

@@ -16,6 +16,7 @@ from vsim.arrays import Array, Bools, Bytes, DType, Dwords, Offsets
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer
 from vsim.numpy_engine.algebra import Mask, broadcast
+from vsim.payload import SCRATCH_HANDLE
 
 Fault = Callable[[int, int, str | Buffer, int, int], Exception]
 """Makes the error for (row, lane, memory or its name, offset, its size)."""
@@ -83,10 +84,11 @@ class PartitionedSpace:
 
 @dataclass
 class SurfaceSpace:
-    """Surfaces by number: one number for each thread, threads x 1."""
+    """Surfaces by number: one number for each thread, threads x 1; ``scratch`` is that of threads with its handle."""
 
     number: Dwords
     table: Mapping[int, Buffer | SurfaceImage]
+    scratch: PartitionedSpace | None = None
 
     @property
     def rows(self) -> int:
@@ -98,7 +100,11 @@ class SurfaceSpace:
         for number, lanes in _by_value(access.per_lane(self.number)):
             address = access.address if lanes is None else access.address[lanes]
             buffer = self.table.get(number)
-            if isinstance(buffer, Buffer):
+            if self.scratch is not None and number == SCRATCH_HANDLE:
+                offsets = access.checked(address, self.scratch.size, self.scratch.name, lanes)
+                base = access.per_lane(self.scratch.base)
+                yield BufferPart(self.scratch.data, offsets + (base if lanes is None else base[lanes]), lanes)
+            elif isinstance(buffer, Buffer):
                 yield BufferPart(buffer.data, access.in_buffer(address, buffer, lanes), lanes)
             elif isinstance(buffer, SurfaceImage):
                 data = buffer.bytes

@@ -242,7 +242,7 @@ class BatchShadows:
         if isinstance(space, PartitionedSpace):
             return self.recorder.local(space)
         table: Mapping[int, Buffer | SurfaceImage] = {n: memory.of(b) for n, b in space.table.items()}
-        return SurfaceSpace(space.number, table)
+        return SurfaceSpace(space.number, table, self.recorder.local(space.scratch) if space.scratch else None)
 
     # -- findings ------------------------------------------------------------------------------------------
 

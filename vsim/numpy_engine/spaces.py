@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from visa.operands import SURFACE
@@ -11,6 +13,7 @@ from vsim.arrays import Dwords
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
+from vsim.payload import SCRATCH_HANDLE
 
 
 class BatchSpaces:
@@ -46,8 +49,14 @@ class BatchSpaces:
         return SurfaceSpace(self.running.activation.registers.state(SURFACE, index, 0), table)
 
     def surface_by_handle(self, kind: str, value: Dwords) -> Space:
-        """The surface behind an LSC surface operand (bti, ss, bss)."""
-        return self.running.threads.scratch if kind == "ss" else self.numbered_by_handle(kind, value)
+        """The surface behind an LSC surface operand (bti, ss, bss, surf)."""
+        scratch = self.running.threads.scratch
+        if kind == "ss":
+            return scratch
+        found = self.numbered_by_handle(kind, value)
+        if kind != "surf" or not (own := found.number == SCRATCH_HANDLE).any():
+            return found
+        return scratch if own.all() else replace(found, scratch=scratch)
 
     def numbered_by_handle(self, kind: str, value: Dwords) -> SurfaceSpace:
         """The surfaces with these numbers or handles."""

@@ -19,6 +19,7 @@ from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import UNDEFINED_BITS, state_key
 from vsim.llvm_engine.lower.storage import VARIABLE as REGISTER
 from vsim.llvm_engine.runtime import context as cx
+from vsim.payload import SCRATCH_HANDLE
 from vsim.semantics.core import unsigned_of
 
 _WHOLE_REGISTERS = (16, 32, 64)
@@ -169,6 +170,8 @@ class Prologue:
         for n in range(16):
             word(threads.R0, n, dwords.get(n, number(0)))
         word(threads.HW_ID, 0, slot)
+        if state.function.version >= (4, 2):  # earlier texts do not know it
+            word(threads.SCRATCH_LOCATION, 0, number(SCRATCH_HANDLE), types.UQ)
         for register, fields in zip(
             (threads.SR0, threads.MSG0), threads.slot_registers(state.dispatch.image.platform), strict=True
         ):

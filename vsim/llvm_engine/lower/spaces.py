@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from visa import types
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
+from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
@@ -14,7 +17,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
 from vsim.memory import SLM_ADDRESS_MASK
-from vsim.payload import IMAGE_HANDLE_STEP
+from vsim.payload import IMAGE_HANDLE_STEP, SCRATCH_HANDLE
 
 
 class Spaces:
@@ -62,9 +65,26 @@ class Spaces:
 
     def surface_by_handle(self, kind: str, value: Value) -> MemorySpace:
         """The surface behind an LSC surface operand."""
-        if kind == "ss":
+        if kind == "ss" or (kind == "surf" and value.constant == SCRATCH_HANDLE):
             return self.scratch()
+        if kind == "surf" and value.constant is None and self.state.dispatch.scratch_size:
+            return self._image_or_scratch(value)
         return self._by_number(value) if kind == "bti" else self._by_handle(value)
+
+    def _image_or_scratch(self, handle: Value) -> MemorySpace:
+        """What a handle means that is known when the instruction executes, as that of functions is."""
+        if self.state.dispatch.checks:
+            raise Unsupported("scratch memory by a handle that is known at run time, in a launch that checks watch")
+        b, image, scratch = self.state.b, self._by_handle(handle), self.scratch()
+        own = (handle == b.const(SCRATCH_HANDLE, types.UD)).text
+
+        def either(kind: str, one: str | None, other: str | None) -> str:
+            return b.assign(f"select i1 {own}, {kind} {one}, {kind} {other}")
+
+        size = either("i64", scratch.size, image.size)
+        writable = either("i64", scratch.size, image.writable) if image.writable else None
+        pointer = either("ptr", scratch.pointer, image.pointer)
+        return replace(image, pointer=pointer, size=size, writable=writable)
 
     def _by_handle(self, handle: Value) -> MemorySpace:
         """The memory of a bindless image; of a handle that is none, that of the last, which few launches have.

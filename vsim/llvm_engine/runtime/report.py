@@ -21,6 +21,7 @@ from vsim.llvm_engine.runtime.context import FaultRecord
 from vsim.llvm_engine.runtime.tables import TURNS_ARENA_BYTES
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
+from vsim.payload import SCRATCH_HANDLE
 from vsim.positions import ThreadPosition
 
 _ALL_BITS = (1 << 64) - 1
@@ -149,7 +150,7 @@ def _surface_name(dispatch: Dispatch, number: int) -> str:
     number -= cx.BINDLESS_NUMBER if bindless else 0
     surface = dispatch.images.get(number) if bindless else dispatch.surfaces.get(number)
     if surface is None:
-        return f"surface {number}"
+        return "scratch memory" if bindless and number == SCRATCH_HANDLE else f"surface {number}"
     return dispatch.name_of(surface) if isinstance(surface, Buffer) else surface.name
 
 
