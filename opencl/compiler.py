@@ -9,15 +9,17 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from opencl.device import Device, compiler
 from visa.diagnostics import Diagnostic, VisaError, render
 from visa.zebin import OPTION
+from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV
-from vsim.ocloc import compile_source, said
+from vsim.ocloc import compile_source, identity, is_whole, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
@@ -54,6 +56,34 @@ def whole_program(name: str, source: bytes, device: Device, options: str) -> Mad
 
 def object_of(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:
     """SPIR-V of OpenCL C, with headers that are given as texts."""
+    named = [part for path in sorted(headers) for part in (path, headers[path])]
+    parts = ("object", source, device.model.device, options, *named)
+    make = partial(_object, name, source, device, options, headers)
+    return _kept(parts, make) if is_whole(source, options, headers) else make()
+
+
+def linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_library: bool) -> Made:
+    """A zebin, or a library, of objects and libraries."""
+    make = partial(_linked, name, parts, device, options, is_library)
+    return _kept(("linked", *parts, device.model.device, options, is_library), make)
+
+
+def _kept(parts: Sequence[object], make: Callable[[], Made]) -> Made:
+    """What the compiler makes of parts, out of the user's cache if it was made before and nothing was said of it."""
+    driver = compiler()
+    if driver is None:
+        return make()
+    name = cache.key(*parts, *identity(driver))
+    kept = cache.load(name)
+    if kept is not None:
+        return Made(kept, "")
+    made = make()
+    if made.data and not made.log:
+        cache.save(name, made.data)
+    return made
+
+
+def _object(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         for path, contents in headers.items():
             place = Path(folder, "headers", path)
@@ -65,8 +95,7 @@ def object_of(name: str, source: bytes, device: Device, options: str, headers: M
         return _run([*words, "-output_no_suffix", "-options", given.strip()], folder, ("program.spv", "program"), name)
 
 
-def linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_library: bool) -> Made:
-    """A zebin, or a library, of objects and libraries."""
+def _linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_library: bool) -> Made:
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         words = ["link"]
         for number, part in enumerate(parts):

@@ -4,7 +4,8 @@ import numpy as np
 from conftest import DATA
 
 import vsim
-from vsim.memory import AddressSpace
+from visa.image import DATA_BASE, SLOT
+from vsim.memory import RESTING_SLOTS, AddressSpace
 from vsim.zebins import read_program
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
@@ -33,3 +34,11 @@ def test_an_address_that_was_taken_back_is_none():
     assert space.behind(buffer.address) is not None
     space.free(buffer)
     assert space.behind(buffer.address) is None
+
+
+def test_buffers_never_lie_where_data_of_programs_lay():
+    """Programs that come and go take the same places for their data: a buffer there would be hidden by the next."""
+    space = AddressSpace()
+    for _ in range(RESTING_SLOTS + 2):
+        space.free(space.allocate("data", np.zeros(8, np.uint8), address=DATA_BASE + SLOT // 2))
+    assert space.allocate("buffer", np.zeros(8, np.uint8)).address < DATA_BASE

@@ -10,7 +10,7 @@ from conftest import DATA
 from test_commands import said
 
 import visa
-from vsim.ocloc import SPIRV, compile_source
+from vsim.ocloc import SPIRV, compile_source, is_whole
 from vsim.ocloc import said as diagnostics
 
 PROGRAM = DATA / "zebins" / "program.cl"
@@ -282,3 +282,27 @@ def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
     monkeypatch.setenv("VISAKIT_OCLOC", str(tmp_path / "none"))
     with pytest.raises(visa.FormatError, match="none', which VISAKIT_OCLOC names"):
         compiled()
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "expected"),
+    [
+        (b"#define A \\\n 1\nkernel void k() {}", "-DN=3", True),
+        (b'#include "own.h"\n', "", True),
+        (b" # include <own.h>\n", "", True),
+        (b'#include "other.h"\n', "", False),
+        (b"#define H <own.h>\n#include H\n", "", False),
+        (b'#inc\\\nlude "other.h"\n', "", False),
+        (b'/* */ #include "other.h"\n', "", False),
+        (b'??=include "other.h"\n', "", False),
+        (b"constant char *when = __TIME__;\n", "", False),
+        (b"", "-I .", False),
+        (b"", "-include x.h", False),
+        (b'#include "below.h"\n', "", False),
+    ],
+)
+def test_what_a_source_depends_on(source, options, expected):
+    headers = {"own.h": b"#define OWN 1\n"}
+    if b"below" in source:
+        headers["below.h"] = b'#include "other.h"\n'
+    assert is_whole(source, options, headers) == expected

@@ -13,6 +13,7 @@ from opencl_host import Host, Session, only_device, sizes, text
 
 from opencl import cl, device, interface
 from opencl.calls import load
+from opencl.calls.enqueue import FILL_BLOCK
 from opencl.cli import APPS, choose
 from opencl.queue import Queue
 from opencl.rectangles import Rectangle, overlap
@@ -225,6 +226,19 @@ def test_a_fault_is_reported_and_gives_the_event_an_error(capfd):
 
 
 # -- memory
+
+
+@pytest.mark.parametrize("pattern", [1, 2, 4, 8, 16, 32, 64, 128])
+def test_fills_of_many_blocks(session, pattern):
+    """Filled a block at a time: what is longer, shorter, and between has the pattern to the last byte, and no more."""
+    host, bits = session.host, np.arange(1, pattern + 1, dtype="u1")
+    for blocks, more in ((0, 1), (1, 0), (3, 5)):
+        size = blocks * FILL_BLOCK + more * pattern
+        buffer = session.buffer(np.zeros(size + 2 * pattern, "u1"))
+        host.clEnqueueFillBuffer(session.queue, buffer, bits, pattern, pattern, size, 0, None, None)
+        out = session.read(buffer, "u1", size + 2 * pattern)
+        assert (out[pattern:-pattern].reshape(-1, pattern) == bits).all() and not out[:pattern].any()
+        assert not out[-pattern:].any()
 
 
 def test_buffers_are_read_written_copied_filled_and_mapped(session):

@@ -9,7 +9,7 @@ from opencl_host import Failed, Session, only_device, sizes, text
 from test_ocloc import needs_ocloc
 from test_opencl import function_address
 
-from opencl import cl, kernels
+from opencl import cl, compiler, kernels
 from opencl.specialisation import specialised
 from vsim.schedule import Schedule
 
@@ -102,6 +102,34 @@ def test_objects_are_linked(session):
         host.clLinkProgram(session.context, 0, None, None, 1, sizes(main), None, None)
     with pytest.raises(Failed, match=r"CL_INVALID_OPERATION|CL_INVALID_PROGRAM"):
         host.clLinkProgram(session.context, 0, None, None, 2, sizes(main, header), None, None)
+
+
+@needs_ocloc
+def test_objects_and_what_is_linked_of_them_are_kept(session, tmp_path, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    runs, run = [], compiler._run
+    monkeypatch.setattr(compiler, "_run", lambda *given: runs.append(given[0][0]) or run(*given))
+    host, names = session.host, text("my/own.h")
+
+    def result(main, own):
+        main, library = session.source(main), session.source("int twice(int x) { return 2 * x; }")
+        header = session.source(f"#define OWN {own}\n")
+        host.clCompileProgram(main, 0, None, None, 1, sizes(header), sizes(ctypes.addressof(names)), None, None)
+        host.clCompileProgram(library, 0, None, None, 0, None, None, None, None)
+        whole = host.clLinkProgram(session.context, 0, None, None, 2, sizes(main, library), None, None)
+        made = runs.copy()
+        runs.clear()
+        return ran(session, whole), made
+
+    assert result(MAIN, 100) == ([100, 102, 104, 106], ["compile", "compile", "link", "compile"])
+    assert result(MAIN, 100) == ([100, 102, 104, 106], [])
+    assert result(MAIN, 200) == ([200, 202, 204, 206], ["compile", "link", "compile"])
+    (tmp_path / "more.h").write_text("#define MORE 1\n")
+    monkeypatch.chdir(tmp_path)
+    foreign = MAIN.replace("+ OWN", "+ OWN + MORE").replace("int twice", '#include "more.h"\nint twice', 1)
+    assert result(foreign, 100) == ([101, 103, 105, 107], ["compile", "link", "compile"])
+    (tmp_path / "more.h").write_text("#define MORE 2\n")
+    assert result(foreign, 100) == ([102, 104, 106, 108], ["compile", "link", "compile"])
 
 
 @needs_ocloc

@@ -184,8 +184,8 @@ class AddressSpace:
         self.changes += 1
         self.read_only.discard(buffer.address)
         for slot in _slots_of(buffer):
-            if self.slots.pop(slot, None) is not None:
-                self.resting.append(slot)
+            if self.slots.pop(slot, None) is not None and slot < self.next_slot:
+                self.resting.append(slot)  # Those beyond were chosen by who asked for them: data of programs.
 
     def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
         """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one.

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,10 @@ _FAILED = "backend compiler failed build."
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """What lines of the driver begin with that say nothing of the source."""
 _FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
-_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include|\\\r?\n|\?\?", re.MULTILINE)
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
+"""What is in a source, its spliced lines joined, that may depend on other files or on the hour."""
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
 class Compiled(NamedTuple):
@@ -72,9 +75,8 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     device = _DEVICES.get(device.lower(), device.lower())
     options = _with_source_name(options, path, data)
     name = ""
-    if "-I" not in options and "include" not in options and not _INCLUDE.search(data):
-        status = os.stat(os.path.realpath(driver))
-        name = cache.key(data, device, options, os.path.realpath(driver), status.st_size, status.st_mtime_ns)
+    if is_whole(data, options, {}):
+        name = cache.key(data, device, options, *identity(driver))
         kept = cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
@@ -82,6 +84,24 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     if name and not found.warnings:
         cache.save(name, found.zebin)
     return found
+
+
+def is_whole(source: bytes, options: str, headers: Mapping[str, bytes]) -> bool:
+    """Whether what the compiler makes depends on nothing but a source, options and headers that are given by names."""
+
+    def known(found: re.Match[bytes]) -> bytes:
+        return b"" if found[1].decode("utf-8", "replace") in headers else found[0]
+
+    texts = [source, *headers.values()]
+    foreign = any(_ELSEWHERE.search(_INCLUDE.sub(known, _SPLICE.sub(b"", text))) for text in texts)
+    return not foreign and "-I" not in options and "include" not in options
+
+
+def identity(driver: str) -> tuple[str, int, int]:
+    """What tells a compiler driver from others, and from what it was before."""
+    place = os.path.realpath(driver)
+    status = os.stat(place)
+    return place, status.st_size, status.st_mtime_ns
 
 
 def _with_source_name(options: str, path: str, data: bytes) -> str:

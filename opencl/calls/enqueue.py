@@ -18,6 +18,7 @@ from opencl.rectangles import Rectangle, copy_rectangle, overlap
 from vsim.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+FILL_BLOCK = 16 << 10
 _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
 _MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
 
@@ -144,8 +145,11 @@ def clEnqueueFillBuffer(
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
-    """Fill memory with a pattern over and over."""
-    data.reshape(-1, len(pattern))[:] = host.as_array(pattern)
+    """Fill memory with a pattern over and over, so many of them at a time that each is a long copy."""
+    block = host.repeated(host.as_array(pattern), FILL_BLOCK)
+    whole = data.size - data.size % FILL_BLOCK
+    data[:whole].reshape(-1, FILL_BLOCK)[:] = block
+    data[whole:] = block[: data.size - whole]
 
 
 def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rectangle:
