@@ -4,11 +4,14 @@ far as a program may rely on that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from visa.isa.record import Access, Flow, Memory
-from visa.operands import General, Immediate
+from visa.operands import General, Immediate, Raw
 from visa.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
 from vsim.refused import RAW_MESSAGES
+from vsim.registers import Layout
 
 _MESSAGES = ("sync", "lsc")
 """Categories whose instructions order accesses to memory, or wait, if they neither read nor write."""
@@ -34,8 +37,9 @@ def counts_up(instruction: Instruction) -> bool:
     return itself and any(isinstance(o, Immediate) and 0 < o.bits <= LARGEST_STEP for o in operands)
 
 
-def quiet_places(flow: ControlFlow) -> frozenset[int]:
-    """The instructions whose innermost loop counts up and has none that do not leave memory alone. A loop is what lies
+def quiet_places(flow: ControlFlow, layout: Layout) -> frozenset[int]:
+    """The instructions whose innermost loop counts up and has none that do not leave memory alone, but for loads at
+    addresses that follow from what the loop has loaded: such go where the data say, not on and on. A loop is what lies
     between a branch back and its target.
     """
     found: set[int] = set()
@@ -45,5 +49,29 @@ def quiet_places(flow: ControlFlow) -> frozenset[int]:
         taken |= inside
         body = flow.function.instructions[target : branch + 1]
         if all(leaves_memory_alone(i) for i in body) and any(counts_up(i) for i in body):
-            found |= inside
+            found |= inside - _led_by_data(range(target, branch + 1), body, layout)
     return frozenset(found)
+
+
+def _led_by_data(places: range, body: Sequence[Instruction], layout: Layout) -> set[int]:
+    """The loads of a loop whose addresses follow from what it loads, by variables whatever their order in it."""
+    reads = [_read(i, layout) for i in body]
+    data = {_written(i, layout) for i in body if i.desc.access is Access.LOAD} - {None}
+    before = 0
+    while before != len(data):
+        before = len(data)
+        data |= {_written(i, layout) for i, sources in zip(body, reads, strict=True) if sources & data} - {None}
+    loads = zip(places, body, reads, strict=True)
+    return {pc for pc, i, sources in loads if i.desc.access is Access.LOAD and sources & data}
+
+
+def _written(instruction: Instruction, layout: Layout) -> int | None:
+    """The variable that an instruction writes, by its root."""
+    dst = instruction.args.get("dst")
+    return layout.root(dst.var)[0] if isinstance(dst, General | Raw) else None
+
+
+def _read(instruction: Instruction, layout: Layout) -> set[int | None]:
+    """The variables that an instruction reads, by their roots."""
+    operands = [o for name, o in instruction.args.items() if name != "dst"]
+    return {layout.root(o.var)[0] for o in operands if isinstance(o, General | Raw)}

@@ -269,6 +269,13 @@ class ShadowAlgebra:
         bits = self.inner.mask_to_int(mask.shadow.lanes(), unsigned_of(data_type.size))
         return Tracked(self, value, self.of_bits(bits, data_type.size))
 
+    def pair_sums(self, x: Tracked, y: Tracked, count: int) -> Tracked:
+        value, of_words = self.inner.pair_sums(x.value, y.value, count), self.union(x, y)
+        if of_words is None:
+            return Tracked(self, value)
+        even, odd = (self.inner.lanes(of_words.lanes(), list(range(first, count, 2))) for first in (0, 1))
+        return Tracked(self, value, self.of_lanes(even | odd))
+
     def udiv(self, x: Tracked, y: Tracked) -> Tracked:
         return self.whole(self.inner.udiv(x.value, y.value), x, y)
 

@@ -136,6 +136,11 @@ class NumpyAlgebra:
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Array:
         return np.asarray(mask).astype(DTYPES[data_type])
 
+    def pair_sums(self, x: Array, y: Array, count: int) -> Array:
+        products = x.astype(np.int32) * y.astype(np.int32)
+        even, odd = (self.lanes(products, list(range(first, count, 2))) for first in (0, 1))
+        return even + odd
+
     def udiv(self, x: Array, y: Array) -> Array:
         return x // y
 

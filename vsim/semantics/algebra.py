@@ -72,6 +72,9 @@ class Algebra(Protocol):
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Lanes:
         """1 where the mask holds, else 0."""
 
+    def pair_sums(self, x: Lanes, y: Lanes, count: int) -> Lanes:
+        """Products of so many words (W, a power of two from 8 on), of which neighbours are added: D, half as many."""
+
     def udiv(self, x: Lanes, y: Lanes) -> Lanes:
         """Unsigned quotient; y is not zero."""
 

@@ -144,16 +144,14 @@ def _products_of_pairs(m: Machine, instruction: Instruction) -> Products:
     raw, width = _raw_of(m, args["src2"]), group * bits_of(activations) // 8
     first = _words_of_weights(m, args["src1"], lanes, depth, group * bits_of(weights))
     rows = [_words(m, raw, r * depth * width, 2 * depth, width) for r in range(args["count"])]
-    even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
 
     def columns() -> list[list[Lanes]]:
-        return [[a.cast(half, D) for half in _halves(a, read(), weights, group)] for read in first]
+        return [_halves(a, read(), weights, group) for read in first]
 
     def add(columns: list[list[Lanes]], row: int, total: Lanes) -> Lanes:
         for k, halves in enumerate(_halves(a, rows[row](), activations, group)):
             for d, column in enumerate(columns):
-                product = column[k] * a.cast(a.lanes(halves, [2 * d, 2 * d + 1] * lanes), D)
-                total = a.lanes(product, even) + a.lanes(product, odd) + total
+                total = a.pair_sums(column[k], a.lanes(halves, [2 * d, 2 * d + 1] * lanes), 2 * lanes) + total
         return total
 
     return Products(columns, add)

@@ -13,8 +13,9 @@ from visa.types import DataType
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.directed import directed
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
-from vsim.llvm_engine.ir.half import half_fma
-from vsim.llvm_engine.ir.strided import strided_conversion
+from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
+from vsim.llvm_engine.ir.pairs import is_one_pair, pair_sums, repeated_pair
+from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
 
@@ -87,6 +88,8 @@ class Builder(Emitter):
             return x
         if x.zipped and (part := x.zipped.part(x.type, indices)):
             return self.retype(self.lanes(*part), x.type)
+        if is_one_pair(x, indices):
+            return repeated_pair(self, x, indices)
         mask = ", ".join(f"i32 {i}" for i in indices)
 
         def text() -> str:
@@ -151,7 +154,11 @@ class Builder(Emitter):
 
     def iota(self, count: int, data_type: DataType) -> Value:
         """0, 1, 2, ... across the lanes."""
-        return self.const(0, data_type) if count == 1 else self.vector(range(count), data_type)
+        if count == 1:
+            return self.const(0, data_type)
+        found = self.vector(range(count), data_type)
+        found.strided = StridedLanes(self.const(0, data_type), 1, count, small=True)
+        return found
 
     def all_lanes(self, lanes: int) -> Value:
         """The mask of all lanes."""
@@ -179,7 +186,7 @@ class Builder(Emitter):
         if not data_type.is_float:
             return self._conversion("fptosi" if data_type.is_signed else "fptoui", x, data_type)
         if x.type is types.DF and data_type is types.HF:
-            return self.cast(self._rounded_to_odd(x), types.HF)
+            return self.cast(rounded_to_odd(self, x), types.HF)
         return self._conversion("fpext" if data_type.size > x.type.size else "fptrunc", x, data_type)
 
     def _between_integers(self, x: Value, data_type: DataType, deferred: bool) -> Value:
@@ -200,16 +207,6 @@ class Builder(Emitter):
         if x.strided:
             found.strided = strided_conversion(x, data_type)
         return found
-
-    def _rounded_to_odd(self, x: Value) -> Value:
-        """A double as a float, rounded to odd, so that rounding it once more to half gives what one rounding would."""
-        near = self.cast(x, types.F)
-        back = self.cast(near, types.DF)
-        bits = self.bitcast(near, types.UD)
-        one, zero = self.const(1, types.UD), self.const(0, types.UD)
-        bigger = self.absolute(x) > self.absolute(back)
-        inexact = (back != x) & (x == x) & ((bits & one) == zero)
-        return self.bitcast(self.select(inexact, self.select(bigger, bits + one, bits - one), bits), types.F)
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:
         """The same bits as another type of the same size."""
@@ -265,6 +262,10 @@ class Builder(Emitter):
         return mask.text if mask.lanes == 1 else self.assign(f"icmp eq i{mask.lanes} {self.packed(mask)}, -1")
 
     # -- arithmetic ----------------------------------------------------------------------------------------
+
+    def pair_sums(self, x: Value, y: Value, count: int) -> Value:
+        """Products of so many words, of which neighbours are added."""
+        return pair_sums(self, self.broadcast(x, count), self.broadcast(y, count))
 
     def udiv(self, x: Value, y: Value) -> Value:
         """Unsigned quotient; y is not zero."""

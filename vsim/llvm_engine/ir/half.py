@@ -49,3 +49,14 @@ def _fused(b: Builder, x: Value, y: Value, z: Value) -> Value:
     outward = (error > none) ^ (total > none)
     odd = b.select(inexact, b.select(outward, bits - one, bits + one), bits)
     return b.cast(b.bitcast(odd, types.F), HF)
+
+
+def rounded_to_odd(b: Builder, x: Value) -> Value:
+    """A double as a float, rounded to odd, so that rounding it once more to half gives what one rounding would."""
+    near = b.cast(x, types.F)
+    back = b.cast(near, types.DF)
+    bits = b.bitcast(near, types.UD)
+    one, zero = b.const(1, types.UD), b.const(0, types.UD)
+    bigger = b.absolute(x) > b.absolute(back)
+    inexact = (back != x) & (x == x) & ((bits & one) == zero)
+    return b.bitcast(b.select(inexact, b.select(bigger, bits + one, bits - one), bits), types.F)

@@ -34,17 +34,23 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.operands import indirect_elements, packed_elements
 from vsim.registers import operand_type
 
+_UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
+
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
 
 
 class Elements(NamedTuple):
-    """The elements of a register that the lanes of an operand are; ``one``: all lanes are the same element."""
+    """The elements of a register that the lanes of an operand are; ``one``: all lanes are the same element.
+
+    ``step``: how far they are apart, if they begin with the first and all are equally far; else 0.
+    """
 
     numbers: list[int]
     one: bool
     consecutive: bool
     last: int
+    step: int
 
 
 @cache
@@ -55,8 +61,20 @@ def elements(count: int, region: Region = CONSECUTIVE) -> Elements:
 
 def listed(numbers: Sequence[int]) -> Elements:
     """Elements by number."""
-    numbers = list(numbers)
-    return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(len(numbers))), max(numbers))
+    numbers, count = list(numbers), len(numbers)
+    step = numbers[1] if count > 1 else 0
+    regular = step > 0 and numbers == list(range(0, count * step, step))
+    return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(count)), max(numbers), step * regular)
+
+
+class Words(NamedTuple):
+    """Words of 2 or 4 bytes, each of which has one of equally distant elements in it."""
+
+    type: DataType
+    low: int
+    """Byte of the first word."""
+    shift: int
+    """The lowest bit of the element in its word."""
 
 
 class Operands:
@@ -145,9 +163,26 @@ class Operands:
         if index.consecutive:
             running = self.masks.reading(count) if by_lane else None
             return registers.read(key, low, count, data_type, running, self.masks.first_lane())
+        words = self._words(key, low, index, data_type)
+        if words is not None:
+            running = self.masks.reading(count) if by_lane else None
+            read = registers.read(key, words.low, count, words.type, running, self.masks.first_lane())
+            if read.zipped is None:
+                part = read >> b.const(words.shift, words.type) if words.shift else read
+                return b.bitcast(b.cast(part, _UNSIGNED[data_type.size]), data_type)
         wide = self._window(key, low, index, data_type)
         whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
         return b.lanes(whole, index.numbers)
+
+    def _words(self, key: Key, low: int, index: Elements, data_type: DataType) -> Words | None:
+        """The words in which elements with gaps lie: shifts of such are cheaper than picks among all bytes."""
+        size = index.step * data_type.size
+        if index.step < 2 or size not in _UNSIGNED or size > types.UD.size:
+            return None
+        first = low - low % size
+        if first + len(index.numbers) * size > self.state.storage.size(key):
+            return None
+        return Words(_UNSIGNED[size], first, 8 * (low - first))
 
     def write(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Write elements of a register under a mask."""
@@ -156,13 +191,25 @@ class Operands:
             value = b.lanes(value, list(range(count)))
         if mask is not True and mask.lanes > count:
             mask = b.lanes(mask, list(range(count)))
-        if not index.consecutive:
+        words = None if index.consecutive else self._words(key, low, index, value.type)
+        if words is not None:
+            low, value = words.low, self._in_words(key, words, count, value)
+        elif not index.consecutive:
             self._write_strided(key, low, index, value, mask)
-        elif mask is True:
+            return
+        if mask is True:
             registers.write(key, low, count, value)
         else:
             running = self.masks.running_of(count)
             registers.write_predicated(key, low, count, value, mask, running, self.masks.first_lane())
+
+    def _in_words(self, key: Key, words: Words, count: int, value: Value) -> Value:
+        """Words with an element of each replaced."""
+        b, t, size = self.state.b, words.type, value.type.size
+        kept = b.const(~(((1 << 8 * size) - 1) << words.shift), t)
+        element = b.cast(b.bitcast(value, _UNSIGNED[size]), t)
+        old = self.state.registers.read(key, words.low, count, t)
+        return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Elements with gaps: what lies between them is read and written back."""

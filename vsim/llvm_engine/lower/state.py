@@ -75,7 +75,7 @@ class FunctionState:
         self.registers = Registers(self.b, self.storage, self.lanes)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
-        quiet = frozenset[int]() if watched else quiet_places(self.flow)
+        quiet = frozenset[int]() if watched else quiet_places(self.flow, self.layout)
         self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc)
         self.around: list[Position] = []
         """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""

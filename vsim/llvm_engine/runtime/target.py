@@ -17,7 +17,7 @@ from visa.diagnostics import UsageError, did_you_mean
 
 VARIABLE = "VISAKIT_CPU"
 NATIVE = "native"
-_V2 = ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V2 = ("cx16", "popcnt", "sahf", "sse2", "sse3", "ssse3", "sse4.1", "sse4.2")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
 LEVELS = {
     "x86-64-v2": _V2,
@@ -45,10 +45,15 @@ def target() -> Target:
 
 def converts_halves() -> bool:
     """Whether the processor that code is made for has instructions that convert halves, or is none of x86-64."""
-    name = os.environ.get(VARIABLE) or NATIVE
-    if name != NATIVE:
-        return "f16c" in LEVELS.get(name, ())
-    return not llvm.get_process_triple().startswith("x86_64") or bool(llvm.get_host_cpu_features().get("f16c"))
+    return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
+
+
+def has_feature(name: str) -> bool:
+    """Whether the processor that code is made for has something, in LLVM's words."""
+    level = os.environ.get(VARIABLE) or NATIVE
+    if level != NATIVE:
+        return name in LEVELS.get(level, ())
+    return llvm.get_process_triple().startswith("x86_64") and bool(llvm.get_host_cpu_features().get(name))
 
 
 def possible() -> list[str]:

@@ -1,0 +1,97 @@
+"""Bytes and words with gaps between them: parts of words and dwords, whichever part, and under whatever mask."""
+
+import numpy as np
+import pytest
+from conftest import build_text
+from hypothesis import given
+from hypothesis import strategies as st
+from probe import LANES, Probe
+from strategies import CHECKED, ENGINES, RUNNING
+
+from vsim.launch import Launch
+from vsim.llvm_engine.ir import pairs
+from vsim.llvm_engine.pipeline import translate
+from vsim.program import Program
+
+CONTENTS = np.random.default_rng(3).integers(0, 256, 64, "u1")
+KINDS = st.sampled_from([("ub", 2), ("ub", 4), ("b", 4), ("uw", 2), ("w", 2)])
+SIZES = {"ub": 1, "b": 1, "uw": 2, "w": 2}
+
+
+@CHECKED
+@given(KINDS, st.integers(0, 7), RUNNING, st.integers(0, 0xFFFF))
+def test_elements_with_gaps(kind, first, running, predicate):
+    """Lanes read every second or fourth element, and write it to another place, as a model over arrays has it."""
+    t, step = kind
+    probe = Probe(running=running)
+    probe.fill(X=(t, bytes(CONTENTS)), Y=(t, bytes(CONTENTS[::-1])))
+    probe.predicate("P1", predicate)
+    probe.lines.append(f"(P1) add (M1, 16) Y(0,{first % step})<{step}> X(0,{first % step})<{step};1,0> 0x3:uw")
+    dtype = np.dtype(f"u{SIZES[t]}")
+    x, y = CONTENTS.view(dtype), CONTENTS[::-1].copy().view(dtype)
+    active = np.flatnonzero([(running & predicate) >> lane & 1 for lane in range(LANES)])
+    places = first % step + step * active
+    with np.errstate(over="ignore"):
+        y[places] = x[places] + dtype.type(3)
+    for engine in ENGINES:
+        assert probe.run(engine)["Y"][: y.size].astype(dtype).tolist() == y.tolist(), engine
+
+
+def ir_of(lines, declarations, platform="tgllp"):
+    """The IR of a kernel for 16 lanes with a buffer."""
+    head = [".version 4.1", '.kernel "k"', ".decl OUT v_type=G type=uq num_elts=1", *declarations]
+    text = "\n".join([*head, ".input OUT offset=64 size=8", ".kernel_attr SimdSize=16", *lines, "ret (M1, 1)", ""])
+    program = Program(build_text(text, platform))
+    dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(4096, "u4")]))
+    return translate(dispatch, full=True).text
+
+
+def test_parts_of_dwords_are_shifted_not_picked():
+    """Picks among 125 bytes take LLVM many times as long as a shift."""
+    found = ir_of(
+        [
+            "svm_block_ld (4) OUT(0,0)<0;1,0> V.0",
+            "mov (M1, 16) W(0,0)<1> B(0,3)<4;1,0>",
+            "mov (M1, 16) B(0,1)<4> W(0,0)<1;1,0>",
+            "svm_block_st (4) OUT(0,0)<0;1,0> V.0",
+        ],
+        [
+            ".decl V v_type=G type=ud num_elts=16 align=GRF",
+            ".decl B v_type=G type=ub num_elts=64 align=GRF alias=<V, 0>",
+            ".decl W v_type=G type=ud num_elts=16 align=GRF",
+        ],
+    )
+    assert "lshr <16 x i32>" in found and "shufflevector <6" not in found
+
+
+def test_blocks_at_one_address_are_rows():
+    """A transposed message reads what lies behind one address, which nothing need find out."""
+    found = ir_of(
+        ["lsc_load.ugm (M1_NM, 1) V:d32x16t flat[OUT]:a64", "lsc_store.ugm (M1_NM, 1) flat[OUT]:a64 V:d32x16t"],
+        [".decl V v_type=G type=ud num_elts=16 align=GRF"],
+        "bmg",
+    )
+    assert "<16 x i64>" not in found
+
+
+DPAS = (
+    ["dpas.s8.s8.8.8 (M1, 8) D.0 C.0 A.0 B(0,0)"],
+    [f".decl {n} v_type=G type={t} num_elts={c} align=GRF" for n, t, c in (("D", "d", 64), ("C", "d", 64), ("A", "ud", 64), ("B", "ud", 64))],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", [(), ("avx512bw",), ("avx512bw", "avx2"), ("avx512bw", "avx2", "sse2")])
+def test_sums_of_pairs_by_what_the_processor_has(missing, monkeypatch):
+    """Each instruction, and the operations that stand for it, give what the reference engine does."""
+    has = pairs.has_feature
+    monkeypatch.setattr(pairs, "has_feature", lambda name: name not in missing and has(name))
+    random, kept = np.random.default_rng(5), {}
+    probe = Probe("dg2", lanes=8)
+    for name, t in (("D", "d"), ("C", "d"), ("A", "ud"), ("B", "ud")):
+        kept[name] = random.integers(0, 1 << 32, 64, "u4")
+        probe.variable(name, t, kept[name].tobytes())
+    probe.fill(CASE=("ud", [0]))
+    probe.lines += [f"mov (M1_NM, 1) CASE(0,0)<1> {len(missing)}:ud", *DPAS[0]]  # or an image before would serve
+    native, reference = (probe.run(engine)["D"].tolist() for engine in ("llvm", "numpy"))
+    assert native == reference
+    assert ("pmadd" in ir_of(*DPAS, "dg2")) is (len(missing) < 3 and has("sse2"))
