@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -29,7 +30,7 @@ from visa.program import Function
 from vsim.command_arguments import argument_value, sizes
 from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
-from vsim.llvm_engine.runtime import workers
+from vsim.llvm_engine.runtime import crew, workers
 from vsim.memory import RESTING_SLOTS
 from vsim.numbers import parse_numbers
 from vsim.program import Program
@@ -208,13 +209,13 @@ def test_workers_are_made_anew_after_a_fork(image: LinkedImage) -> None:
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt at given steps (bytecodes) of the functions of a file."""
+    """Raises KeyboardInterrupt at given steps (bytecodes) of the functions of some files."""
 
-    def __init__(self, file: str, *steps: int) -> None:
-        self.file, self.steps, self.count = file, set(steps), 0
+    def __init__(self, files: tuple[str, ...], *steps: int) -> None:
+        self.files, self.steps, self.count = files, set(steps), 0
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupter | None:
-        if frame.f_code.co_filename != self.file:
+        if frame.f_code.co_filename not in self.files:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -236,18 +237,26 @@ class Interrupter:
         return False
 
 
+JOB = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
 class Work:
     """Two jobs that go on until they are stopped, or for a moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.002) -> None:
         self.stopped = threading.Event()
-        self.running = 0
-        self.run = workers.Run([self.job, self.job], self.stopped.set, None)
+        self.seconds = seconds
+        self.running: list[int] = []
+        self.native = JOB(self.job)
+        code = ctypes.cast(self.native, ctypes.c_void_p).value
+        jobs = np.array([(code, 1, 10), (code, 2, 20)], np.uint64)
+        self.run = workers.Run(jobs.ravel(), self.stopped.set, None)
 
-    def job(self) -> None:
-        self.running += 1
-        self.stopped.wait(0.002)
-        self.running -= 1
+    def job(self, context: int, worker: int) -> None:
+        assert worker == 10 * context
+        self.running.append(context)
+        self.stopped.wait(self.seconds)
+        self.running.remove(context)
 
 
 @pytest.mark.parametrize("second", [None, 1, 7, 40])
@@ -259,14 +268,27 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.Mon
         step += 1
         work = Work()
         steps = [step] if second is None else [step, step + second]
-        came = Interrupter(workers.__file__, *steps).run(pool, work.run)
-        assert second is not None or (not work.run.active and work.running == 0)
+        came = Interrupter((workers.__file__, crew.__file__), *steps).run(pool, work.run)
+        assert second is not None or not (work.run.left or work.running)
         work.run.settle()  # which the next launch does if interrupts came even there
-        assert work.running == 0 and (came or work.run.left == 0)
+        assert work.run.over and not work.running
         work = Work()
-        assert pool.run(work.run, None) and not work.run.left
+        assert pool.run(work.run, None) and work.run.over and not work.running
     assert step > 50
-    assert len(pool.queues) == 2
+    assert [hired.members.size for hired, _ in pool.crews] == [2]
+
+
+def test_runs_at_the_same_time_have_threads_of_their_own() -> None:
+    pool, late, soon = workers.Pool(), Work(20), Work()
+    other = threading.Thread(target=pool.run, args=(late.run, None))
+    other.start()
+    while len(late.running) < 2:
+        time.sleep(0.001)
+    assert pool.run(soon.run, None) and sorted(late.running) == [1, 2]
+    late.stopped.set()
+    other.join()
+    assert not pool.run(Work(20).run, 0.01)  # it stops them
+    assert len(pool.crews) == 2 and not any(works_at for _, works_at in pool.crews)
 
 
 def _program(text: str) -> Program:

@@ -321,14 +321,15 @@ def _write_notes(
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:
     """Run the groups of one worker in the caller's thread, which need not wake another; False if time was up."""
-    context, (job,) = plan.context, plan.jobs
+    context, run = plan.context, plan.kernel.native.run
+    places = address(context), address(plan.workers[0].block)
     first, end = int(context[cx.NEXT_GROUP // 8]), int(context[cx.GROUP_COUNT // 8])
     started = perf_counter()
     for start in range(first, end, plan.slice):
         if max_seconds is not None and perf_counter() - started > max_seconds:
             return False
         context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = start, min(start + plan.slice, end)
-        job()
+        run(*places)
         if context[cx.FAULT // 8]:
             break
     return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -118,7 +117,8 @@ class LaunchPlan:
     """The context as every run begins with it."""
     surfaces: Words
     payloads: Sequence[tuple[Group, Bytes]]
-    jobs: Sequence[Callable[[], None]]
+    jobs: Words
+    """What each worker is to do: function, context and its structure."""
     thread_slots: int
     """Threads that live at once, over all workers."""
     slice: int
@@ -168,7 +168,8 @@ def launch_plan(
         fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
     for offset, value in fields.items():
         context[offset // 8] = value
-    jobs = [partial(kernel.native.run, address(context), address(w.block)) for w in workers[: wanted.count]]
+    words = [(kernel.native.address, address(context), address(w.block)) for w in workers[: wanted.count]]
+    jobs: Words = np.array(words, np.uint64).ravel()
     slots = len(workers) * shape.threads_per_group
     keep.append(variants)
     initial = context.copy()

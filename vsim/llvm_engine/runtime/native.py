@@ -175,17 +175,23 @@ def compile_support(text: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
+    """Object code in memory, linked together."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))
+    for code in codes:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
+
+
 class Native:
     """Loaded object code, linked together; keeps LLVM's memory alive."""
 
     def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
-        machine = target_machine(0)
-        module = llvm.parse_assembly("")
-        self.engine = llvm.create_mcjit_compiler(module, machine)
-        for code in codes:
-            self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self.engine.finalize_object()
+        self.engine = loaded(codes)
         address = self.engine.get_function_address("run")
+        self.address = address
+        """Of the function below."""
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
         self.guard: Callable[[int], None] | None = None
         """Tells code that checks itself where the state of a launch is (``watch.py``)."""

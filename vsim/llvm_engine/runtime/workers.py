@@ -6,16 +6,19 @@ decides whether code still runs is counted by the workers, and whoever leaves a 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from collections.abc import Callable
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.program import Function
+from vsim.arrays import Words
+from vsim.llvm_engine.runtime.context import JOB_SIZE
+
+if TYPE_CHECKING:
+    from vsim.llvm_engine.runtime.crew import Crew
 
 STACK_BYTES = 256 << 20
 MAXIMUM_DEPTH = 1000
@@ -27,7 +30,7 @@ LARGEST_FRAME = 16 << 20
 CALLERS_FRAME = 1 << 20
 """Bytes of variables for which the stack of the caller's thread has room."""
 SETTLE_SECONDS = 0.01
-"""How long one waits for a message that may have been lost before one looks again."""
+"""How long one who ends a run waits before it is told to stop once more."""
 
 
 Kept = TypeVar("Kept", covariant=True)
@@ -37,53 +40,43 @@ class Run(Generic[Kept]):
     """Jobs that run side by side.
 
     Args:
+        jobs: native functions and what each is called with (:data:`vsim.llvm_engine.runtime.context.JOB_CODE`).
         stop: tells running jobs to end soon.
         keep: what must live as long as one of them runs.
     """
 
-    def __init__(self, jobs: Sequence[Callable[[], object]], stop: Callable[[], None], keep: Kept) -> None:
+    def __init__(self, jobs: Words, stop: Callable[[], None], keep: Kept) -> None:
         self.jobs, self.stop, self.keep = jobs, stop, keep
-        self.lock = threading.Lock()
+        self.count = jobs.size * 8 // JOB_SIZE
         self.closed = False
-        """No further job begins."""
-        self.active = 0
-        self.left = len(jobs)
-        self.errors: list[BaseException] = []
-        self.ended: SimpleQueue[None] = SimpleQueue()
-        """Gets something when no job is left, or none is active in a closed run."""
+        """No job begins any more."""
+        self.crew: Crew | None = None
+        """Who runs them, once that is certain; nobody else then has the crew until this is over."""
         self.process = os.getpid()
 
-    def work(self, number: int) -> None:
-        """Run one of the jobs, in a worker."""
-        with self.lock:
-            if self.closed:
-                return
-            self.active += 1
-        error: BaseException | None = None
-        try:
-            self.jobs[number]()
-        except BaseException as caught:
-            error = caught
-        with self.lock:
-            if error is not None:
-                self.errors.append(error)
-            self.active -= 1
-            self.left -= 1
-            last = not self.left or (self.closed and not self.active)
-        if last:
-            self.ended.put(None)
+    @property
+    def left(self) -> int:
+        """How many jobs are under way."""
+        return 0 if self.crew is None else self.crew.left
 
-    def wait(self, max_seconds: float | None) -> bool:
-        """Wait until all jobs have ended; False if they were stopped because time was up."""
+    @property
+    def over(self) -> bool:
+        """Whether no job runs, and none will."""
+        return self.closed and not self.left
+
+    def work(self, max_seconds: float | None) -> bool:
+        """Run the jobs to their end; False if they were stopped because time was up."""
+        assert self.crew is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
+        self.crew.run(self.jobs.ctypes.data, self.count, max_seconds)
         while self.left:
-            try:
-                left = None if end is None else min(max(0.0, end - monotonic()), threading.TIMEOUT_MAX)
-                self.ended.get(timeout=left)
-            except Empty:
-                in_time, end = False, None
+            left = None if end is None else end - monotonic()
+            if left is not None and left <= 0:
+                in_time, end, left = False, None, None
                 self.stop()
+            self.crew.wait(left)
+        self.closed = True
         return in_time
 
     def settle(self) -> None:
@@ -91,13 +84,12 @@ class Run(Generic[Kept]):
         if os.getpid() != self.process:
             return  # A fork leaves the threads behind.
         interrupt: BaseException | None = None
-        while not self.closed or self.active:
+        while not self.over:
             try:
-                with self.lock:
-                    self.closed = True
+                self.closed = True
                 self.stop()
-                with contextlib.suppress(Empty):
-                    self.ended.get(timeout=SETTLE_SECONDS)
+                if self.crew is not None:
+                    self.crew.wait(SETTLE_SECONDS)
             except BaseException as caught:
                 interrupt = caught
         if interrupt is not None:
@@ -109,16 +101,16 @@ def frame_bytes(function: Function) -> int:
     return sum(v.size for v in function.variables if v.alias is None)
 
 
-Task = tuple[Run[object], int]
-
-
 class Pool:
-    """Threads with large stacks, for recursion in kernels."""
+    """Crews of threads with large stacks, for recursion in kernels: one for each run of those that are under way at the
+    same time.
+    """
 
     def __init__(self) -> None:
-        self.growing = threading.Lock()
-        self.queues: list[SimpleQueue[Task]] = []
-        """Of each worker, which has begun."""
+        self.choosing = threading.RLock()
+        """Its holder may take it again: if an interrupt came before it was given back, the next run must not wait."""
+        self.crews: list[tuple[Crew, list[Run[object]]]] = []
+        """With the run that each works at, if any."""
         try:
             self.cpus = sorted(os.sched_getaffinity(0))
         except AttributeError:
@@ -126,32 +118,32 @@ class Pool:
 
     def forget_workers(self) -> None:
         """In a forked process, which has none of the threads: new ones are made when they are wanted."""
-        self.growing = threading.Lock()
-        self.queues = []
+        self.choosing = threading.RLock()
+        self.crews = []
 
-    def _worker(self, number: int, queue: SimpleQueue[Task]) -> None:
-        if hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(0, {self.cpus[number % len(self.cpus)]})
-        while True:
-            run, job = queue.get()
-            run.work(job)
-            del run
+    def _hire(self, run: Run[object]) -> None:
+        """Give a run a crew that is large enough."""
+        with self.choosing:
+            for hired, works_at in self.crews:
+                if not works_at or works_at[0].over:
+                    crew = hired
+                    break
+            else:
+                from vsim.llvm_engine.runtime.crew import Crew
 
-    def _grow(self, count: int) -> None:
-        previous = threading.stack_size(STACK_BYTES)
-        try:
-            while len(self.queues) < count:
-                queue: SimpleQueue[Task] = SimpleQueue()
-                threading.Thread(target=self._worker, args=(len(self.queues), queue), daemon=True).start()
-                self.queues.append(queue)
-        except RuntimeError:
-            message = f"a launch wants {count} worker threads, the system lets this process have {len(self.queues)}"
-            raise LaunchError(
-                Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")
-            ) from None
-        finally:
-            threading.stack_size(previous)
+                crew, works_at = Crew(self.cpus), []
+                self.crews.append((crew, works_at))
+            works_at[:] = [run]
+            if crew.members.size < run.count:
+                _grow(crew, run.count)
+            run.crew = crew
+
+    def _dismiss(self, run: Run[object]) -> None:
+        """Forget a run that is over."""
+        with self.choosing:
+            for _, works_at in self.crews:
+                if works_at and works_at[0] is run and run.over:
+                    works_at.clear()
 
     def run(self, run: Run[object], max_seconds: float | None) -> bool:
         """Run jobs side by side; False if they were stopped because time was up.
@@ -159,18 +151,29 @@ class Pool:
         Ctrl-C stops them and is raised again.
         """
         try:
-            if len(self.queues) < len(run.jobs):
-                with self.growing:
-                    self._grow(len(run.jobs))
-            for number, queue in enumerate(self.queues[: len(run.jobs)]):
-                queue.put((run, number))
-            in_time = run.wait(max_seconds)
+            self._hire(run)
+            return run.work(max_seconds)
         except BaseException:
             run.settle()
             raise
-        if run.errors:
-            raise run.errors[0]
-        return in_time
+        finally:
+            self._dismiss(run)
+
+
+def _grow(crew: Crew, count: int) -> None:
+    """Make a crew larger.
+
+    Raises:
+        LaunchError: S002, the system does not let this process have so many threads.
+    """
+    previous = threading.stack_size(STACK_BYTES)
+    try:
+        crew.grow(count)
+    except RuntimeError:
+        message = f"a launch wants {count} worker threads, the system lets this process have {crew.members.size}"
+        raise LaunchError(Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")) from None
+    finally:
+        threading.stack_size(previous)
 
 
 POOL = Pool()

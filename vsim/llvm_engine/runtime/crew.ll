@@ -1,0 +1,91 @@
+; How threads of a crew wait for jobs, and who gave them for their end (see crew.py).
+
+;; crew
+; The life of a member: waits, runs its job, and waits again. The last one of a run says that it is over.
+define void @member(ptr %member) {
+entry:
+  %begin = getelementptr i8, ptr %member, i64 $MEMBER_BEGIN
+  %crew.p = getelementptr i8, ptr %member, i64 $MEMBER_CREW
+  %crew = load ptr, ptr %crew.p, align 8
+  %offset.p = getelementptr i8, ptr %member, i64 $MEMBER_JOB
+  %offset = load i64, ptr %offset.p, align 8
+  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
+  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
+  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  br label %wait
+wait:
+  %interrupted = call i32 @sem_wait(ptr %begin)
+  %again = icmp ne i32 %interrupted, 0
+  br i1 %again, label %wait, label %work
+work:
+  %jobs = load ptr, ptr %jobs.p, align 8
+  %job = getelementptr i8, ptr %jobs, i64 %offset
+  %context.p = getelementptr i8, ptr %job, i64 $JOB_CONTEXT
+  %worker.p = getelementptr i8, ptr %job, i64 $JOB_WORKER
+  %code = load ptr, ptr %job, align 8
+  %context = load ptr, ptr %context.p, align 8
+  %worker = load ptr, ptr %worker.p, align 8
+  call void %code(ptr %context, ptr %worker)
+  %before = atomicrmw sub ptr %left.p, i64 1 seq_cst
+  %last = icmp eq i64 %before, 1
+  br i1 %last, label %over, label %wait
+over:
+  call i32 @sem_post(ptr %ended)
+  br label %wait
+}
+
+; Gives each of the first members its job.
+define void @begin(ptr %crew, ptr %members, i64 %count, ptr %jobs) {
+entry:
+  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
+  store ptr %jobs, ptr %jobs.p, align 8
+  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
+  store atomic i64 %count, ptr %left.p seq_cst, align 8
+  br label %next
+next:
+  %n = phi i64 [ 0, %entry ], [ %n1, %next ]
+  %member.p = getelementptr ptr, ptr %members, i64 %n
+  %member = load ptr, ptr %member.p, align 8
+  %begin = getelementptr i8, ptr %member, i64 $MEMBER_BEGIN
+  call i32 @sem_post(ptr %begin)
+  %n1 = add i64 %n, 1
+  %more = icmp ult i64 %n1, %count
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}
+
+; Waits until no job is left, a signal comes, or it is later than the time (seconds and nanoseconds of the clock; null: no limit). The semaphore says when to
+; look; it may have been raised for an earlier run.
+define void @await(ptr %crew, ptr %until) {
+entry:
+  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
+  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  %always = icmp eq ptr %until, null
+  br label %look
+look:
+  %left = load atomic i64, ptr %left.p seq_cst, align 8
+  %over = icmp eq i64 %left, 0
+  br i1 %over, label %done, label %choose
+choose:
+  br i1 %always, label %endlessly, label %limited
+endlessly:
+  %interrupted = call i32 @sem_wait(ptr %ended)
+  br label %woken
+limited:
+  %late = call i32 @sem_timedwait(ptr %ended, ptr %until)
+  br label %woken
+woken:
+  %why = phi i32 [ %interrupted, %endlessly ], [ %late, %limited ]
+  %raised = icmp eq i32 %why, 0
+  br i1 %raised, label %look, label %done
+done:
+  ret void
+}
+
+; Both in one call.
+define void @run(ptr %crew, ptr %members, i64 %count, ptr %jobs, ptr %until) {
+  call void @begin(ptr %crew, ptr %members, i64 %count, ptr %jobs)
+  call void @await(ptr %crew, ptr %until)
+  ret void
+}
