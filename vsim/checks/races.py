@@ -22,6 +22,7 @@ from vsim.checks.findings import Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
 
 IN_GROUP, OF_LANES, ACROSS_GROUPS = "K001", "K002", "K003"
 _MESSAGES = {
@@ -212,6 +213,9 @@ def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     for buffer in set(dispatch.memory.slots.values()):
         if buffer.host <= address < buffer.host + buffer.size:
             return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
+    for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):
+        if isinstance(surface, SurfaceImage) and surface.host <= address < surface.host + surface.array.nbytes:
+            return f"'{surface.name}' at texel {surface.texel_at(address - surface.host)}"
     return f"memory at {address:#x}"
 
 

@@ -35,6 +35,7 @@ from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import address
 from vsim.llvm_engine.runtime.templates import fill
+from vsim.semantics.messages import meaning
 
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
@@ -200,7 +201,8 @@ class Traits:
 
 def traits(dispatch: Dispatch) -> Traits:
     """Those of a launch's kernel with all that it can call."""
-    found = [instruction for _, _, instruction in reachable(dispatch.image, dispatch.kernel)]
+    reached = reachable(dispatch.image, dispatch.kernel)
+    found = [meaning(instruction, dispatch.grf_size) for _, _, instruction in reached]
     return Traits(
         dispatch.has_barrier or dispatch.takes_turns,
         dispatch.takes_turns,

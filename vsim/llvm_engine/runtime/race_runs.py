@@ -158,14 +158,18 @@ def _written(dispatch: Dispatch) -> list[Bytes | Array]:
     Raises:
         Unsupported: some of it has the same places in the check's memory.
     """
-    buffers = sorted(_buffers(dispatch), key=lambda b: b.host & _PLACES)
-    for one, other in pairwise(buffers):
-        apart = one.host >> PLACE_BITS != other.host >> PLACE_BITS
-        if apart and (one.host & _PLACES) + one.size > other.host & _PLACES:
+    buffers = _buffers(dispatch)
+    images = [s for s in (*dispatch.surfaces.values(), *dispatch.images.values()) if not isinstance(s, Buffer)]
+    places = sorted({(b.host, b.size) for b in buffers} | {(i.host, i.array.nbytes) for i in images}, key=_place)
+    for (one, size), (other, _) in pairwise(places):
+        if one >> PLACE_BITS != other >> PLACE_BITS and (one & _PLACES) + size > other & _PLACES:
             raise Unsupported("the check 'race', as buffers lie too far apart in memory")
     found: list[Bytes | Array] = [b.data for b in buffers if not b.read_only]
-    images = (s for s in (*dispatch.surfaces.values(), *dispatch.images.values()) if not isinstance(s, Buffer))
     return [*found, *(i.array for i in images if i.array.flags.writeable)]
+
+
+def _place(memory: tuple[int, int]) -> int:
+    return memory[0] & _PLACES
 
 
 def _buffers(dispatch: Dispatch) -> list[Buffer]:
