@@ -21,6 +21,7 @@ from vsim.checks.accesses import (
     AccessLog,
     fence_of,
 )
+from vsim.checks.queued import of_records
 from vsim.checks.selection import RACE
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
 from vsim.numpy_engine.memory import BufferPart, FlatSpace, ImageSpace, MessageAccess, Space, SurfaceSpace
@@ -53,7 +54,10 @@ class RaceLog:
         """Find what raced, and add it to the launch's findings."""
         findings = self.dispatch.findings
         assert findings is not None
-        races.report(self.log.records(), findings, self._name)
+        records = self.log.records()
+        races.report(records, findings, self._name)
+        if findings.keeps_accesses:
+            findings.accesses = of_records(records)
 
     def _name(self, space: int, address: int) -> str:
         """The memory at an address of the host, or an offset in local memory."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from visa.isa.record import Access
 from vsim.analysis.reachability import reachable
-from vsim.arrays import Array, Words
+from vsim.arrays import Array, Dwords, Words
 from vsim.checks.accesses import RECORD, Records, fence_of
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
@@ -159,6 +159,10 @@ class ShadowMemory:
                 raise Unsupported("the check 'race' of so many threads")
             self.next_id = first + count
             return first
+
+    def words(self, start: int, first: int, count: int) -> Dwords:
+        """So many words of units from a number on, of those for writes or for reads."""
+        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(start + 4 * first))
 
     def set_marks(self, units: Words, value: int) -> None:
         """Mark units, or take their marks away."""
