@@ -12,6 +12,8 @@ from opencl.device import Device, Platform, platform
 from opencl.errors import Refused, require
 from opencl.info import Answers
 from opencl.objects import ClObject
+from opencl.order import Order
+from opencl.settings import watches_races
 from vsim.memory import AddressSpace
 
 
@@ -22,6 +24,7 @@ class Context(ClObject):
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
         queues: those that are alive.
+        order: which commands come before which, where races of launches are looked for.
         notify: a function of the program that is told of errors, and what it gets; 0 for none.
     """
 
@@ -36,6 +39,7 @@ class Context(ClObject):
         self.space = AddressSpace()
         self.shared: dict[int, Shared] = {}
         self.queues: weakref.WeakSet[ClObject] = weakref.WeakSet()
+        self.order = Order() if watches_races() else None
         shared = self.shared
         self.at_end(lambda: free_all(shared))
 

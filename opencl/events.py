@@ -11,6 +11,7 @@ from opencl.device import host_nanoseconds
 from opencl.errors import Refused, require
 from opencl.info import Answers
 from opencl.objects import ClObject
+from opencl.order import Turn
 
 CHANGED = threading.Condition()
 """Held while the status of an event changes; whoever waits for one waits here."""
@@ -41,6 +42,7 @@ class Event(ClObject):
     Attributes:
         queue: of the command; None for a user event, which the program itself completes.
         status: queued, submitted, running, complete, or a negative number: what went wrong.
+        turn: where the command stands among others, where somebody wants to know.
         times: when it became each of these, in nanoseconds.
     """
 
@@ -53,6 +55,7 @@ class Event(ClObject):
         self.status: int = cl.CL_QUEUED if queue is not None else cl.CL_SUBMITTED
         self.times = [host_nanoseconds(), 0, 0, 0]
         self.callbacks: list[tuple[int, Callback]] = []
+        self.turn: Turn | None = None
 
     @property
     def is_over(self) -> bool:
@@ -95,6 +98,15 @@ class Event(ClObject):
         with CHANGED:
             while not self.is_over:
                 CHANGED.wait()
+            self.seen()
+
+    def seen(self) -> int:
+        """The program sees the status; gives it."""
+        order = self.context.order
+        if order is not None and self.is_over:
+            with CHANGED:
+                order.seen([self.turn])
+        return self.status
 
 
 def find_events(address: int, count: int, context: Context | None = None) -> list[Event]:
@@ -137,6 +149,7 @@ def callback_of(event: Event, function: int, user_data: int) -> Callback:
     """A function of the program that is told of an event, which stays alive until then."""
 
     def tell(status: int) -> None:
+        event.seen()
         host.call(function, "pip", event.handle, status, user_data or None)
 
     return tell
@@ -159,6 +172,6 @@ EVENT_ANSWERS: Answers[Event] = {
     cl.CL_EVENT_COMMAND_QUEUE: lambda e: info.handle(e.queue),
     cl.CL_EVENT_CONTEXT: lambda e: info.handle(e.context),
     cl.CL_EVENT_COMMAND_TYPE: lambda e: info.u32(e.command_type),
-    cl.CL_EVENT_COMMAND_EXECUTION_STATUS: lambda e: info.u32(e.status),
+    cl.CL_EVENT_COMMAND_EXECUTION_STATUS: lambda e: info.u32(e.seen()),
     cl.CL_EVENT_REFERENCE_COUNT: lambda e: info.u32(e.references),
 }

@@ -16,6 +16,7 @@ from opencl.images import Image, Sampler
 from opencl.info import Answers
 from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
+from opencl.order import Turn
 from opencl.programs import Program
 from opencl.settings import checks, engine, schedule, thread_count
 from opencl.svm import check_pointer
@@ -27,6 +28,7 @@ from vsim.program import can_repeat
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch
     from vsim.program import Program as SimulatedProgram
+    from vsim.result import LaunchResult
     from vsim.signature import KernelSignature
 
 Sizes = tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]
@@ -254,15 +256,18 @@ class Kernel(ClObject):
         used, there = local_bytes(self, device), device.model.local
         require(used <= there, cl.CL_OUT_OF_RESOURCES, f"groups want {used} bytes of local memory, there are {there}")
 
-    def run(self, device: Device, sizes: Sizes, given: Sequence[Given]) -> None:
+    def run(self, device: Device, sizes: Sizes, given: Sequence[Given], turn: Turn | None = None) -> None:
         """Run it over a global size in groups of a local size, from an offset on, and print what it prints.
+
+        Args:
+            turn: where the command stands among others, if races of launches are looked for.
 
         Raises:
             Refused: it did something without a defined result; the report is printed.
         """
         try:
             program = self.loaded[device]
-            result = program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
+            result = self._execute(program, sizes, given, turn)
         except SimulationError as error:
             host.print_text(error.printf)
             self.report(error, given)
@@ -274,6 +279,20 @@ class Kernel(ClObject):
             host.print_text(result.printf)
         if found := result.diagnostics:
             self.program.context.report(render(found))
+
+    def _execute(
+        self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given], turn: Turn | None
+    ) -> LaunchResult:
+        """Run it, and look for races with launches that nothing orders with this one."""
+        order = self.program.context.order
+        if order is None or turn is None:
+            return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
+        with program.running:
+            dispatch = self._dispatch(program, sizes, given)
+            order.begins(dispatch)
+            result = program.execute(dispatch, engine(), thread_count())
+            order.ended(turn, dispatch, given)
+            return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
         """What an engine gets: that of the last launch, if this one is the same in the same memory."""

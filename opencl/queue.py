@@ -57,6 +57,7 @@ class Queue(CommandQueue):
         self.running: Command | None = None
         self.failure = 0
         self.has_thread = False
+        self.order = context.order.queue(self.is_in_order) if context.order is not None else None
         context.queues.add(self)
 
     @property
@@ -70,11 +71,18 @@ class Queue(CommandQueue):
         return not self.properties & cl.CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 
     def add(
-        self, command_type: int, work: Callable[[], None], waits: Sequence[Event], is_barrier: bool = False
+        self,
+        command_type: int,
+        work: Callable[[], None],
+        waits: Sequence[Event],
+        is_barrier: bool = False,
+        is_last: bool = False,
     ) -> Event:
-        """Take a command; gives its event."""
+        """Take a command; gives its event. ``is_last``: it is over only when all that was queued before it is."""
         event = Event(self.context, command_type, self)
         with CHANGED:
+            if self.order is not None and self.context.order is not None:
+                event.turn = self.context.order.take(self.order, [e.turn for e in waits], is_barrier, is_last)
             self.commands.append(Command(event, work, waits, is_barrier))
             _BUSY.add(self)
             if self.has_thread:
@@ -99,6 +107,9 @@ class Queue(CommandQueue):
             Refused: one of them failed, and the program was not told by this way so far.
         """
         self.drain()
+        if self.order is not None and self.context.order is not None:
+            with CHANGED:
+                self.context.order.seen_all_of(self.order)
         if self.failure:
             status, self.failure = self.failure, 0
             raise Refused(status, "a command of the queue failed")
@@ -149,6 +160,8 @@ class Queue(CommandQueue):
             status = self._execute(command)
         finally:  # Whatever happens to the thread, the queue goes on.
             with CHANGED:
+                if event.turn is not None and self.context.order is not None:
+                    self.context.order.run(event.turn)
                 self.running = None
                 self.failure = self.failure if status in innocent else status
                 if not self.commands:

@@ -6,7 +6,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from visa.diagnostics import LaunchError
+from visa.diagnostics import LaunchError, VisaError
 from visa.usage import whole_number
 
 if TYPE_CHECKING:
@@ -51,6 +51,20 @@ def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
     wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
     return None if wanted is None else max(1, wanted)
+
+
+@cache
+def watches_races() -> bool:
+    """Whether the check of races watches kernels."""
+    if not os.environ.get(CHECK_SETTING):
+        return False
+    from vsim.checks.selection import RACE
+
+    try:
+        found = checks()
+    except VisaError:
+        return False
+    return found is not None and RACE in found.checks
 
 
 @cache

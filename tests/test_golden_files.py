@@ -31,6 +31,7 @@ NOT_SHOWN = {
     "U005": ("takes a machine without a C compiler", "test_opencl.py"),
     "C014": ("takes a machine without a compiler", "test_ocloc.py"),
     "C015": ("takes a compiler", "test_ocloc.py"),
+    "K004": ("takes a program that queues commands", "test_opencl_programs.py"),
 }
 """Codes that no small text brings about: why, and the test that has them."""
 

@@ -101,6 +101,34 @@ def test_checks_watch_the_kernels_of_a_program(built, tmp_path):
     assert done.returncode == 2 and "did you mean 'divergence'" in done.stderr
 
 
+QUEUED = {
+    "fill twice": "a read and a write|a write and a write", "fill twice same": "a read and a write|a write and a write",
+    "twice look": "a read and a write|", "fill fill halves": "", "fill twice other": "", "look look": "a write and a write",
+    "count count": "", "count look": "a read and an atomic", "fill count": "an atomic and a write",
+    "fill twice same in-order": "", "fill twice event": "", "fill twice wait": "", "fill twice finish": "", "fill twice same barrier": "",
+    "fill twice barrier": "a read and a write|a write and a write", "fill twice marker": "", "fill twice user": "",
+}  # fmt: skip
+"""Ways to queue two kernels, and what of them races."""
+
+
+@needs_all
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_launches_that_nothing_orders_race(built, engine):
+    """Out-of-order queues, several queues; events, barriers, markers and waiting order, and nothing else does."""
+    options = ["--platform", "tgllp", "--check", "race", "--engine", engine]
+    done = run(built("two_launches"), *QUEUED, options=options)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    for way, wanted in QUEUED.items():
+        found = re.findall(
+            r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) of the same place, .* \[K004\]\n.*", said[way]
+        )
+        one, two = way.split()[:2]
+        assert {what for _, what in found} == set(filter(None, wanted.split("|"))), way
+        assert all(name == two for name, _ in found)
+        assert said[way].count(f"note: the other side in the launch of '{one}': ") == len(found)
+
+
 @needs_all
 @pytest.mark.skipif(shutil.which("clinfo") is None, reason="clinfo is not installed")
 def test_clinfo_prints_all():

@@ -152,8 +152,8 @@ def text(steps):
     return "\n".join(lines), numbers
 
 
-def findings(source, engine, items, local, args, schedule=""):
-    program = Program(build_text(source, "pvc"))
+def findings(source, engine, items, local, args, schedule="", platform="pvc"):
+    program = Program(build_text(source, platform))
     launch = Launch("k", (items, 1, 1), (local, 1, 1), (0, 0, 0), program.convert("k", args))
     bound = program.bind(launch, schedule=parse_schedule(schedule) if schedule else None)
     result = program.execute(replace(bound, findings=Findings(Checking(frozenset([RACE])))), engine)
@@ -169,3 +169,53 @@ def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, s
     found = findings(source, engine, 16 * THREADS, 16 * THREADS, [np.zeros(4, np.uint32)], schedule=schedule)
     assert {frozenset((numbers[n], k) for n, k in pair) for pair in pairs(found)} == modelled(steps)
     assert {f.code for f in found} <= {"K001"}
+
+
+# -- raw messages --------------------------------------------------------------------------------------------------
+
+FLAG = ['.version 4.1', '.kernel "k"', ".decl OUT v_type=G type=uq num_elts=1", ".input OUT offset=64 size=8",
+        ".decl AT v_type=G type=uq num_elts=16 align=GRF", ".decl FLAG v_type=G type=uq num_elts=16 align=GRF",
+        ".decl X v_type=G type=ud num_elts=16 align=GRF", ".decl ONE v_type=G type=ud num_elts=16 align=GRF",
+        ".decl OLD v_type=G type=ud num_elts=16 align=GRF", ".decl P1 v_type=P num_elts=8", ".kernel_attr SimdSize=8",
+        "mov (M1, 8) AT(0,0)<1> OUT(0,0)<0;1,0>", "add (M1, 8) FLAG(0,0)<1> AT(0,0)<1;1,0> 64:ud", "mov (M1, 8) ONE(0,0)<1> 1:ud",
+        "cmp.ne (M1, 8) P1 %r0(0,1)<0;1,0> 0:ud", "(P1) goto (M1, 8) second",
+        "svm_scatter.4.1 (M1, 8) AT.0 ONE.0", "FENCE", "svm_atomic.add (M1, 8) FLAG.0 OLD.0 ONE.0 %null.0", "goto (M1, 8) over",
+        "second:", "svm_atomic.add (M1, 8) FLAG.0 OLD.0 ONE.0 %null.0", "FENCE", "svm_gather.4.1 (M1, 8) AT.0 X.0", "over:", "ret (M1, 1)"]  # fmt: skip
+"""Group 0 writes, and says so with an atomic; group 1 finds it with one, and reads."""
+RAW_FENCES = [
+    ("lsc_fence.ugm.none.gpu", "raw_sends.15.1.0.0 (M1_NM, 1) 0xf:ud 0x200061f:ud ONE.0 %null.0 %null.0", True),
+    ("lsc_fence.ugm.evict.group", "raw_sends.15.1.0.0 (M1_NM, 1) 0xf:ud 0x200101f:ud ONE.0 %null.0 %null.0", False),
+    ("lsc_fence.slm.none.gpu", "raw_sends.14.1.0.0 (M1_NM, 1) 0xe:ud 0x200061f:ud ONE.0 %null.0 %null.0", False),
+    ("lsc_fence.tgm.none.sysrel", "raw_sends.13.1.0.0 (M1_NM, 1) 0xd:ud 0x2000a1f:ud ONE.0 %null.0 %null.0", True),
+    ("fence_global", "raw_send (M1_NM, 1) 0xa 1 1 0x219c000:ud ONE.0 X.0", True),
+    ("fence_local", "raw_send (M1_NM, 1) 0xa 1 1 0x219c0fe:ud ONE.0 X.0", False),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("fence", "raw", "orders"), RAW_FENCES)
+def test_raw_messages_that_are_fences_order_as_the_instructions_do(fence, raw, orders, engine):
+    found = [
+        list(findings("\n".join(FLAG).replace("FENCE", one), engine, 16, 8, [np.zeros(64, np.uint32)], platform="dg2"))
+        for one in (fence, raw)
+    ]
+    assert found[0] == found[1]
+    assert ([f.code for f in found[0]] == []) == orders
+
+
+RAW_ACCESSES = [
+    ("svm_scatter.4.1 (M1, 8) AT.0 ONE.0", f"raw_sends.12.2.1.0 (M1, 8) 0xc:ud {2 << 25 | 0x1A << 14 | 1 << 8 | 255:#x}:ud AT.0 ONE.0 %null.0"),
+    ("svm_gather.4.1 (M1, 8) AT.0 X.0", f"raw_send (M1, 8) 0xc 2 1 {2 << 25 | 0x10 << 14 | 1 << 8 | 255:#x}:ud AT.0 X.0"),
+    ("svm_atomic.add (M1, 8) FLAG.0 OLD.0 ONE.0 %null.0", f"raw_sends.12.2.1.1 (M1, 8) 0xc:ud {2 << 25 | 0x12 << 14 | 7 << 8 | 1 << 13 | 255:#x}:ud FLAG.0 ONE.0 OLD.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_raw_messages_race_as_the_instructions_do(engine):
+    plain = "\n".join(FLAG).replace("FENCE", "fence_local")
+    raw = plain
+    for one, other in RAW_ACCESSES:
+        assert one in raw
+        raw = raw.replace(one, other)
+    found = [list(findings(text, engine, 16, 8, [np.zeros(64, np.uint32)], platform="dg2")) for text in (plain, raw)]
+    assert found[0] == found[1] != []

@@ -21,13 +21,9 @@ def is_local(instruction: Instruction) -> bool:
 def global_atomic(instruction: Instruction, grf_size: int) -> Instruction | None:
     """The atomic on global memory or an image that an instruction is (a raw message: its equivalent), or None."""
     if instruction.desc.semantics in RAW_MESSAGES:
-        from vsim.semantics.messages import NoEquivalent, equivalent
+        from vsim.semantics.messages import meaning
 
-        try:
-            found = equivalent(instruction, grf_size)
-        except NoEquivalent:
-            return None
-        return global_atomic(found, grf_size) if found else None
+        instruction = meaning(instruction, grf_size)
     return instruction if instruction.desc.access is Access.ATOMIC and not is_local(instruction) else None
 
 

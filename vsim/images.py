@@ -114,6 +114,19 @@ class SurfaceImage:
         """The memory of the image."""
         return self.array.reshape(-1).view(np.uint8)
 
+    @property
+    def host(self) -> int:
+        """Where the image lies in the host's memory."""
+        return int(self.array.__array_interface__["data"][0])
+
+    def texel_at(self, offset: int) -> str:
+        """The coordinates of the texel that has a byte: ``(3, 5)`` is the fourth of the sixth row."""
+        number, places = offset // self.kind.format.size, []
+        for size in self.sizes:
+            number, place = divmod(number, size)
+            places.append(str(place))
+        return f"({', '.join(places)})"
+
 
 AXES = {
     "image_1d": 1,

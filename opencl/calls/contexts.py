@@ -189,27 +189,28 @@ def clSetEventCallback(event: int, status: int, pfn_notify: int, user_data: int)
 @entry
 def clEnqueueMarkerWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
     queue = Queue.find(command_queue)
-    waits = find_events(event_list, num_events, queue.context) or queue.unfinished()
-    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, waits), event)
+    events = find_events(event_list, num_events, queue.context)
+    waits = events or queue.unfinished()
+    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, waits, is_last=not events), event)
 
 
 @entry
 def clEnqueueBarrierWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
     queue = Queue.find(command_queue)
     waits = find_events(event_list, num_events, queue.context)
-    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True), event)
+    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True, is_last=not waits), event)
 
 
 @entry
 def clEnqueueMarker(command_queue: int, event: int) -> None:
     queue = Queue.find(command_queue)
     require(event, cl.CL_INVALID_VALUE, "there is no place for the event")
-    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, queue.unfinished()), event)
+    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, queue.unfinished(), is_last=True), event)
 
 
 @entry
 def clEnqueueBarrier(command_queue: int) -> None:
-    give_event(Queue.find(command_queue).add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True), 0)
+    give_event(Queue.find(command_queue).add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True, is_last=True), 0)
 
 
 @entry

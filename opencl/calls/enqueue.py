@@ -316,7 +316,12 @@ def _enqueue(
     if 0 in whole[0]:  # OpenCL 2.1: nothing to do, in its turn.
         submit(queue, command_type, lambda: None, waits, event)
         return
-    submit(queue, command_type, lambda: found.run(device, whole, given), waits, event)
+
+    def work() -> None:
+        command = queue.running
+        found.run(device, whole, given, command.event.turn if command is not None else None)
+
+    submit(queue, command_type, work, waits, event)
 
 
 @entry

@@ -65,7 +65,7 @@ class AccessLog:
 
 
 def fence_of(instruction: Instruction) -> int | None:
-    """What kind of fence an instruction is; None if it orders nothing.
+    """What kind of fence an instruction is; None if it orders nothing. Of raw messages give what they mean.
 
     Fences of the load/store unit say who sees what they order; a fence of global memory without a scope orders it for
     all, one of local memory for the group.

@@ -11,6 +11,7 @@ from vsim.checks.selection import Checking, Wanted, checking
 
 if TYPE_CHECKING:
     from visa.diagnostics import Diagnostic
+    from vsim.checks.queued import LaunchAccesses
     from vsim.dispatch import Dispatch
 
 
@@ -43,11 +44,12 @@ class Who(NamedTuple):
 
 
 class OtherSide(NamedTuple):
-    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``."""
+    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``; ``launch`` is another one if it is one."""
 
     site: Site
     who: Who
     kind: str
+    launch: Dispatch | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,10 @@ class Finding:
     count: int = 1
 
     @property
-    def key(self) -> tuple[str, Site, Site | None]:
-        """What findings are grouped by: the same defect at the same instructions."""
-        return self.code, self.site, self.other.site if self.other else None
+    def key(self) -> tuple[str, Site, Site | None, int]:
+        """What findings are grouped by: the same defect at the same instructions (of the same program)."""
+        launch = self.other.launch if self.other else None
+        return self.code, self.site, self.other.site if self.other else None, id(launch.image) if launch else 0
 
 
 class Findings:
@@ -89,7 +92,10 @@ class Findings:
         self.checking = checking
         self.left_out = 0
         """Instances beyond what the engine had room for."""
-        self._found: dict[tuple[str, Site, Site | None], Finding] = {}
+        self.keeps_accesses = False
+        """Whether the launch is compared with others: the engine leaves what it did to memory in ``accesses``."""
+        self.accesses: LaunchAccesses | None = None
+        self._found: dict[tuple[str, Site, Site | None, int], Finding] = {}
 
     @property
     def checks(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ alike two of different threads (or groups) stay, which is enough to tell whether
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +23,20 @@ from vsim.checks.findings import Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
 
-IN_GROUP, OF_LANES, ACROSS_GROUPS = "K001", "K002", "K003"
+IN_GROUP, OF_LANES, ACROSS_GROUPS, OF_LAUNCHES = "K001", "K002", "K003", "K004"
 _MESSAGES = {
     IN_GROUP: "threads of a work-group race: {} and {} of the same place, and nothing orders them",
     OF_LANES: "lanes of one instruction write different values to the same place",
     ACROSS_GROUPS: "work-groups race: {} and {} of the same place, and nothing orders them",
+    OF_LAUNCHES: "launches race: {} and {} of the same place, and no event, barrier or wait orders the two",
 }
 _HINTS = {
     IN_GROUP: "a barrier between the two orders them",
     OF_LANES: "let one lane write, or each to a place of its own",
     ACROSS_GROUPS: "no barrier orders work-groups: use atomics with fences of device scope, or two launches",
+    OF_LAUNCHES: "let the second command wait for the event of the first, or put a barrier between them",
 }
 Indices = npt.NDArray[np.int64]
 Pairs = tuple[Indices, Indices]
@@ -41,18 +45,39 @@ NameMemory = Callable[[int, int], str]
 
 
 class Races(NamedTuple):
-    """Conflicts: their code, the records of both sides, and the first byte in common."""
+    """Conflicts: their code, the records of both sides, the first byte in common, and the launch of the second side if
+    it is another one.
+    """
 
     code: str
     first: Records
     second: Records
     address: npt.NDArray[np.uint64]
+    launch: Dispatch | None = None
 
 
 def report(records: Records, findings: Findings, name: NameMemory) -> None:
     """Find the races among records, and add them to the findings."""
     for races in (*_between_threads(records), _between_lanes(records)):
         _add(races, findings, name)
+
+
+def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch, Records]) -> None:
+    """Find the races of two launches that nothing orders, and add them to the findings of the first."""
+    dispatch, mine = one
+    launch, theirs = other
+    whole = np.concatenate([mine, theirs])
+    accesses = whole.copy()
+    accesses["number"], accesses["group"] = np.arange(len(whole)), np.arange(len(whole)) >= len(mine)
+    accesses = accesses[(accesses["kind"] <= ATOMIC) & (accesses["space"] == GLOBAL)]
+    rows, units = _units(accesses)
+    a, b = _pairs_of_groups(accesses, rows, _places(accesses, rows, units))
+    swapped = accesses["group"][rows[a]] == 1
+    a, b = np.where(swapped, b, a), np.where(swapped, a, b)
+    first, second = (whole[accesses["number"][rows[side]]] for side in (a, b))
+    address = np.maximum(first["address"], np.maximum(second["address"], units[a]))
+    assert dispatch.findings is not None
+    _add(Races(OF_LAUNCHES, first, second, address, launch), dispatch.findings, partial(memory_name, dispatch))
 
 
 def suspicious(records: Records) -> npt.NDArray[np.uint64]:
@@ -212,6 +237,9 @@ def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     for buffer in set(dispatch.memory.slots.values()):
         if buffer.host <= address < buffer.host + buffer.size:
             return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
+    for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):
+        if isinstance(surface, SurfaceImage) and surface.host <= address < surface.host + surface.array.nbytes:
+            return f"'{surface.name}' at texel {surface.texel_at(address - surface.host)}"
     return f"memory at {address:#x}"
 
 
@@ -238,7 +266,7 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
             Finding(
                 *(races.code, RACE, _MESSAGES[races.code].format(*(f"{_article(s)} {s}" for s in sides))),
                 *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
-                *(OtherSide(site(second[at]), _who(second[at]), sides[1]), _HINTS[races.code], count),
+                *(OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch), _HINTS[races.code], count),
             )
         )
 
@@ -251,7 +279,7 @@ def _oriented(races: Races) -> tuple[Records, Records, npt.NDArray[np.uint64]]:
     columns = [(ranks[a["kind"]], ranks[b["kind"]])]
     columns += [(a[n], b[n]) for n in ("function", "instruction", "group", "thread", "lane")]
     swap, decided = np.zeros(a.size, bool), np.zeros(a.size, bool)
-    for x, y in columns if races.code != OF_LANES else []:
+    for x, y in columns if races.code not in (OF_LANES, OF_LAUNCHES) else []:
         swap |= ~decided & (x > y)
         decided |= x != y
     return np.where(swap, b, a), np.where(swap, a, b), races.address

@@ -67,8 +67,10 @@ def kept(dispatch: Dispatch) -> list[Finding]:
 
 
 def _sides(dispatch: Dispatch, finding: Finding) -> list[Described]:
-    sites = [finding.site, finding.other.site] if finding.other else [finding.site]
-    return [place(dispatch, site).described for site in sites]
+    sides = [(dispatch, finding.site)]
+    if finding.other is not None:
+        sides.append((finding.other.launch or dispatch, finding.other.site))
+    return [place(launch, site).described for launch, site in sides]
 
 
 def diagnostics(dispatch: Dispatch) -> list[Diagnostic]:
@@ -104,8 +106,10 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
 
 
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
-    at = place(dispatch, other.site)
-    return Label(at.span, f"the other side: {other.kind} at {at.shown[:-1]}, {who_in_words(dispatch, other.who)})")
+    launch = other.launch or dispatch
+    at = place(launch, other.site)
+    of = f" in the launch of '{launch.kernel.name}'" if other.launch is not None else ""
+    return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who_in_words(launch, other.who)})")
 
 
 def trees(dispatch: Dispatch) -> list[dict[str, object]]:
@@ -122,7 +126,7 @@ def _tree(dispatch: Dispatch, finding: Finding) -> dict[str, object]:
     found |= {"memory": finding.memory, "count": finding.count}
     if finding.other is not None:
         other = finding.other
-        found["other"] = {"kind": other.kind} | _side(dispatch, other.site, other.who)
+        found["other"] = {"kind": other.kind} | _side(other.launch or dispatch, other.site, other.who)
     return found
 
 

@@ -15,7 +15,7 @@ from vsim.memory import Buffer, SamplerState
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import Mask, both
 from vsim.numpy_engine.faults import Faults
-from vsim.numpy_engine.memory import PartitionedSpace, SurfaceSpace
+from vsim.numpy_engine.memory import ImageSpace, SurfaceSpace
 from vsim.numpy_engine.spaces import BatchSpaces
 from vsim.payload import SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import ImageView
@@ -72,7 +72,7 @@ class BatchImages:
         if not isinstance(image, SurfaceImage):
             raise self.faults.at(0, 0, f"surface {number} is used as an image, but is none,", instruction)
         sizes = [np.full((1, 1), n, np.int32) for n in image.sizes]
-        memory = PartitionedSpace(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes)
+        memory = ImageSpace(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes)
         return ImageView(image.kind, sizes, memory)
 
     def _each(self, numbers: Dwords, mask: Mask, act: Callable[[int, Mask], list[Array]]) -> list[Array]:

@@ -82,6 +82,10 @@ class PartitionedSpace:
         yield BufferPart(self.data, offsets + access.per_lane(self.base), None)
 
 
+class ImageSpace(PartitionedSpace):
+    """The texels of an image, which all threads see."""
+
+
 @dataclass
 class SurfaceSpace:
     """Surfaces by number: one number for each thread, threads x 1; ``scratch`` is that of threads with its handle."""

@@ -21,10 +21,12 @@ from vsim.checks.accesses import (
     AccessLog,
     fence_of,
 )
+from vsim.checks.queued import of_records
 from vsim.checks.selection import RACE
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
-from vsim.numpy_engine.memory import BufferPart, FlatSpace, MessageAccess, PartitionedSpace, Space, SurfaceSpace
+from vsim.numpy_engine.memory import BufferPart, FlatSpace, ImageSpace, MessageAccess, Space, SurfaceSpace
 from vsim.semantics.algebra import Step
+from vsim.semantics.messages import meaning
 
 if TYPE_CHECKING:
     from vsim.numpy_engine.engine import GroupBatch
@@ -52,7 +54,10 @@ class RaceLog:
         """Find what raced, and add it to the launch's findings."""
         findings = self.dispatch.findings
         assert findings is not None
-        races.report(self.log.records(), findings, self._name)
+        records = self.log.records()
+        races.report(records, findings, self._name)
+        if findings.keeps_accesses:
+            findings.accesses = of_records(records)
 
     def _name(self, space: int, address: int) -> str:
         """The memory at an address of the host, or an offset in local memory."""
@@ -70,6 +75,8 @@ class BatchRaces:
     def __init__(self, whole: RaceLog, batch: GroupBatch) -> None:
         self.whole, self.batch = whole, batch
         self.execution = batch.execution
+        self.raw_message: int | None = None
+        """The number of the raw message that executes; None for other instructions."""
 
     # -- accesses ------------------------------------------------------------------------------------------
 
@@ -132,23 +139,25 @@ class BatchRaces:
             return space.memory is dispatch.memory
         if isinstance(space, SurfaceSpace):
             return space.table is dispatch.surfaces or space.table is dispatch.images
-        return space is self.execution.running.threads.slm
+        return isinstance(space, ImageSpace) or space is self.execution.running.threads.slm
 
     def _is_shared(self, part: BufferPart) -> bool:
         """Whether other threads can reach the memory: private memory belongs to one at a time."""
         private = self.whole.dispatch.memory.blocks.get(PRIVATE_MEMORY)
         return private is None or private.host != part.data.__array_interface__["data"][0]
 
-    def _addresses(self, space: FlatSpace | PartitionedSpace | SurfaceSpace, part: BufferPart, rows: Array) -> Array:
-        if isinstance(space, PartitionedSpace):
-            start = -space.base[rows, 0]
+    def _addresses(self, space: Space, part: BufferPart, rows: Array) -> Array:
+        local = self.execution.running.threads.slm
+        if space is local:
+            start = -local.base[rows, 0]
         else:
             start = np.array(part.data.__array_interface__["data"][0])
         found: Array = (part.offsets + start).astype(np.uint64)
         return found
 
     def _place(self, function: Function, instruction: Instruction) -> dict[str, int]:
-        return {"function": self.whole.number_of(function), "instruction": _number(function, instruction)}
+        number = _number(function, instruction) if self.raw_message is None else self.raw_message
+        return {"function": self.whole.number_of(function), "instruction": number}
 
     def _who(self, rows: Array) -> dict[str, Array]:
         """Group, thread, arrivals and departures of rows of the running threads."""
@@ -161,10 +170,11 @@ class BatchRaces:
     # -- events --------------------------------------------------------------------------------------------
 
     def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
-        """The step of an instruction, which notes fences."""
-        kind = fence_of(instruction)
+        """The step of an instruction, which notes fences, and of raw messages their number."""
+        means = meaning(instruction, self.whole.dispatch.grf_size)
+        kind = fence_of(means)
         if kind is None:
-            return step
+            return step if means is instruction else self._of_raw_message(number, step)
 
         def fence() -> object:
             rows = np.flatnonzero(self.execution.running.activation.active_rows)
@@ -172,6 +182,18 @@ class BatchRaces:
             return step()
 
         return fence
+
+    def _of_raw_message(self, number: int, step: Step) -> Step:
+        """The step of a raw message: the instruction that accesses memory for it is none of the function's."""
+
+        def act() -> object:
+            self.raw_message = number
+            try:
+                return step()
+            finally:
+                self.raw_message = None
+
+        return act
 
     def arrived(self, row: int, number: int, openings: int) -> None:
         """A thread arrives at a named barrier that has opened so often."""
@@ -206,9 +228,12 @@ def _lost(rows: Array, offsets: Array, values: list[Array]) -> Bools:
 
 
 def _lane_numbers(instruction: Instruction, width: int, lanes: Array) -> Array | int:
-    """Lanes of the thread for those of a message; blocks have elements in the place of lanes."""
+    """Lanes of the thread for those of a message; blocks have elements in the place of lanes.
+
+    Where all lanes do the same, the first one stands for them.
+    """
     execution = instruction.args.get("exec")
-    if execution is None or execution.size != width or width == 1:
+    if execution is None or execution.size == 1 or width not in (1, execution.size):
         return NO_LANE
     found: Array = lanes + execution.offset
     return found

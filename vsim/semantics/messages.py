@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa import instruction_set
-from visa.isa.enums import LSC_ADDRESS_SIZES, LSC_ADDRESS_TYPES, LSC_DATA_SIZES, LSC_ELEMENTS, LSC_ORDERS, LSC_SFIDS
+from visa.isa.enums import (
+    FENCE_OPS,
+    FENCE_SCOPES,
+    LSC_ADDRESS_SIZES,
+    LSC_ADDRESS_TYPES,
+    LSC_DATA_SIZES,
+    LSC_ELEMENTS,
+    LSC_ORDERS,
+    LSC_SFIDS,
+)
 from visa.isa.record import Access, Flow, InstructionDesc
 from visa.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
 from visa.program import Instruction
@@ -22,7 +31,9 @@ from vsim.semantics.core import SEMANTICS, nothing, semantics
 
 THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 7, 10, 12
 LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}
+TYPED_UNIT = 13
 LSC_OPCODE = 0x89
+LSC_FENCE = 0x1F
 HEADER = 1 << 19
 _STATELESS, _SLM = (253, 255), 254
 _FLAT: Space = ("flat", 0)
@@ -178,14 +189,14 @@ _A64_SCATTERED = {0x10: "lsc_load", 0x1A: "lsc_store"}
 _UNTYPED_ATOMIC, _A64_ATOMIC, _FLOAT_ATOMIC = 2, 0x12, 0x1B
 
 
-def _data_port_0(m: Message) -> Lsc | None:
-    """Byte scattered messages, and the fence, which does nothing."""
+def _data_port_0(m: Message) -> Lsc:
+    """Byte scattered messages, and the fence: of local memory, or of what the other units reach."""
     kind, space = m.field(14, 4), _surface(m.field(0, 8))
     if kind in _BYTE_SCATTERED:
         size = ("d8u32", "d16u32", "d32")[m.field(10, 2)]
         return _transfer(m, _BYTE_SCATTERED[kind], space, "a32", size, LSC_ELEMENTS[1])
     if kind == _MEMORY_FENCE:
-        return None
+        return _desc("fence_local" if m.field(0, 8) == _SLM else "fence_global"), {"flush": 0, "l1": 0}
     raise NoEquivalent(f"message type {kind} of data port 0 has no instruction")
 
 
@@ -221,6 +232,8 @@ def _scattered(m: Message) -> tuple[str, int]:
 
 def _load_store_unit(m: Message) -> Lsc:
     """LSC messages, whose descriptor says what their text does."""
+    if m.field(0, 6) == LSC_FENCE:
+        return _fence(m, LSC_UNITS[m.unit])
     desc, space = _lsc_operation(m.field(0, 6)), _lsc_space(m)
     address_size, data_size = _ADDRESS_SIZES.get(m.field(7, 2)), _DATA_SIZES.get(m.field(9, 3) + 1)
     if address_size is None or data_size is None:
@@ -231,6 +244,14 @@ def _load_store_unit(m: Message) -> Lsc:
     lanes = 1 if transposed else m.execution.size
     _, fields = _lsc(m, desc, space, address_size, data_size, elements, lanes)
     return desc, fields | {"order": LSC_ORDERS["t" if transposed else "n"]}
+
+
+def _fence(m: Message, unit: str) -> Lsc:
+    """An LSC fence: who sees what it orders in bits 9 to 11, what becomes of caches in bits 12 to 14."""
+    scope, op = m.field(9, 3), m.field(12, 3)
+    if scope not in FENCE_SCOPES.values() or op not in FENCE_OPS.values():
+        raise NoEquivalent("its descriptor has a reserved scope or operation of a fence")
+    return _desc("lsc_fence"), {"sfid": LSC_SFIDS[unit], "op": op, "scope": scope}
 
 
 def _lsc_operation(operation: int) -> InstructionDesc:
@@ -270,6 +291,8 @@ def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
         found = _data_port_1(m)
     elif m.unit in LSC_UNITS:
         found = _load_store_unit(m)
+    elif m.unit == TYPED_UNIT and m.field(0, 6) == LSC_FENCE:
+        found = _fence(m, "tgm")
     elif m.unit != THREAD_SPAWNER or instruction.desc.flow is not Flow.END:
         raise NoEquivalent(
             f"messages to unit {m.unit} are not simulated; "
@@ -279,6 +302,16 @@ def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
         return None
     desc, fields = found
     return Instruction(desc, fields | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
+
+
+def meaning(instruction: Instruction, grf_size: int) -> Instruction:
+    """The instruction itself; of a raw message the one that does what it does, where there is one."""
+    if instruction.desc.semantics not in RAW_MESSAGES:
+        return instruction
+    try:
+        return equivalent(instruction, grf_size) or instruction
+    except NoEquivalent:
+        return instruction
 
 
 @semantics(*RAW_MESSAGES)

@@ -1,5 +1,5 @@
 // Programs with one race each (-DRACE) and what mends them. A line before each kernel has the codes of its findings; those
-// behind "lsc:" are found only where fences say who sees what they order.
+// behind "lsc:" are found only where fences say who sees what they order; those with "values:" go ways that depend on who wins.
 // Launch: 512 work-items in groups of 128; three buffers of 4096 dwords, the first with small numbers, the others with zeros.
 #ifdef RACE
 #define BROKEN(wrong, right) wrong
@@ -94,7 +94,7 @@ KERNEL(reset_between_phases, S1) {
   WITHOUT_LOCAL; if (l == 0) s[0] = 0; LOCAL_BARRIER; atomic_add(s, 2); LOCAL_BARRIER; c[g] = s[0];
 }
 
-// K001
+// values: K001
 KERNEL(bitonic_sort, S2) {
   ITEM; local uint s[N]; s[l] = a[g] * 77 % 101; LOCAL_BARRIER;
   for (uint k = 2; k <= N; k *= 2)
@@ -177,7 +177,7 @@ KERNEL(swap_halves, S2) { ITEM; if (g < 256) { uint x = a[g], y = a[g + 256]; a[
 // K001 K003
 KERNEL(one_too_many, S0) { ITEM; for (uint k = 0; k < BROKEN(3, 2); k++) b[2 * g + k] = a[g] + k; }
 
-// K001
+// values: K001
 KERNEL(odd_even_sort, S1) {
   ITEM; global uint *p = a + w * N;
   for (uint k = 0; k < 6; k++) {
@@ -251,7 +251,7 @@ KERNEL(flag_without_acquire, S0) {
   else if (w > 0 && atomic_load_explicit(flag, BROKEN(memory_order_relaxed, memory_order_acquire), memory_scope_device)) c[g] = b[0];
 }
 
-// K001 K003
+// values: K001 K003
 KERNEL(plain_flag, S1) {
   ITEM;
   if (g == 0) { b[0] = a[0]; DEVICE_FENCE(memory_order_acq_rel); BROKEN(*(volatile global uint *)(c + 1024) = 1, atomic_xchg(c + 1024, 1)); }

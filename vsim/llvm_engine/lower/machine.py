@@ -58,6 +58,7 @@ class LoweringMachine:
             self.races = RaceWatch(state, findings, self.access.loops)
             self.access.watched_by(self.races)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
+        self.texels.watch = self.races
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
         self.reader, self.writer = operands.reader, operands.writer

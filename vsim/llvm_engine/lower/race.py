@@ -25,6 +25,7 @@ from vsim.llvm_engine.memory.part import LanePart, mask_bits
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, LOG_ARGUMENTS, RECORDING
+from vsim.semantics.messages import meaning
 
 _WATCHED = (cx.FLAT, cx.FLAT_WRITTEN, cx.SURFACE, cx.SURFACE_WRITTEN, cx.LOCAL)
 _MARKING = 3
@@ -123,7 +124,7 @@ class RaceWatch:
 
     def fence(self, instruction: Instruction) -> None:
         """Record a fence, in a launch that records."""
-        kind = fence_of(instruction)
+        kind = fence_of(meaning(instruction, self.state.dispatch.grf_size))
         if kind is not None and self.recording:
             self._event(kind)
 
@@ -251,9 +252,12 @@ class RaceWatch:
         b.emit(f"call void @{name}(ptr %ctx, ptr {lanes.pointer}, ptr {scratch}, {texts}) #2")
 
     def _first_lane(self, part: LanePart) -> int:
-        """The lane of the thread that the part's first one is; none in messages of blocks and of single lanes."""
+        """The lane of the thread that the part's first one is; none in messages of blocks and of single lanes.
+
+        Where all lanes do the same, the first one stands for them.
+        """
         execution = self.state.at.execution
-        if execution is None or execution.size == 1 or self.total != execution.size:
+        if execution is None or execution.size == 1 or self.total not in (1, execution.size):
             return NO_LANE
         return execution.offset + part.first
 

@@ -20,6 +20,7 @@ from vsim.llvm_engine.memory.bounds import CheckedBounds, FaultExit, UncheckedBo
 from vsim.llvm_engine.memory.part import LanePart, rows
 from vsim.llvm_engine.memory.scatter import GatherScatter, LaneLoops
 from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.memory.watch import AccessWatch
 from vsim.llvm_engine.runtime import context as cx
 
 SMALLEST_GATHERED = 4
@@ -34,6 +35,7 @@ class TexelAccess:
         self.loops = LaneLoops(b, CheckedBounds(b, leave, helpers))
         # Lanes outside the mask must be 0, and texels seldom are the same: no test for one place.
         self.parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b))
+        self.watch: AccessWatch | None = None
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; 0 where the mask does not hold."""
@@ -48,6 +50,7 @@ class TexelAccess:
                 name, result = self._function("load", element, offset.lanes, count)
                 values = b.assign(f"call {result} @{name}(ptr {space.pointer}, {offset.typed}, {own.typed})")
                 found = [b.value(element, offset.lanes, f"extractvalue {result} {values}, {k}") for k in range(count)]
+            self._tell(part, None)
             parts.append(found)
         return [b.concat(list(column)) for column in zip(*parts, strict=True)]
 
@@ -67,12 +70,25 @@ class TexelAccess:
                 name, _ = self._function("store", element, lanes, len(values))
                 operands = ", ".join(v.typed for v in (offset, own, *mine))
                 b.emit(f"call void @{name}(ptr {space.pointer}, {operands})")
+            self._tell(part, mine)
+
+    def _tell(self, part: LanePart, values: list[Value] | None) -> None:
+        """Tell a check of an access, of what is stored or of a load."""
+        if self.watch is not None:
+            pointer, vector = part.space.pointer, part.mask
+            assert pointer is not None and vector is not True
+            if part.lanes == 1:
+                self.watch.loop(part, part.offset, vector, values)
+            else:
+                self.watch.each(part, pointer, part.offset, vector, values)
 
     def _rows(self, address: Value, mask: Mask) -> Iterator[tuple[Value, Value, int]]:
         """Addresses and masks with the same number of lanes, by the rows of the work-group."""
         b = self.b
         given = Value(b, MASK, 1, "true") if mask is True else mask
         lanes = max(address.lanes, given.lanes)
+        if self.watch is not None:
+            self.watch.begin(lanes)
         for offset, own, first in rows(b.broadcast(address, lanes), b.broadcast(given, lanes), self.row or lanes):
             assert own is not True
             yield offset, own, first

@@ -27,7 +27,7 @@ import numpy as np
 
 from visa.isa.record import Access
 from vsim.analysis.reachability import reachable
-from vsim.arrays import Array, Words
+from vsim.arrays import Array, Dwords, Words
 from vsim.checks.accesses import RECORD, Records, fence_of
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
@@ -35,6 +35,7 @@ from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import address
 from vsim.llvm_engine.runtime.templates import fill
+from vsim.semantics.messages import meaning
 
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
@@ -159,6 +160,10 @@ class ShadowMemory:
             self.next_id = first + count
             return first
 
+    def words(self, start: int, first: int, count: int) -> Dwords:
+        """So many words of units from a number on, of those for writes or for reads."""
+        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(start + 4 * first))
+
     def set_marks(self, units: Words, value: int) -> None:
         """Mark units, or take their marks away."""
         whole = (ctypes.c_uint8 * (1 << PLACE_BITS)).from_address(self.marks)
@@ -200,7 +205,8 @@ class Traits:
 
 def traits(dispatch: Dispatch) -> Traits:
     """Those of a launch's kernel with all that it can call."""
-    found = [instruction for _, _, instruction in reachable(dispatch.image, dispatch.kernel)]
+    reached = reachable(dispatch.image, dispatch.kernel)
+    found = [meaning(instruction, dispatch.grf_size) for _, _, instruction in reached]
     return Traits(
         dispatch.has_barrier or dispatch.takes_turns,
         dispatch.takes_turns,

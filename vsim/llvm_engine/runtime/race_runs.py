@@ -4,28 +4,33 @@ records, from the same memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
+from visa.diagnostics import SimulationError
 from visa.program import Function
 from vsim.arrays import Array, Bytes, Words
 from vsim.checks import races
-from vsim.checks.accesses import Records
+from vsim.checks.accesses import RECORD, Records
 from vsim.checks.findings import Findings
+from vsim.checks.queued import LaunchAccesses, Ranges, united
 from vsim.checks.selection import Checking
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
+from vsim.images import SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.plan import LaunchPlan
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import CHOSEN, PLACE_BITS, RECORDING, RaceBlock, shadow
+from vsim.llvm_engine.runtime.race import CHOSEN, LARGEST_UNIT, PLACE_BITS, RECORDING, RaceBlock, shadow
 from vsim.llvm_engine.runtime.tables import address
 from vsim.memory import Buffer
 
 _PLACES = (1 << PLACE_BITS) - 1
+_UNIT_BITS = range(LARGEST_UNIT.bit_length())
+"""Sizes of units that there are: which one a kernel has, only its code knows."""
 RunOnce = Callable[[Dispatch, "RaceRun"], LaunchPlan]
 """Runs a launch, with what compiled code is to find."""
 
@@ -75,6 +80,21 @@ class RaceRun:
             else:
                 shadow().set_marks(self.block.listed, 0)
 
+    def accesses(self, again: _Again) -> LaunchAccesses:
+        """What the run did to global memory, as its words tell: units whose words have ids of this launch."""
+        first = self.block.words[cx.RACE_FIRST_ID // 8]
+        count = self.block.words[cx.RACE_ALL_ID // 8] + self.block.words[cx.RACE_SPAN // 8] - first
+        found: list[list[Ranges]] = [[np.zeros((0, 2), np.uint64)], [np.zeros((0, 2), np.uint64)]]
+        for (host, size), bits in product(_memories(self.dispatch), _UNIT_BITS):
+            begin, end = (host & _PLACES) >> bits, ((host + size - 1) & _PLACES) >> bits
+            for words, ranges in zip((shadow().reads, shadow().writes), found, strict=True):
+                own = shadow().words(words, begin, end + 1 - begin) - np.uint32(first) < np.uint32(count)
+                edges = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8)))
+                places = (edges.astype(np.uint64) + np.uint64(begin)) << np.uint64(bits)
+                ranges.append((places + np.uint64(host & ~_PLACES)).reshape(-1, 2))
+        read, changed = map(united, found)
+        return LaunchAccesses(read, changed, again.accesses_to)
+
     def suspicious(self, plan: LaunchPlan) -> tuple[Words, Words]:
         """Units of global memory that were marked, and offsets of those in local memory."""
         found, bits = self.block.listed, self.block.unit_bits
@@ -120,28 +140,59 @@ def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     Raises:
         Unsupported: the check cannot watch it.
     """
+    findings = dispatch.findings
+    assert findings is not None
     written = _written(dispatch)
-    before = saved.copies(written)
+    before: Sequence[Array] = saved.copies(written)
+    if findings.keeps_accesses:
+        before = [b.copy() for b in before]
     first = RaceRun(dispatch)
     try:
         plan = once(dispatch, first)
     finally:
         first.end()
+    again = _Again(dispatch, once, written, before)
+    if findings.keeps_accesses:
+        findings.accesses = first.accesses(again)
     units = first.suspicious(plan)
-    if not units[0].size and not units[1].size:
-        return
-    after = [w.copy() for w in written]
-    _restore(written, [b.view(w.dtype).reshape(w.shape) for b, w in zip(before, written, strict=True)])
-    again = replace(dispatch, findings=Findings(Checking(frozenset([RECORDING]))), coverage=None)
-    second = RaceRun(again, units, first.block.unit_bits)
-    try:
-        plan = once(again, second)
-    finally:
-        second.end()
-        _restore(written, after)
-    assert dispatch.findings is not None
-    records = _renumbered(second.block.records, dispatch, plan.kernel.functions)
-    races.report(records, dispatch.findings, partial(races.memory_name, dispatch))
+    if units[0].size or units[1].size:
+        records = again.recorded(units, first.block.unit_bits)
+        races.report(records, findings, partial(races.memory_name, dispatch))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """A launch that can run again from the memory that it had before, to record accesses."""
+
+    dispatch: Dispatch
+    once: RunOnce
+    written: Sequence[Array]
+    before: Sequence[Array]
+
+    def recorded(self, units: tuple[Words, Words], unit_bits: int) -> Records:
+        """The accesses to units of global memory, and to offsets in local memory; memory is as it was."""
+        after = [w.copy() for w in self.written]
+        both = zip(self.before, self.written, strict=True)
+        _restore(self.written, [b.view(w.dtype).reshape(w.shape) for b, w in both])
+        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset([RECORDING]))), coverage=None)
+        second = RaceRun(dispatch, units, unit_bits)
+        try:
+            plan = self.once(dispatch, second)
+        finally:
+            second.end()
+            _restore(self.written, after)
+        return _renumbered(second.block.records, self.dispatch, plan.kernel.functions)
+
+    def accesses_to(self, ranges: Ranges) -> Records:
+        """The accesses to global memory; none if the launch cannot run again."""
+        found = [np.zeros(0, np.uint64)]
+        for bits in _UNIT_BITS:
+            first, end = (ranges[:, 0] & _PLACES) >> bits, ((ranges[:, 1] - np.uint64(1)) & _PLACES) >> bits
+            found += [np.arange(a, b + 1, dtype=np.uint64) for a, b in zip(first.tolist(), end.tolist(), strict=True)]
+        try:
+            return self.recorded((chosen(np.unique(np.concatenate(found))), np.zeros(0, np.uint64)), 0)
+        except SimulationError:  # Memory that it had is gone.
+            return np.zeros(0, RECORD)
 
 
 def _renumbered(records: Records, dispatch: Dispatch, compiled: Sequence[Function]) -> Records:
@@ -158,14 +209,23 @@ def _written(dispatch: Dispatch) -> list[Bytes | Array]:
     Raises:
         Unsupported: some of it has the same places in the check's memory.
     """
-    buffers = sorted(_buffers(dispatch), key=lambda b: b.host & _PLACES)
-    for one, other in pairwise(buffers):
-        apart = one.host >> PLACE_BITS != other.host >> PLACE_BITS
-        if apart and (one.host & _PLACES) + one.size > other.host & _PLACES:
+    places = sorted(set(_memories(dispatch)), key=lambda memory: memory[0] & _PLACES)
+    for (one, size), (other, _) in pairwise(places):
+        if one >> PLACE_BITS != other >> PLACE_BITS and (one & _PLACES) + size > other & _PLACES:
             raise Unsupported("the check 'race', as buffers lie too far apart in memory")
-    found: list[Bytes | Array] = [b.data for b in buffers if not b.read_only]
-    images = (s for s in (*dispatch.surfaces.values(), *dispatch.images.values()) if not isinstance(s, Buffer))
-    return [*found, *(i.array for i in images if i.array.flags.writeable)]
+    found: list[Bytes | Array] = [b.data for b in _buffers(dispatch) if not b.read_only]
+    return [*found, *(i.array for i in _images(dispatch) if i.array.flags.writeable)]
+
+
+def _memories(dispatch: Dispatch) -> Iterator[tuple[int, int]]:
+    """Where buffers and images lie in the host's memory, and their bytes."""
+    yield from ((b.host, b.size) for b in _buffers(dispatch))
+    yield from ((i.host, i.array.nbytes) for i in _images(dispatch))
+
+
+def _images(dispatch: Dispatch) -> list[SurfaceImage]:
+    found = (*dispatch.surfaces.values(), *dispatch.images.values())
+    return [s for s in found if isinstance(s, SurfaceImage)]
 
 
 def _buffers(dispatch: Dispatch) -> list[Buffer]:
