@@ -148,7 +148,7 @@ class BatchRaces:
         return found
 
     def _place(self, function: Function, instruction: Instruction) -> dict[str, int]:
-        return {"function": self.whole.number_of(function), "instruction": _number(function, instruction)}
+        return {"function": self.whole.number_of(function), "instruction": number_in(function, instruction)}
 
     def _who(self, rows: Array) -> dict[str, Array]:
         """Group, thread, arrivals and departures of rows of the running threads."""
@@ -214,7 +214,7 @@ def _lane_numbers(instruction: Instruction, width: int, lanes: Array) -> Array |
     return found
 
 
-def _number(function: Function, instruction: Instruction) -> int:
+def number_in(function: Function, instruction: Instruction) -> int:
     """The number of an instruction; of one that stands for another, that of the other."""
     for number, known in enumerate(function.instructions):
         if known is instruction:
