@@ -12,6 +12,7 @@ import typer
 
 import visa
 from opencl.settings import (
+    CHECK_LIMIT_SETTING,
     CHECK_SETTING,
     ENGINE_SETTING,
     PLATFORM_SETTING,
@@ -23,6 +24,8 @@ from opencl.settings import (
 from visa.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
 from visa.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visa.platforms import find
+from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
+from vsim.checks.selection import CheckOptions
 
 EXECUTION, INSTALLATION = "Execution", "Installation"
 
@@ -91,12 +94,10 @@ def exec_app(
     trace: Annotated[
         str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
     ] = None,
-    check: Annotated[
-        str | None, option("--check", "LIST", "Watch kernels: checks as of vsim --check.", EXECUTION)
-    ] = None,
-    suppressions: Annotated[
-        str | None, option("--suppressions", "FILE", "Findings that are known, and not shown.", EXECUTION)
-    ] = None,
+    check: CheckOption = None,
+    guard: GuardOption = False,
+    check_limit: LimitOption = None,
+    suppressions: SuppressionsOption = None,
     error_format: ErrorFormat = "human",
     version: Version = False,
 ) -> int:
@@ -106,43 +107,24 @@ def exec_app(
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
-    chosen |= {
-        DRIVER_SETTING: ocloc,
-        SCHEDULE_SETTING: schedule,
-        CHECK_SETTING: check and _checks(check),
-        SUPPRESSIONS_SETTING: suppressions and _known(suppressions, check),
-    }
+    chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
+    chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
 
 
-def _checks(value: str) -> str:
-    """Names of checks, as they are.
+def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
+    """The settings of the checks that the driver is to run.
 
     Raises:
-        UsageError: there is no such check.
+        UsageError: there is no such check, or the options do not go together.
+        FormatError: K091, a line of the file of suppressions is none.
     """
-    from vsim.checks.selection import parse_checks
-
-    parse_checks(value)
-    return value
-
-
-def _known(path: str, check: str | None) -> str:
-    """The file of suppressions, if it is one.
-
-    Raises:
-        UsageError: no check runs.
-        FormatError: K091, a line of it is no suppression.
-    """
-    from visa.files import read_text
-    from vsim.checks.suppressions import parse_suppressions
-
-    if check is None:
-        raise UsageError("--suppressions goes with --check")
-    parse_suppressions(read_text(path), path)
-    return os.path.abspath(path)
+    if wanted.checking() is None:
+        return {}
+    known = wanted.suppressions and os.path.abspath(wanted.suppressions)
+    return {CHECK_SETTING: wanted.names, CHECK_LIMIT_SETTING: wanted.limit, SUPPRESSIONS_SETTING: known}
 
 
 def _absolute(path: str) -> str:
@@ -230,8 +212,8 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
     with_value = (
-        *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace", "--check", "--suppressions"),
-        "--error-format",
+        *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
+        *("--check", "--check-limit", "--suppressions", "--error-format"),
     )
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):

@@ -230,7 +230,7 @@ class Kernel(ClObject):
             return _image_argument(parameter, memory)
         require(isinstance(memory, Buffer), cl.CL_INVALID_ARG_VALUE, "the kernel takes a buffer")
         assert isinstance(memory, Buffer)
-        return Given(ScalarArgument(memory.address.to_bytes(8, "little")), memory)
+        return Given(ScalarArgument(memory.address.to_bytes(8, "little"), memory.size), memory)
 
     def parameter(self, index: int) -> Parameter:
         """What it takes as an argument.

@@ -21,6 +21,8 @@ SCHEDULE_SETTING = "VISAKIT_OPENCL_SCHEDULE"
 TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
 CHECK_SETTING = "VISAKIT_CHECK"
 """Checks that watch kernels, with commas between them."""
+CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
+"""How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of what they are not to report."""
 
@@ -79,10 +81,7 @@ def checks() -> Checking | None:
     wanted = os.environ.get(CHECK_SETTING)
     if not wanted:
         return None
-    from visa.files import read_text
-    from vsim.checks.selection import Checking, parse_checks
-    from vsim.checks.suppressions import parse_suppressions
+    from vsim.checks.selection import parse_checking
 
-    path = os.environ.get(SUPPRESSIONS_SETTING)
-    known = parse_suppressions(read_text(path), path) if path else None
-    return Checking(parse_checks(wanted, CHECK_SETTING), suppressions=known)
+    limit = whole_number(os.environ.get(CHECK_LIMIT_SETTING, ""))
+    return parse_checking(wanted, limit, os.environ.get(SUPPRESSIONS_SETTING) or None, CHECK_SETTING)

@@ -130,6 +130,24 @@ def test_launches_that_nothing_orders_race(built, engine):
 
 
 @needs_all
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_sub_buffers_are_kept_apart(built, engine):
+    """Without ``--guard`` the kernel reads the other part, and nobody says so."""
+    options = ["--platform", "tgllp", "--engine", engine]
+    for shift, guard in ((1, ()), (0, ("--guard",))):
+        done = run(built("sub_buffers"), shift, options=[*options, *guard])
+        assert (done.returncode, done.stdout, done.stderr) == (0, "0 wrong\n", "")
+    done = run(built("sub_buffers"), 1, options=[*options, "--guard"])
+    assert (done.returncode, done.stdout) == (0, "0 wrong\n")
+    wanted = (
+        r":2:\d+: error: a read outside an argument: 'from' at offset 256, right behind its end, in 'to' at offset 0, "
+    )
+    assert re.search(wanted, done.stderr) and "[K040]" in done.stderr
+    done = run(built("sub_buffers"), 1, options=[*options, "--check", "guard", "--check-limit", "0"])
+    assert done.returncode == 2 and "'0' is not a whole number from 1 on" in done.stderr
+
+
+@needs_all
 @pytest.mark.skipif(shutil.which("clinfo") is None, reason="clinfo is not installed")
 def test_clinfo_prints_all():
     done = run("clinfo")

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from visa.diagnostics import Diagnostic, Span, did_you_mean
+from visa.image import SLOT
 from visa.usage import warn
 from vsim.arrays import Array
 from vsim.images import ImageFormat, SurfaceImage, surface_image
@@ -23,7 +24,7 @@ from vsim.launch import (
     ScalarArgument,
     array_problem,
 )
-from vsim.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState
+from vsim.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState, allocation
 from vsim.payload import image_handle
 from vsim.signature import KernelSignature
 
@@ -77,11 +78,13 @@ class ArgumentReader:
         LaunchError: S010 for an argument that is something else; the message names it.
     """
 
-    def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace) -> None:
-        self.signature, self.launch, self.memory = signature, launch, memory
+    def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> None:
+        self.signature, self.launch, self.memory, self.guarded = signature, launch, memory, guarded
         self.buffers: dict[int, Buffer] = {}
         self.images: dict[int, SurfaceImage] = {}
         self.nulls: list[str] = []
+        if guarded:
+            self._in_order()
 
     def read(self, index: int, wanted: type[Wanted]) -> Wanted:
         """An argument that can only be of one kind."""
@@ -129,7 +132,8 @@ class ArgumentReader:
             problem, hint = array_problem(argument.array)  # Now: it may have changed since the last launch.
             if problem:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
-            found: Buffer | None = self.memory.map(argument.array, self.signature.buffer_name(index))
+            map_array, name = self._guarded if self.guarded else self.memory.map, self.signature.buffer_name(index)
+            found: Buffer | None = map_array(argument.array, name)
             assert found is not None
             if found.read_only is argument.array.flags.writeable:
                 self._protect(found, argument.array)
@@ -144,7 +148,25 @@ class ArgumentReader:
             raise self.signature.error(
                 f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one, or None"
             )
+        if self.guarded and argument.reach:
+            found = self.memory.guard(found.part(found.name, found.address, min(found.size, argument.reach)))
         return found
+
+    def _in_order(self) -> None:
+        """Give parts of one memory addresses in the order of their places, which kernels may compare."""
+        arrays = [
+            (int(a.array.__array_interface__["data"][0]), n, a.array)
+            for n, a in enumerate(self.launch.args)
+            if isinstance(a, BufferArgument) and not array_problem(a.array)[0]
+        ]
+        for _, index, array in sorted(arrays, key=lambda found: found[:2]):
+            self._guarded(array, self.signature.buffer_name(index))
+
+    def _guarded(self, array: Array, name: str) -> Buffer:
+        """The buffer of an array; of one that is a part of another, a part of the memory of that."""
+        whole = self.memory.map(allocation(array), name)
+        start = int(array.__array_interface__["data"][0]) - whole.host
+        return self.memory.guard(whole.part(name, whole.address + start, array.nbytes))
 
     def _null(self, index: int) -> Buffer:
         """What lies behind a null pointer."""
@@ -187,7 +209,12 @@ class ArgumentReader:
 
     def surface(self, index: int) -> Buffer | SurfaceImage:
         """The image or buffer that an argument is."""
-        return self.image(index) if isinstance(self.launch.args[index], ImageArgument) else self.buffer(index)
+        if isinstance(self.launch.args[index], ImageArgument):
+            return self.image(index)
+        found = self.buffer(index)
+        if found.address // SLOT in self.memory.guarded:  # What lies behind the argument is found, and no fault.
+            return self.memory.behind(found.address) or found
+        return found
 
     def sampler(self, index: int) -> SamplerState:
         """The state of the sampler that an argument is."""

@@ -35,13 +35,16 @@ MAXIMUM_PADDING = 8
 """Bytes that a structure in pieces may lack at its end."""
 
 
-def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace) -> Arguments:
+def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> Arguments:
     """Bind the arguments of a launch; arrays keep their addresses from launch to launch.
+
+    Args:
+        guarded: give arguments that are parts of larger memory addresses of their own.
 
     Raises:
         LaunchError: S010, they do not fit the kernel; the message names the argument.
     """
-    reader = ArgumentReader(signature, launch, memory)
+    reader = ArgumentReader(signature, launch, memory, guarded)
     if signature.info is None:
         return _InputBinder(reader).bind()
     return _FieldBinder(reader, signature.info).bind()
@@ -279,7 +282,7 @@ class _InputBinder:
     def _bind_buffer(self, index: int, found: Input | None) -> None:
         """A buffer is a surface, and its address or the number of the surface goes into the input that there is."""
         buffer = self.reader.buffer(index)
-        number = self._add_surface(buffer)
+        number = self._add_surface(self.reader.surface(index))
         if found is not None:
             if found.size >= POINTER_BYTES:
                 self._put(found.offset, buffer.address, POINTER_BYTES)

@@ -20,10 +20,12 @@ from visa.diagnostics import UsageError
 from visa.elf import is_ctm
 from visa.reporting import report
 from visa.usage import refuse
+from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
+from vsim.checks.selection import CheckOptions
 from vsim.trace_file import TraceOptions, with_trace
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
-CAPTURES, CHECKS = "Captures", "Checks"
+CAPTURES = "Captures"
 
 
 def _seconds(value: str | float) -> float:
@@ -192,23 +194,10 @@ def app(
         str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
     ] = None,
     trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
-    check: Annotated[
-        str | None,
-        option(
-            "--check",
-            "LIST",
-            "Watch launches: race, undefined, divergence, calls, or all.",
-            CHECKS,
-            autocompletion=lambda: ["race", "undefined", "divergence", "calls", "all"],
-        ),
-    ] = None,
-    check_limit: Annotated[
-        int | None,
-        option("--check-limit", "N", "Findings of a launch to show; 100 if missing.", CHECKS, parser=positive),
-    ] = None,
-    suppressions: Annotated[
-        str | None, option("--suppressions", "FILE", "Findings that are known, and not shown.", CHECKS)
-    ] = None,
+    check: CheckOption = None,
+    guard: GuardOption = False,
+    check_limit: LimitOption = None,
+    suppressions: SuppressionsOption = None,
     group: Annotated[
         int | None, option("--group", "N", "Processors in a group; 16 if missing.", CTM, parser=positive)
     ] = None,
@@ -229,6 +218,7 @@ def app(
         "--make-launch": make_launch, "--list": list_kernels,
     }  # fmt: skip
     check_together(said, {"--visa": visa, "--rtol": relative, "--atol": absolute})
+    checks = CheckOptions(check, guard, check_limit, suppressions)
     tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
     numbers = tracing.numbers(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
@@ -239,8 +229,7 @@ def app(
 
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
-        others |= {"--check": check, "--check-limit": check_limit, "--suppressions": suppressions}
-        others |= {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
+        others |= checks.said | {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
         refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
         return int(with_trace(trace, lambda out: run_ctm_image(loaded.name, launch, out_dir, settings, out)))
@@ -256,7 +245,7 @@ def app(
     _check_overrun(register_overrun, workers)
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    options |= wanted_checks(check, check_limit, suppressions, workers)
+    options |= wanted_checks(checks, workers)
     writer = capture_writer(capture, loaded, build_options) if capture else None
     results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)

@@ -16,7 +16,7 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
-from vsim.checks.selection import UNDEFINED
+from vsim.checks.selection import GUARD, UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
@@ -108,8 +108,11 @@ class Dispatch:
 
     @property
     def checks(self) -> frozenset[str]:
-        """The checks that watch the launch, as :mod:`vsim.checks.selection` names them."""
-        return self.findings.checks if self.findings is not None else frozenset()
+        """The checks that watch the launch, as :mod:`vsim.checks.selection` names them; ``guard`` where it has to."""
+        if self.findings is None:
+            return frozenset()
+        wanted = self.findings.checks
+        return wanted if self.memory.guarded else wanted - {GUARD}
 
     @property
     def watches_undefined(self) -> bool:
@@ -241,13 +244,18 @@ class Dispatch:
 
         An array keeps its memory from launch to launch, where it may be other arguments.
         """
-        end = buffer.address + buffer.size
+        end, unguarded = buffer.address + buffer.size, self.memory.unguarded
         names = [
-            self.arguments.inputs.get(index) or self.signature.buffer_name(index)
+            self.argument_name(index)
             for index, own in self.arguments.buffers.items()
-            if buffer.address and buffer.address <= own.address and own.address + own.size <= end
+            for start in {own.address, unguarded(own.address)}
+            if buffer.address and buffer.address <= start and start + own.size <= end
         ]
         return " or ".join(dict.fromkeys(names)) or buffer.name
+
+    def argument_name(self, index: int) -> str:
+        """What findings and faults call an argument."""
+        return self.arguments.inputs.get(index) or self.signature.buffer_name(index)
 
     def nowhere(self, address: int) -> str:
         """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""

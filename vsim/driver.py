@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visa.diagnostics import UsageError
-from visa.files import read_text
 from visa.platforms import find
 from visa.usage import check_platform
 from vsim.loading import Loaded
@@ -23,6 +22,7 @@ from vsim.zebins import is_compiled, read_program
 if TYPE_CHECKING:
     from vsim.capture_writer import CaptureWriter
     from vsim.captures import Capture
+    from vsim.checks.selection import CheckOptions
 
 
 def machine_memory() -> int:
@@ -74,30 +74,21 @@ def open_session(
     return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
 
 
-def wanted_checks(check: str | None, limit: int | None, suppressions: str | None, workers: str | None) -> RunOptions:
+def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
     """The option of launches that checks watch; none where nobody asks for checks.
-
-    Args:
-        check, limit, suppressions: what the command line says: names, a number of findings, a file.
 
     Raises:
         UsageError: there is no such check, or the options do not go together.
-        FormatError: K091, a line of the file is no suppression.
+        FormatError: K091, a line of the file of suppressions is none.
         FileError: it cannot be read.
     """
-    if check is None:
-        given = "--check-limit" if limit is not None else "--suppressions"
-        if limit is not None or suppressions is not None:
-            raise UsageError(f"{given} goes with --check")
+    found = wanted.checking()
+    if found is None:
         return RunOptions()
     if workers:
-        raise UsageError("--check does not go with --workers: what happens before what is not known across machines")
-    from vsim.checks.selection import SHOWN, Checking, parse_checks
-    from vsim.checks.suppressions import parse_suppressions
-
-    checks = parse_checks(check)
-    known = None if suppressions is None else parse_suppressions(read_text(suppressions), suppressions)
-    return RunOptions(check=Checking(checks, limit or SHOWN, known))
+        given = "--guard" if wanted.check is None else "--check"
+        raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
+    return RunOptions(check=found)
 
 
 def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:

@@ -77,9 +77,13 @@ class BufferArgument(Checked):
 
 @dataclass
 class ScalarArgument:
-    """A scalar, vector or structure by value, as its bytes."""
+    """A scalar, vector or structure by value, as its bytes.
+
+    ``reach`` is how many bytes it is meant to reach if it is an address; 0 where nobody says so.
+    """
 
     data: bytes
+    reach: int = 0
 
 
 @dataclass
@@ -388,7 +392,8 @@ class LaunchFile(LaunchEntries):
         if "buffer" in item and item["buffer"] is None:
             return ScalarArgument(bytes(8))
         if "buffer" in item:
-            return BufferArgument(self._contents(item, "buffer", where), **self.checks(item, where))
+            array = self._part(self._contents(item, "buffer", where), item.get("part"), where)
+            return BufferArgument(array, **self.checks(item, where))
         if "image" in item:
             array, checks = self._contents(item, "image", where), self.checks(item, where)
             form = self.text(item, "format", "rgba_f32", where)
@@ -411,6 +416,17 @@ class LaunchFile(LaunchEntries):
             if shared:
                 self.shared[shared] = array
         return array
+
+    def _part(self, array: Array, part: object, where: str) -> Array:
+        """The elements of an array that a buffer is, as a view of it; all of them if it says nothing."""
+        if part is None:
+            return array
+        numbers = part if isinstance(part, list) and len(part) == 2 else ["", ""]
+        first, count = (n if type(n) is int and n >= 0 else -1 for n in numbers)
+        if first < 0 or count < 1 or first + count > array.size:
+            words = f"'part' is [first element, how many] of {array.size} elements, found {part!r:.80}"
+            raise self.fail(words, where)
+        return array.reshape(-1)[first : first + count]
 
     def _sampler(self, state: object, where: str) -> SamplerArgument:
         """A sampler; what it does not say is as in :class:`SamplerArgument`."""

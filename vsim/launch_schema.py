@@ -47,6 +47,10 @@ FORMS: dict[str, Form] = {
     "sizes": Form("number, or list of one to three, from 1 on", _sizes(1)),
     "offsets": Form("number, or list of one to three, from 0 on", _sizes(0)),
     "numbers": Form("number or list of numbers", {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
+    "part": Form(
+        "two numbers: the first element, and how many",
+        {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2},
+    ),
     "bytes": Form("number of bytes", {"type": "integer", "minimum": 1, "exclusiveMaximum": 1 << 28}),
     "launches": Form("list of launches", _list_of("launch") | {"minItems": 1}),
     "arguments": Form("list of arguments", _list_of("argument")),
@@ -125,6 +129,11 @@ SHAPES: dict[str, Shape] = {
             **_CHECKS,
             **_SHARED,
             **_NAME,
+            "part": Key(
+                "part",
+                "The argument is this part of it alone; with `shared`, several arguments are parts of one memory, in "
+                "which `--guard` keeps them apart.",
+            ),
         },
     ),
     "scalar": Shape(

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,6 +88,17 @@ def _owner(array: Array) -> Array:
     return array
 
 
+def allocation(array: Array) -> Array:
+    """The memory that an array was allocated with, if all of that can be a buffer; else the array."""
+    owner = _owner(array)
+    start, size = int(array.__array_interface__["data"][0]), array.nbytes
+    first = int(owner.__array_interface__["data"][0])
+    if owner.dtype.hasobject or not owner.flags.forc or not first <= start <= start + size <= first + owner.nbytes:
+        return array
+    whole = owner.view(np.ndarray)
+    return whole if whole.flags.c_contiguous else whole.T
+
+
 ADDRESSING = (
     "none", "clamp_edge", "clamp_to_edge", "clamp", "clamp_border", "repeat", "mirror", "mirrored_repeat",
 )  # fmt: skip
@@ -117,6 +129,17 @@ Place = tuple[int, int]
 """Where an array lies in this process, and its size in bytes."""
 
 
+class Guarded(NamedTuple):
+    """A part of a buffer with addresses of its own: at them lies the whole buffer, of which it is what ends before
+    ``end`` and begins at ``start``.
+    """
+
+    whole: Buffer
+    """The buffer under the addresses that it has besides."""
+    start: int
+    end: int
+
+
 class AddressSpace:
     """Buffers by their 4 GiB slot. Addresses are the same in every run: they depend on the order of allocations and
     releases alone.
@@ -139,6 +162,8 @@ class AddressSpace:
         self.arrays: dict[Place, Buffer] = {}
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
+        self.guarded: dict[int, Guarded] = {}
+        """By slot, the parts of buffers that have addresses of their own (:meth:`guard`)."""
         self.lock = threading.RLock()
         self.running = threading.RLock()
         self.limit: int | None = None
@@ -183,6 +208,11 @@ class AddressSpace:
         """Take the address of a buffer back."""
         self.changes += 1
         self.read_only.discard(buffer.address)
+        for slot in [s for s, g in self.guarded.items() if g.whole is buffer]:
+            del self.guarded[slot]
+            own = self.slots.pop(slot)
+            self.read_only.discard(own.address)
+            self.resting.append(slot)
         for slot in _slots_of(buffer):
             if self.slots.pop(slot, None) is not None and slot < self.next_slot:
                 self.resting.append(slot)  # Those beyond were chosen by who asked for them: data of programs.
@@ -219,6 +249,37 @@ class AddressSpace:
                 self._forget(place)
                 raise
             return found
+
+    def guard(self, part: Buffer) -> Buffer:
+        """A part of a larger buffer under addresses of its own, so that they tell whose they are; others as they are.
+
+        The whole buffer lies at them, too, in the same memory of the host and as far from a multiple of 4 GiB: an
+        address beyond the part leads to the same byte as it would without. They stay as long as the buffer.
+        """
+        with self.lock:
+            whole = self.slots.get(part.address // SLOT)
+            if whole is None or part.size == whole.size or part.address // SLOT in self.guarded:
+                return part
+            start = part.address - whole.address
+            own = next(
+                (
+                    self.slots[slot]
+                    for slot, g in self.guarded.items()
+                    if g.whole is whole and (g.start, g.end - g.start) == (start, part.size)
+                ),
+                None,
+            )
+            own = own or self._with_other_addresses(whole, start, part.size)
+            return own.part(part.name, own.address + start, part.size)
+
+    def _with_other_addresses(self, whole: Buffer, start: int, size: int) -> Buffer:
+        """A buffer under other addresses, because of a part of it; later ones have larger addresses."""
+        first, self.next_slot = self.next_slot, self.next_slot + len(_slots_of(whole))
+        own = whole.part(whole.name, whole.address, whole.size)
+        own.address = first * SLOT + whole.address % SLOT
+        self._show(own)
+        self.guarded |= dict.fromkeys(_slots_of(own), Guarded(whole, start, start + size))
+        return own
 
     def protect(self, buffer: Buffer, read_only: bool) -> None:
         """Say whether kernels must leave a buffer alone, and the one that it is a part of."""
@@ -272,10 +333,19 @@ class AddressSpace:
         """
         if self.limit is None:
             return
-        total = more + sum(b.size for b in set(self.slots.values()))
+        total = more + sum(b.size for b in self.buffers())
         if total > self.limit:
             message = f"the launch takes {total:,} bytes of memory, the limit is {self.limit:,}"
             raise LaunchError(Diagnostic("S041", message, None, "--max-memory sets the limit"))
+
+    def buffers(self) -> list[Buffer]:
+        """All buffers, each once whatever other addresses it has."""
+        return list(dict.fromkeys(b for slot, b in self.slots.items() if slot not in self.guarded))
+
+    def unguarded(self, address: int) -> int:
+        """The address that a byte of a buffer has by itself."""
+        guarded = self.guarded.get(address // SLOT)
+        return address if guarded is None else address - self.slots[address // SLOT].address + guarded.whole.address
 
     def behind(self, address: int) -> Buffer | None:
         """What lies in a buffer from an address on."""

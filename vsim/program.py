@@ -223,14 +223,14 @@ class Program:
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
         self.memory.hold()  # What is gone leaves its place to what comes.
-        arguments = bind(signature, launch, self.memory)
-        payload = with_values(template, arguments)
-        coverage = not_executed(self.image) if profile else None
         findings = None
         if check:
             from vsim.checks.findings import watching
 
             findings = watching(check)
+        arguments = bind(signature, launch, self.memory, findings is not None and findings.guards)
+        payload = with_values(template, arguments)
+        coverage = not_executed(self.image) if profile else None
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
             findings=findings,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from visa.program import Function
-from vsim.checks.selection import Checking, Wanted, checking
+from vsim.checks.selection import GUARD, Checking, Wanted, checking
 
 if TYPE_CHECKING:
     from visa.diagnostics import Diagnostic
@@ -101,6 +101,11 @@ class Findings:
     def checks(self) -> frozenset[str]:
         """The checks that watch the launch."""
         return self.checking.checks
+
+    @property
+    def guards(self) -> bool:
+        """Whether accesses outside arguments are looked for, so that these need addresses of their own."""
+        return GUARD in self.checks
 
     def __len__(self) -> int:
         return len(self._found)

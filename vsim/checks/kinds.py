@@ -10,16 +10,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
-from vsim.checks.selection import CALLS, DIVERGENCE, UNDEFINED
+from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, UNDEFINED
 from vsim.memory import shown_offset
 
 if TYPE_CHECKING:
     from visa.program import Function
     from vsim.dispatch import Dispatch
 
-FLAT, LOCAL, SCRATCH, REGISTER, NONE = "flat", "local", "scratch", "register", ""
+FLAT, LOCAL, SCRATCH, REGISTER, ARGUMENT, NONE = "flat", "local", "scratch", "register", "argument", ""
 """What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable
-of the instruction's function (as :mod:`visa.program` counts them), nothing.
+of the instruction's function (as :mod:`visa.program` counts them), an address outside the argument to which it belongs
+(the second number is then how many bytes were accessed), nothing.
 """
 
 
@@ -65,6 +66,7 @@ def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
     return f"{instance.other} of its {count} threads have ended, the others wait"
 
 
+_BOUNDS = "mend the index or its bound, or give the kernel a larger part of the memory"
 _RESTORE = "a function gives back what it gets there: it restores the register before fret"
 
 KINDS: dict[str, Kind] = {
@@ -109,7 +111,11 @@ KINDS: dict[str, Kind] = {
         stack_in_words,
     ),
     # -- accesses outside an argument: K040 to K049
+    "K040": Kind(GUARD, "a read outside an argument", _BOUNDS, ARGUMENT),
+    "K041": Kind(GUARD, "a write outside an argument", _BOUNDS, ARGUMENT),
 }
+OUTSIDE = {False: "K040", True: "K041"}
+"""The codes of accesses outside an argument, by whether they write."""
 
 
 def ended_instance(dispatch: Dispatch, function: Function, number: int, who: Who, ended: int) -> Instance:
@@ -132,7 +138,10 @@ def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
     """The finding that an instance stands for, in words."""
     kind = KINDS[code]
     other = str(instance.other) if kind.words is None else kind.words(dispatch, instance)
-    memory = memory_name(dispatch, kind.memory, instance.site, instance.address)
+    if kind.memory == ARGUMENT:
+        memory = outside_in_words(dispatch, instance.address, instance.other)
+    else:
+        memory = memory_name(dispatch, kind.memory, instance.site, instance.address)
     message = kind.message.format(other=other)
     side = None
     if kind.other:
@@ -154,3 +163,35 @@ def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:
     if kind == REGISTER:
         return f"'{dispatch.image.module.all_functions[site.function].variable_name(address)}'"
     return ""
+
+
+def outside_in_words(dispatch: Dispatch, address: int, size: int) -> str:
+    """An access of so many bytes outside the argument that its address belongs to, and what lies there:
+    ``'y' at offset 68, 4 bytes behind its end, in 'x' at offset 4``.
+    """
+    memory = dispatch.memory
+    guarded, own = memory.guarded[address >> 32], memory.slots[address >> 32]
+    first, last = own.address + guarded.start, own.address + guarded.end
+    names = [
+        dispatch.argument_name(index)
+        for index, buffer in dispatch.arguments.buffers.items()
+        if (buffer.address, buffer.size) == (first, last - first)
+    ]
+    found = f"'{' or '.join(dict.fromkeys(names)) or own.name}' at offset {address - first}, "
+    if address < first:
+        found += f"{_bytes(first - address)} before its beginning"
+    elif address < last:
+        found += f"{_bytes(address + size - last)} of it behind its end"
+    else:
+        found += f"{_bytes(address - last)} behind its end" if address > last else "right behind its end"
+    place = own.host + (max(address, last) if address >= first else address) - own.address
+    others = [
+        f"in '{dispatch.argument_name(index)}' at offset {place - buffer.host}"
+        for index, buffer in dispatch.arguments.buffers.items()
+        if buffer.host <= place < buffer.host + buffer.size
+    ]
+    return f"{found}, {' and '.join(dict.fromkeys(others)) or 'where no argument is'}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte{'s' if count != 1 else ''}"

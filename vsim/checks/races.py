@@ -234,7 +234,7 @@ def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     """The memory at an address of the host, or at an offset in local memory, with the offset."""
     if space == LOCAL:
         return f"local memory at offset {address}"
-    for buffer in set(dispatch.memory.slots.values()):
+    for buffer in dispatch.memory.buffers():
         if buffer.host <= address < buffer.host + buffer.size:
             return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
     for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):

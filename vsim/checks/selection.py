@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from visa.diagnostics import Diagnostic, UsageError, did_you_mean
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD = "race", "undefined", "divergence", "calls", "guard"
 NAMES = (RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD)
-DONE = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
-"""The checks that both engines have whole; others are refused."""
-ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS)) & DONE
-"""What ``all`` stands for; ``guard``, which is not there yet, will be asked for by itself."""
+ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
+"""What ``all`` stands for: ``guard`` gives arguments other addresses, so that it is asked for by itself."""
 SHOWN = 100
 """How many findings of a launch are shown unless somebody wants more or fewer."""
 
@@ -63,10 +61,62 @@ def parse_checks(wanted: str | Iterable[str], what: str = "--check") -> frozense
     for word in (w.strip() for w in words):
         if word == "all":
             found |= ALL
-        elif word in DONE:
+        elif word in NAMES:
             found.add(word)
         elif word or len(words) > 1:
-            known = [name for name in NAMES if name in DONE]
-            hint = did_you_mean(word, [*known, "all"]) or f"checks are {', '.join(known)} and all"
+            hint = did_you_mean(word, [*NAMES, "all"]) or f"checks are {', '.join(NAMES)} and all"
             raise UsageError(Diagnostic("U001", f"{what} names '{word}', which is no check; {hint}"))
     return frozenset(found)
+
+
+def parse_checking(names: str, limit: int | None, suppressions: str | None, what: str = "--check") -> Checking:
+    """What is watched and shown, out of texts: names of checks, a number of findings, the file of what is known.
+
+    Raises:
+        UsageError: there is no such check; ``what`` has named it.
+        FormatError: K091, a line of the file is no suppression.
+        FileError: it cannot be read.
+    """
+    from visa.files import read_text
+    from vsim.checks.suppressions import parse_suppressions
+
+    checks = parse_checks(names, what)
+    known = None if suppressions is None else parse_suppressions(read_text(suppressions), suppressions)
+    return Checking(checks, limit or SHOWN, known)
+
+
+class CheckOptions(NamedTuple):
+    """What a command line says of checks."""
+
+    check: str | None
+    guard: bool
+    limit: int | None
+    suppressions: str | None
+
+    @property
+    def said(self) -> dict[str, object]:
+        """What was given, by the options."""
+        return {
+            "--check": self.check, "--guard": self.guard, "--check-limit": self.limit,
+            "--suppressions": self.suppressions,
+        }  # fmt: skip
+
+    @property
+    def names(self) -> str:
+        """The checks that are wanted, with commas between them; empty for none."""
+        return ",".join([*filter(None, [self.check]), *([GUARD] if self.guard else [])])
+
+    def checking(self) -> Checking | None:
+        """What is watched, and what is shown of it; None where nobody asks for checks.
+
+        Raises:
+            UsageError: there is no such check, or options are about findings that nobody looks for.
+            FormatError: K091, a line of the file of suppressions is none.
+            FileError: it cannot be read.
+        """
+        if self.check is None and not self.guard:
+            for name in ("--check-limit", "--suppressions"):
+                if self.said[name] is not None:
+                    raise UsageError(f"{name} goes with --check or --guard")
+            return None
+        return parse_checking(self.names, self.limit, self.suppressions)

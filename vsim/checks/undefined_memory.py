@@ -58,6 +58,11 @@ class MemoryBeside:
         found, buffer = self.slots.get(number), self.memory.slots.get(number)
         if buffer is None:
             return None
+        guarded = self.memory.guarded.get(number)
+        if guarded is not None:  # The same memory under other addresses.
+            whole = self.slot(guarded.whole.address >> 32)
+            assert whole is not None
+            return Buffer(buffer.name, buffer.address, whole.data)
         if found is None or found.size < buffer.size:
             found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
         return found

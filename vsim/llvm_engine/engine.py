@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from visa.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
-from vsim.checks.selection import RACE
+from vsim.checks.selection import GUARD, RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import KernelCache
 from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
@@ -119,9 +119,12 @@ class Engine:
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
         executed, found = _watched(dispatch, context), _checked(dispatch, context)
         undefined = _shadowed(dispatch, plan)
+        ranges = _guarded(dispatch, plan)
         if races is not None:
             races.begin(plan)
-        watch = None if plan.kernel.native.guard is None else self._watch(dispatch, plan, executed, found, races)
+        watch = None
+        if plan.kernel.native.guard is not None:
+            watch = self._watch(dispatch, plan, executed, found, races, ranges)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
@@ -163,11 +166,12 @@ class Engine:
         executed: ExecutedBlocks | None,
         found: FoundRecords | None,
         races: RaceRun | None,
+        ranges: Words | None,
     ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
         from vsim.llvm_engine.runtime.watch import Watch
 
-        return Watch(dispatch, plan, self.slots.words, executed, found, races)
+        return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:
@@ -290,6 +294,15 @@ def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
     found = FoundRecords(dispatch.image.module)
     context[cx.FINDINGS // 8] = address(found.words)
     return found
+
+
+def _guarded(dispatch: Dispatch, plan: LaunchPlan) -> Words | None:
+    """Where the arguments of the launch end, if accesses outside them are looked for."""
+    if GUARD not in dispatch.checks:
+        return None
+    from vsim.llvm_engine.runtime.arguments import argument_table
+
+    return argument_table(dispatch, plan.context, plan.surfaces)
 
 
 def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:

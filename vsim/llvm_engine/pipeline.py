@@ -21,14 +21,14 @@ from visa.collector import paused_collection
 from visa.program import Function
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
-from vsim.checks.selection import RACE
+from vsim.checks.selection import GUARD, RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
-from vsim.llvm_engine.runtime import driver, findings, native, race, turns
+from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
 from vsim.llvm_engine.runtime.race import LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
@@ -91,6 +91,8 @@ def _translated(state: ModuleState) -> Translation:
     if dispatch.checks:
         state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
         support.append(findings.recorder())
+    if GUARD in dispatch.checks:
+        support.append(arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
     return Translation(module(texts, state.declarations), state.functions, support)

@@ -31,11 +31,20 @@ class BatchFindings:
         self.sites: Offsets = np.zeros(running.threads.count, np.int64)
         """Where each of them did so the last time."""
 
-    def report(self, code: str, place: Place, lanes: Bools, address: Array | int = 0, other: Array | int = 0) -> None:
+    def report(
+        self,
+        code: str,
+        place: Place,
+        lanes: Bools,
+        address: Array | int = 0,
+        other: Array | int = 0,
+        is_by_lane: bool = True,
+    ) -> None:
         """Something was found in some lanes (threads x lanes) at an instruction; nothing if there are none.
 
         Args:
             address, other: numbers for each lane, or one for all; see :mod:`vsim.checks.kinds`.
+            is_by_lane: whether lanes are those of the thread; else they are parts of what it does as a whole.
         """
         rows, columns = np.nonzero(lanes)
         if not rows.size:
@@ -44,7 +53,7 @@ class BatchFindings:
         first = np.lexsort((columns, threads[rows], groups[rows]))[0]
         row, lane = int(rows[first]), int(columns[first])
         numbers = [int(np.broadcast_to(np.asarray(n), lanes.shape)[row, lane]) for n in (address, other)]
-        self._add(code, place, row, lane, numbers, rows.size)
+        self._add(code, place, row, lane if is_by_lane else -1, numbers, rows.size)
 
     def first(self, lanes: Bools) -> Who:
         """The first of some lanes (threads x lanes) in the order of groups, threads and lanes."""

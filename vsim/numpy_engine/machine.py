@@ -7,10 +7,11 @@ from typing import NoReturn, Protocol
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
-from vsim.checks.selection import CALLS, DIVERGENCE
+from vsim.checks.selection import CALLS, DIVERGENCE, GUARD
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
+from vsim.numpy_engine.argument_checks import BatchArgumentChecks
 from vsim.numpy_engine.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.call_checks import BatchCallChecks
 from vsim.numpy_engine.calls import BatchCalls
@@ -62,7 +63,7 @@ class NumpyMachine:
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler, self.sampler = images.with_image, images.with_sampler, images.sampler
 
-        messages = BatchMessages(running, faults, batch.watch)
+        messages = BatchMessages(running, faults, [w for w in (batch.watch, batch.argument_checks) if w is not None])
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
@@ -143,6 +144,9 @@ class BatchExecution:
             self.call_checks = BatchCallChecks(self.findings, private_address)
             self.scheduler.returning = self.call_checks.returned
         self.watch: BatchWatch | None = None
+        self.argument_checks: BatchArgumentChecks | None = None
+        if self.findings is not None and GUARD in dispatch.checks:
+            self.argument_checks = BatchArgumentChecks(self.findings)
         self._prepared: dict[int, PreparedFunction] = {}
 
     def prepare(self, function: Function) -> PreparedFunction:

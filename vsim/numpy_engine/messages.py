@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
@@ -37,8 +38,8 @@ class MessageWatch(Protocol):
 class BatchMessages:
     """Messages of the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
 
-    def __init__(self, running: Running, faults: Faults, watch: MessageWatch | None = None) -> None:
-        self.running, self.faults, self.watch = running, faults, watch
+    def __init__(self, running: Running, faults: Faults, watches: Sequence[MessageWatch] = ()) -> None:
+        self.running, self.faults, self.watches = running, faults, watches
 
     def _access(
         self,
@@ -66,8 +67,8 @@ class BatchMessages:
         """Read consecutive elements for each lane."""
         access = self._access(space, address, mask, count * data_type.size, instruction)
         found = memory.load(access, DTYPES[data_type], count)
-        if self.watch is not None:
-            self.watch.loaded(self.faults.function, instruction, access)
+        for watch in self.watches:
+            watch.loaded(self.faults.function, instruction, access)
         return found
 
     def store_elements(
@@ -77,8 +78,8 @@ class BatchMessages:
         size = len(values) * values[0].dtype.itemsize
         access = self._access(space, address, mask, size, instruction, writes=True)
         memory.store(access, values)
-        if self.watch is not None:
-            self.watch.stored(self.faults.function, instruction, access, values)
+        for watch in self.watches:
+            watch.stored(self.faults.function, instruction, access, values)
 
     def atomic(
         self,
@@ -93,8 +94,8 @@ class BatchMessages:
         """Atomic operations in lane order; gives the old values."""
         access = self._access(space, address, mask, data_type.size, instruction, writes=True)
         found = atomic(access, op, DTYPES[data_type], sources)
-        if self.watch is not None:
-            self.watch.changed(self.faults.function, instruction, access)
+        for watch in self.watches:
+            watch.changed(self.faults.function, instruction, access)
         return found
 
     def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:

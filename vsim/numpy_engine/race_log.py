@@ -156,7 +156,7 @@ class BatchRaces:
         return found
 
     def _place(self, function: Function, instruction: Instruction) -> dict[str, int]:
-        number = _number(function, instruction) if self.raw_message is None else self.raw_message
+        number = number_in(function, instruction) if self.raw_message is None else self.raw_message
         return {"function": self.whole.number_of(function), "instruction": number}
 
     def _who(self, rows: Array) -> dict[str, Array]:
@@ -239,7 +239,7 @@ def _lane_numbers(instruction: Instruction, width: int, lanes: Array) -> Array |
     return found
 
 
-def _number(function: Function, instruction: Instruction) -> int:
+def number_in(function: Function, instruction: Instruction) -> int:
     """The number of an instruction; of one that stands for another, that of the other."""
     for number, known in enumerate(function.instructions):
         if known is instruction:

@@ -14,6 +14,7 @@ from visa.types import DataType
 from vsim.checks.selection import RACE
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.argument_checks import ArgumentChecks
 from vsim.llvm_engine.lower.call_checks import CallChecks
 from vsim.llvm_engine.lower.calls import Calls
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
@@ -79,7 +80,7 @@ class LoweringMachine:
         self.call, self.leave = flow.call, flow.leave
         self.waiting = ThreadWaits(state, masks, flow, findings, self.races)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
-        self.call_checks = CallChecks(state, findings)
+        self.call_checks, self.argument_checks = CallChecks(state, findings), ArgumentChecks(state, findings)
         calls = Calls(state, masks, flow, exits, self.waiting, self.call_checks)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
@@ -123,7 +124,9 @@ class LoweringMachine:
     ) -> list[Value]:
         """Consecutive elements for each lane."""
         access = self.texels if space.checked_elsewhere else self.access
-        return access.load(space, address, data_type, mask, count)
+        found = access.load(space, address, data_type, mask, count)
+        self.argument_checks.look(space, address, count * data_type.size, mask, writes=False)
+        return found
 
     def store_elements(
         self, space: MemorySpace, address: Value, values: list[Value], mask: Mask, instruction: Instruction
@@ -131,6 +134,7 @@ class LoweringMachine:
         """Consecutive elements of each lane."""
         access = self.texels if space.checked_elsewhere else self.access
         access.store(space, address, values, mask)
+        self.argument_checks.look(space, address, sum(v.type.size for v in values), mask, writes=True)
 
     def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
         """The lanes of a mask that could read so many bytes at their address."""
@@ -147,7 +151,9 @@ class LoweringMachine:
         instruction: Instruction,
     ) -> Value:
         """Atomic operations in lane order; gives the old values."""
-        return self.access.atomic(space, op, address, data_type, sources, mask)
+        found = self.access.atomic(space, op, address, data_type, sources, mask)
+        self.argument_checks.look(space, address, data_type.size, mask, writes=True)
+        return found
 
     # -- images --------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
 from vsim.llvm_engine import Unsupported
+from vsim.checks.selection import GUARD
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
@@ -25,6 +26,7 @@ class Spaces:
 
     def __init__(self, state: FunctionState) -> None:
         self.state, self.watched = state, state.dispatch.watches_undefined
+        self.guarded = GUARD in state.dispatch.checks
 
     def flat(self) -> MemorySpace:
         """The 64-bit address space."""
@@ -115,7 +117,16 @@ class Spaces:
                 b.assign(f"load ptr, ptr {b.offset(at, cx.UNDEFINED_SURFACES + n)}, align 8, {INVARIANT_LOAD}")
                 for n in (0, 8)
             )
-        return MemorySpace(cx.SURFACE, pointer, size, number, writable=writable, undefined=undefined, origins=origins)
+        address = None
+        if self.guarded:
+            address = b.assign(f"load i64, ptr {b.offset(at, cx.SURFACE_ADDRESSES)}, align 8, {INVARIANT_LOAD}")
+        return MemorySpace(
+            *(cx.SURFACE, pointer, size, number),
+            writable=writable,
+            undefined=undefined,
+            origins=origins,
+            address=address,
+        )
 
     def urb(self) -> MemorySpace:
         """The buffer that the launch names ``%urb``."""
@@ -135,8 +146,13 @@ class Spaces:
             undefined = origins = None
             if self.watched:
                 undefined, origins = (b.field(table, entry + cx.UNDEFINED_SURFACES + n, "ptr") for n in (0, 8))
+            address = b.field(table, entry + cx.SURFACE_ADDRESSES) if self.guarded else None
             return MemorySpace(
-                cx.SURFACE, pointer, size, str(known), writable=writable, undefined=undefined, origins=origins
+                *(cx.SURFACE, pointer, size, str(known)),
+                writable=writable,
+                undefined=undefined,
+                origins=origins,
+                address=address,
             )
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
         held = b.cast(b.select(number < limit, number, limit), types.UQ).text

@@ -15,7 +15,8 @@ class MemorySpace:
     surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
     accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
     is read-only; None where that is the same. In launches that are checked for undefined values ``undefined`` and
-    ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes.
+    ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes. Where
+    accesses outside arguments are looked for, ``address`` is what the first byte of a surface has in the flat space.
     """
 
     kind: int
@@ -27,6 +28,7 @@ class MemorySpace:
     writable: str | None = None
     undefined: str | None = None
     origins: str | None = None
+    address: str | None = None
 
     @property
     def is_flat(self) -> bool:

@@ -15,6 +15,8 @@ PRIVATE, RACE = 320, 328
 """Address of the private memory of all threads, 0 where the kernel has none; in launches that the race check watches
 its block, else 0.
 """
+ARGUMENTS, ARGUMENTS_COUNT = 336, 344
+"""In launches whose accesses outside arguments are looked for, the table of arguments by slot, and its entries."""
 CONTEXT_SIZE = 384
 
 
@@ -149,6 +151,10 @@ WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
 
 UNDEFINED_SURFACES = 2 * WRITTEN_SURFACES
 """Where a third one begins, which is used in launches that are checked for undefined values: shadows, then origins."""
+SURFACE_ADDRESSES = UNDEFINED_SURFACES + 16
+"""In its entries there is room for the addresses of surfaces, in launches whose accesses outside arguments are looked
+for.
+"""
 SURFACES_SIZE = 3 * WRITTEN_SURFACES
 UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
 """In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined

@@ -231,7 +231,7 @@ def _images(dispatch: Dispatch) -> list[SurfaceImage]:
 def _buffers(dispatch: Dispatch) -> list[Buffer]:
     """All buffers that a kernel can reach but for those of the simulator's own."""
     own = dispatch.memory.blocks.get(PRIVATE_MEMORY)
-    return [b for b in dict.fromkeys(dispatch.memory.slots.values()) if b is not own and b.size]
+    return [b for b in dispatch.memory.buffers() if b is not own and b.size]
 
 
 def _restore(places: Sequence[Bytes | Array], contents: Sequence[Array]) -> None:

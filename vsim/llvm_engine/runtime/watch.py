@@ -40,11 +40,14 @@ class Watch:
         executed: ExecutedBlocks | None,
         found: FoundRecords | None = None,
         races: RaceRun | None = None,
+        arguments: Words | None = None,
     ) -> None:
         self.dispatch, self.functions = dispatch, plan.kernel.functions
         ranges = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch)]
         if executed is not None:
             ranges.append(_range(executed.words, True))
+        if arguments is not None:
+            ranges.append(_range(arguments, False))
         if found is not None:
             ranges.append(_range(found.words, True))
         if races is not None:

@@ -1,0 +1,31 @@
+"""The options of commands that say which checks watch launches, and what is shown of what they find."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from visa.command import flag, option, positive
+from vsim.checks.selection import NAMES, SHOWN
+
+PANEL = "Checks"
+
+CheckOption = Annotated[
+    str | None,
+    option(
+        "--check",
+        "LIST",
+        "Watch launches: race, undefined, divergence, calls, guard, or all but that.",
+        PANEL,
+        autocompletion=lambda: [*NAMES, "all"],
+    ),
+]
+GuardOption = Annotated[
+    bool, flag("--guard", "Report accesses outside an argument that is a part of larger memory.", PANEL)
+]
+LimitOption = Annotated[
+    int | None,
+    option("--check-limit", "N", f"Findings of a launch to show; {SHOWN} if missing.", PANEL, parser=positive),
+]
+SuppressionsOption = Annotated[
+    str | None, option("--suppressions", "FILE", "Findings that are known, and not shown.", PANEL)
+]

@@ -1,0 +1,45 @@
+"""The check of accesses outside arguments: what compiled code calls, and the table that it looks into."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from vsim.arrays import Words
+from vsim.dispatch import Dispatch
+from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.findings import RECORD_FINDING
+from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.tables import address
+from vsim.llvm_engine.runtime.templates import fill
+from vsim.memory import Buffer
+
+ARGUMENTS = ("active", "size", "code", "site", "thread", "lane0", "epoch")
+"""What ``guard_arguments`` is told behind the addresses of the lanes, as i64."""
+_EVERYWHERE = (0, (1 << 64) - 1)
+
+
+@cache
+def helper() -> str:
+    """The module of ``guard_arguments``."""
+    text = fill("arguments", "outside", arguments=", ".join(f"i64 %{name}" for name in ARGUMENTS))
+    declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "record_finding": RECORD_FINDING}
+    return module([text], declarations)
+
+
+def argument_table(dispatch: Dispatch, context: Words, surfaces: Words) -> Words:
+    """By slot of the address space where the argument begins to which addresses there belong, and its bytes; enters it
+    into the launch's context, and addresses of surfaces into their table.
+    """
+    for number, surface in dispatch.surfaces.items():
+        if isinstance(surface, Buffer):
+            surfaces[(table_index(False, number) * cx.SURFACE_ENTRY + cx.SURFACE_ADDRESSES) // 8] = surface.address
+    memory = dispatch.memory
+    found = np.empty((max(memory.guarded) + 1, 2), np.uint64)
+    found[:] = _EVERYWHERE
+    for slot, guarded in memory.guarded.items():
+        found[slot] = memory.slots[slot].address + guarded.start, guarded.end - guarded.start
+    context[cx.ARGUMENTS // 8], context[cx.ARGUMENTS_COUNT // 8] = address(found), len(found)
+    return found.reshape(-1)
