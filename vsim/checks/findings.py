@@ -43,7 +43,7 @@ class Who(NamedTuple):
 
 
 class OtherSide(NamedTuple):
-    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``."""
+    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``, ``barrier`` or ``wait``."""
 
     site: Site
     who: Who
