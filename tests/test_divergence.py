@@ -1,5 +1,7 @@
 """The check of divergence: defects and their mended twins, on both engines, in all orders."""
 
+import re
+
 import numpy as np
 import pytest
 from conftest import build_text
@@ -9,7 +11,8 @@ from test_waiting import CALL, HEAD, TAIL, function
 from visa import SimulationError
 from vsim.program import Program
 
-ITEMS, GROUPS = 64, 3
+LANES, THREADS, GROUPS = 16, 4, 3
+ITEMS = LANES * THREADS
 SCHEDULES = ("", "round-robin")
 LANES_ON = "cmp.lt (M1, 16) P1 LANE(0,0)<1;1,0> 5:ud"
 NOBODY = "cmp.lt (M1, 16) P1 LANE(0,0)<1;1,0> 0:ud"
@@ -34,6 +37,19 @@ def loop(counts):
             "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d", "(P1) goto (M1, 16) again"]  # fmt: skip
 
 
+def over_waiting(jump):
+    """Lanes wait at a label, and a jump of the others goes over it."""
+    return [LANES_ON, "(P1) goto (M1, 16) waiting", jump, "waiting:", "mov (M1, 16) N(0,0)<1> 1:ud", "over:"]
+
+
+ODD_IN_P2 = [line.replace("P1", "P2") for line in ODD_THREADS]
+NO_P2 = [NOBODY.replace("P1", "P2")]
+NAMED = ["nbarrier.signal 3:ub 4:ub", "nbarrier.wait 3:ub"]
+SWITCH = ["mov (M1_NM, 1) X(0,0)<1> 1:ud", *over_waiting("switchjmp (M1, 1) X(0,0)<0;1,0> (waiting, over)")]
+TWO_LABELS = [LANES_ON, "(P1) goto (M1, 16) second", "cmp.lt (M1, 16) P1 LANE(0,0)<1;1,0> 7:ud",
+              "(P1) goto (M1, 16) first", "jmp (M1, 1) over", "first:", "mov (M1, 16) N(0,0)<1> 1:ud", "second:",
+              "mov (M1, 16) N(0,0)<1> 2:ud", "over:"]  # fmt: skip
+BLOCK = "lsc_load.slm (M1, 1) N:d32x4t flat[X]:a32"
 BARRIER_IN_F = function("f", ["barrier"])
 F_AROUND = function("f", around([LANES_ON], ["barrier"]))
 PAIRS = {
@@ -48,6 +64,17 @@ PAIRS = {
     "K021 both ways": ([*around([LANES_ON], ["barrier"])[:-1], "goto (M1, 16) end", "over:", "barrier", "end:"], ["barrier"]),
     "K021 call": ((around([LANES_ON], CALL), BARRIER_IN_F), (CALL, BARRIER_IN_F)),
     "K021 in a function": ((CALL, F_AROUND), (CALL, function("f", around([NOBODY], ["barrier"])))),
+    "K021 named": (around([LANES_ON], NAMED), around([NOBODY], NAMED)),
+    "K023 jump": (over_waiting("jmp (M1, 1) over"), over_waiting("goto (M1, 1) over")),
+    "K023 to the label": (over_waiting("jmp (M1, 1) over"), over_waiting("jmp (M1, 1) waiting")),
+    "K023 predicate": ([*ODD_IN_P2, *over_waiting("(P2) jmp (M1, 1) over")], [*NO_P2, *over_waiting("(P2) jmp (M1, 1) over")]),
+    "K023 in a function": ((CALL, function("f", over_waiting("jmp (M1, 1) over"))), (CALL, function("f", over_waiting("goto (M1, 1) over")))),
+    "K023 switch": (SWITCH, [NOBODY if line == LANES_ON else line for line in SWITCH]),
+    "K023 two labels": (TWO_LABELS, [line.replace("jmp", "goto") for line in TWO_LABELS]),
+    "K024 return": (over_waiting("ret (M1, 1)"), over_waiting("ret (M1, 16)")),
+    "K024 predicate": ([*ODD_IN_P2, *over_waiting("(P2) ret (M1, 1)")], [*NO_P2, *over_waiting("(P2) ret (M1, 1)")]),
+    "K025 block": (around([LANES_ON], [BLOCK]), around([LANES_ON], [BLOCK.replace("M1", "M1_NM")])),
+    "K025 lane on": (around([LANES_ON], [BLOCK]), around(["cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 5:ud"], [BLOCK])),
     "K022 two barriers": (either(ODD_THREADS, ["barrier"], ["barrier"]), either(EVEN_GROUPS, ["barrier"], ["barrier"])),
     "K022 half of them split": (either(ODD_THREADS, ["barrier"], SPLIT), either(EVEN_GROUPS, ["barrier"], SPLIT)),
     "K022 behind another": (["barrier", *either(ODD_THREADS, ["barrier"], ["barrier"]), "barrier"],
@@ -60,11 +87,21 @@ def kernel(lines, *functions):
     return "\n".join([*HEAD, *lines, *TAIL, *(line for found in functions for line in found)])
 
 
-def findings(program, engine, schedule=""):
+def at_width(source, lanes):
+    """A kernel for threads with another number of lanes, which stores no results."""
+    found = re.sub(r"(M1(_NM)?, )16\)", rf"\g<1>{lanes})", source)
+    for words in ("num_elts={}", "SimdSize={}", "NUMBER(0,0)<0;1,0> {}:ud"):
+        found = found.replace(words.format(LANES), words.format(max(lanes, LANES) if words[0] == "n" else lanes))
+    upper = "add (M1, 16) SHORT(0,16)<1> SHORT(0,0)<1;1,0> 16:uw\n" if lanes > LANES else ""
+    found = found.replace("mov (M1, 32) LANE", f"{upper}mov (M1, 32) LANE", 1)
+    return "\n".join(line for line in found.split("\n") if "AT" not in line)
+
+
+def findings(program, engine, schedule="", lanes=LANES):
     source = kernel(*program) if isinstance(program, tuple) else kernel(program)
-    out = np.zeros(ITEMS * GROUPS, np.uint32)
-    result = Program(build_text(source, "pvc")).launch(
-        "k", ITEMS * GROUPS, ITEMS, [out], engine=engine, check="divergence", schedule=schedule
+    items, out = lanes * THREADS, np.zeros(ITEMS * GROUPS, np.uint32)
+    result = Program(build_text(source if lanes == LANES else at_width(source, lanes), "pvc")).launch(
+        "k", items * GROUPS, items, [out], engine=engine, check="divergence", schedule=schedule
     )
     assert result.engine == engine
     return result.findings
@@ -80,6 +117,25 @@ def test_defects_are_found_and_their_mended_twins_are_not(name):
         for schedule in SCHEDULES:
             assert findings(defect, engine, schedule) == wanted, (engine, schedule)
         assert findings(twin, engine) == [], engine
+
+
+@pytest.mark.parametrize("lanes", (8, 32))
+@pytest.mark.parametrize("name", PAIRS)
+def test_they_are_found_whatever_the_number_of_lanes(name, lanes):
+    defect, twin = PAIRS[name]
+    wanted = findings(defect, "numpy", lanes=lanes)
+    assert {f.code for f in wanted} == {name[:4]}
+    assert findings(defect, "llvm", lanes=lanes) == wanted
+    assert [findings(twin, engine, lanes=lanes) for engine in ENGINES] == [[], []]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_side_that_waits_has_the_first_label_and_lane(engine):
+    """Lanes 0 to 4 wait further down than lanes 5 and 6: the first lane of all is named, and the first label."""
+    (found,) = findings(PAIRS["K023 two labels"][0], engine)
+    assert found.other is not None
+    assert (found.who.lane, found.count, found.other.kind) == (0, THREADS * GROUPS, "wait")
+    assert found.other.site.instruction - found.site.instruction == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -38,6 +38,8 @@ class Reconvergence:
     time share one, so that nested loops by the hundred need as many as the deepest nest.
     """
     converged: frozenset[int]
+    opened: Mapping[int, int]
+    """For points that can share a mask the first instruction at which lanes may wait there."""
     following: tuple[int, ...]
     """The next point behind each instruction at which lanes may wait when it is run, the function's end where there is
     none.
@@ -46,6 +48,12 @@ class Reconvergence:
     def next_point(self, pc: int) -> int | None:
         """The next reconvergence point behind an instruction, in its subroutine, at which lanes may wait."""
         return self.following[pc] if self.following[pc] < self.flow.end else None
+
+    def points_between(self, pc: int, end: int) -> list[int]:
+        """The points behind an instruction and before another one of its subroutine at which lanes may wait when it is
+        run, ascending.
+        """
+        return sorted(p for p in self.points if pc < p < end and self.opened.get(p, 0) <= pc)
 
 
 @dataclass(frozen=True)
@@ -71,10 +79,10 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
     converged = _converged(flow, divergent, uniform_branches, ways_back) if starts_full else frozenset()
     inside = sorted(p for p in points if p < flow.end)
     if flow.subroutines:
-        return Reconvergence(flow, {p: n for n, p in enumerate(inside)}, converged, _behind(flow, inside))
+        return Reconvergence(flow, {p: n for n, p in enumerate(inside)}, converged, {}, _behind(flow, inside))
     found = sorted((min(branch, ways_back.first_run(branch, point)), point) for point, branch in points.items())
     opened = {point: first for first, point in found}
-    return Reconvergence(flow, _masks(inside, opened), converged, _following(flow, opened))
+    return Reconvergence(flow, _masks(inside, opened), converged, opened, _following(flow, opened))
 
 
 def _branches(

@@ -44,7 +44,13 @@ class Who(NamedTuple):
 
 
 class OtherSide(NamedTuple):
-    """One side of a conflict: ``kind`` is ``read``, ``write`` or ``atomic``; ``launch`` is another one if it is one."""
+    """One side of a conflict.
+
+    Attributes:
+        site, who: where, and who.
+        kind: ``read``, ``write``, ``atomic``, ``barrier`` or ``wait``.
+        launch: the launch that it belongs to, if that is another one.
+    """
 
     site: Site
     who: Who

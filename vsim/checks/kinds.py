@@ -43,7 +43,8 @@ class Kind(NamedTuple):
         hint: what would help.
         memory: what the first number is.
         words: what is said in place of the second number, where that is more than a number.
-        other: what the other side did, of codes whose second number is a site: that of thread 0 of the same group.
+        other: what the other side did, of codes whose second number is a site.
+        other_thread: whose that is: the thread of this number of the same group; None for who it is about.
     """
 
     check: str
@@ -52,6 +53,7 @@ class Kind(NamedTuple):
     memory: str = NONE
     words: Callable[[Dispatch, Instance], str] | None = None
     other: str = ""
+    other_thread: int | None = None
 
 
 def stack_in_words(dispatch: Dispatch, instance: Instance) -> str:
@@ -97,6 +99,24 @@ KINDS: dict[str, Kind] = {
         "threads of a work-group wait for each other at different barriers",
         "the condition that leads to one or the other must be the same in the whole group",
         other="barrier",
+        other_thread=0,
+    ),
+    "K023": Kind(
+        DIVERGENCE,
+        "a jump of the whole thread over a label where lanes of it wait",
+        "where lanes have gone different ways, jump with goto",
+        other="wait",
+    ),
+    "K024": Kind(
+        DIVERGENCE,
+        "a return of the whole thread while lanes of it wait at a label",
+        "where lanes have gone different ways, return with an execution size of all lanes, or at the end",
+        other="wait",
+    ),
+    "K025": Kind(
+        DIVERGENCE,
+        "a block that is not moved, as its lane is off while others of the thread run",
+        "a message about a block ignores the execution mask if it is written with _NM",
     ),
     # -- calls: K030 to K039
     "K031": Kind(CALLS, "a call after which the stack pointer is another one", _RESTORE, REGISTER),
@@ -146,7 +166,8 @@ def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
     side = None
     if kind.other:
         site = Site(instance.other >> 32, instance.other & 0xFFFF_FFFF)
-        side = OtherSide(site, instance.who._replace(thread=0), kind.other)
+        who = instance.who if kind.other_thread is None else instance.who._replace(thread=kind.other_thread)
+        side = OtherSide(site, who, kind.other)
     return Finding(code, kind.check, message, instance.site, instance.who, memory, side, kind.hint, instance.times)
 
 

@@ -131,14 +131,13 @@ class BatchBarriers:
         """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
         following = self.prepared.following
         self.prepared.barriers[following] = self.group
-        findings, site = self.findings, self.prepared.place
+        findings, site, look = self.findings, self.prepared.place, self._absent()
         watched = findings is not None and DIVERGENCE in findings.checks
 
         def step() -> bool:
-            if watched and findings is not None:
-                findings.report_absent("K021", site)
-                if signal:
-                    findings.meet(site)
+            look()
+            if watched and signal and findings is not None:
+                findings.meet(site)
             if signal:
                 self.group.arrive(self.running.activation.active_rows)
             if wait:
@@ -156,7 +155,10 @@ class BatchBarriers:
         Without ``arrivals`` wait until it has opened once more than this thread has waited for it.
         """
 
+        look = self._absent()
+
         def numbers() -> Dwords:
+            look()
             return self._per_thread(number()) & np.uint32(NAMED_BARRIERS - 1)
 
         if arrivals is not None:
@@ -169,6 +171,13 @@ class BatchBarriers:
             return self._wait(here, following)
 
         return wait
+
+    def _absent(self) -> Callable[[], None]:
+        """Reports work-items that are not at this instruction with the others of their threads, if a check asks."""
+        findings, place = self.findings, self.prepared.place
+        if findings is None or DIVERGENCE not in findings.checks:
+            return lambda: None
+        return lambda: findings.report_absent("K021", place)
 
     def _arrive(self, numbers: Callable[[], Dwords], arrivals: Callable[[], Dwords]) -> Callable[[], bool]:
         def arrive() -> bool:

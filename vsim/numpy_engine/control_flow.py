@@ -11,6 +11,7 @@ from visa.program import Instruction
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
+from vsim.numpy_engine.lanes_left import BatchLanesLeft
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
 from vsim.semantics.flow import reach
@@ -49,10 +50,17 @@ class BatchControlFlow:
     """Control flow within one function; see :class:`vsim.semantics.algebra.Machine`."""
 
     def __init__(
-        self, prepared: PreparedFunction, running: Running, scheduler: Scheduler, simd: int, may_narrow: bool
+        self,
+        prepared: PreparedFunction,
+        running: Running,
+        scheduler: Scheduler,
+        simd: int,
+        may_narrow: bool,
+        left: BatchLanesLeft | None = None,
     ) -> None:
+        """``left``: reports lanes that a jump or return of a whole thread leaves behind; None where no check asks."""
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
-        self.simd, self.may_narrow = simd, may_narrow
+        self.simd, self.may_narrow, self.left = simd, may_narrow, left
 
     def _taken(self, lanes: Callable[[], Mask]) -> Callable[[], Bools]:
         return taken_lanes(self.running, lanes, self.prepared.instruction, self.simd)
@@ -79,16 +87,18 @@ class BatchControlFlow:
 
     def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
         """All lanes of the threads for which ``taken`` holds go on at the label."""
-        target, following = self.prepared.labels[label], self.prepared.following
+        target, following, place = self.prepared.labels[label], self.prepared.following, self.prepared.place
 
         def step() -> bool:
             activation = self.running.activation
             active = activation.active
+            going = active if taken is None else active & np.asarray(taken())
+            if self.left is not None:
+                self.left.behind(place, target, any_lane(going))
             if taken is None:
                 activation.split((target, active))
             else:
-                rows = np.asarray(taken())
-                activation.split((target, active & rows), (following, active & ~rows))
+                activation.split((target, going), (following, active & ~going))
             return True
 
         return step
@@ -96,11 +106,15 @@ class BatchControlFlow:
     def switch(self, labels: tuple[int, ...], index: Callable[[], Array]) -> Step:
         """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
         targets, following = [self.prepared.labels[label] for label in labels], self.prepared.following
+        place = self.prepared.place
 
         def step() -> bool:
             activation, value = self.running.activation, index()
             active = activation.active
             cases = [(target, active & (value == n)) for n, target in enumerate(targets)]
+            if self.left is not None:
+                for target, going in cases:
+                    self.left.behind(place, target, any_lane(going))
             activation.split(*cases, (following, active & (value >= len(targets))))
             return True
 
@@ -109,10 +123,13 @@ class BatchControlFlow:
     def leave(self, lanes: Callable[[], Mask]) -> Step:
         """These lanes return from the subroutine or function, or end in the kernel."""
         running, taken, following = self.running, self._taken(lanes), self.prepared.following
+        place, end = self.prepared.place, len(self.prepared.function.instructions)
 
         def step() -> bool:
-            activation = running.activation
-            activation.split((following, activation.active & ~taken()))
+            activation, chosen = running.activation, taken()
+            if self.left is not None:
+                self.left.behind(place, end, any_lane(chosen))
+            activation.split((following, activation.active & ~chosen))
             return True
 
         return step

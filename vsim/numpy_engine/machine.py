@@ -19,6 +19,7 @@ from vsim.numpy_engine.control_flow import BatchControlFlow
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.images import BatchImages
+from vsim.numpy_engine.lanes_left import BatchLanesLeft
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages, MessageWatch
 from vsim.numpy_engine.operands import BatchOperands
@@ -71,7 +72,7 @@ class NumpyMachine:
 
         modes = dispatch.float_modes
         may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow, batch.left)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
@@ -139,6 +140,8 @@ class BatchExecution:
         self.findings = (
             None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
         )
+        watches_lanes = self.findings is not None and DIVERGENCE in dispatch.checks
+        self.left = BatchLanesLeft(self.findings) if watches_lanes and self.findings else None
         self.call_checks: BatchCallChecks | None = None
         if self.findings is not None and CALLS in dispatch.checks:
             self.call_checks = BatchCallChecks(self.findings, private_address)
@@ -165,6 +168,8 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if self.left is not None:
+                    step = self.left.before(function, number, step)
                 if self.call_checks is not None:
                     step = self.call_checks.behind(function, found.layout, number, step)
                 if self.watch is not None:

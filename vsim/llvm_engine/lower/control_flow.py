@@ -18,6 +18,7 @@ from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.faults import FaultExits
+from vsim.llvm_engine.lower.lanes_left import LanesLeft
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
@@ -31,8 +32,8 @@ Lanes = Callable[[], Mask]
 class ControlFlowLowering:
     """Branches, subroutines and returns of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits) -> None:
-        self.state, self.masks, self.exits = state, masks, exits
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, left: LanesLeft) -> None:
+        self.state, self.masks, self.exits, self.left = state, masks, exits, left
         self.recursion = Recursion(state, exits)
 
     # -- blocks --------------------------------------------------------------------------------------------
@@ -173,11 +174,13 @@ class ControlFlowLowering:
     def jump(self, label: int, taken: Callable[[], Value] | None) -> Step:
         """All lanes of the thread go on at the label, if its predicate holds."""
         state, pc = self.state, self.state.at.pc
-        target = state.flow.labels[label]
-        predicate = state.function.instructions[pc].args.get("pred")
+        target, instruction = state.flow.labels[label], state.function.instructions[pc]
+        predicate = instruction.args.get("pred")
 
         def step() -> None:
-            self._branch_uniform(pc, target, None if predicate is None else self.masks.first_bit(predicate))
+            condition = None if predicate is None else self.masks.first_bit(predicate)
+            self.left.behind(instruction, target, condition)
+            self._branch_uniform(pc, target, condition)
 
         return step
 
@@ -215,6 +218,10 @@ class ControlFlowLowering:
         def step() -> None:
             b = state.b
             value = index()
+            for n, target in enumerate(targets):
+                if self.left.wanted:
+                    chosen = b.assign(f"icmp eq i32 {value.text}, {n}")
+                    self.left.behind(state.function.instructions[pc], target, chosen)
             running = self.masks.running_vector()
             direct = all(self._nobody_waits_between(pc, target) for target in targets)
             self.leave_block()
@@ -242,6 +249,7 @@ class ControlFlowLowering:
         def step() -> None:
             b = state.b
             taken = self.taken(lanes, instruction)
+            self._look_behind_return(instruction, taken)
             if taken is True:
                 # Where all lanes are together none waits: a converged point further down is for lanes that come there.
                 following = "exit" if state.at.converged else self.next_waiting(pc)
@@ -256,6 +264,12 @@ class ControlFlowLowering:
             b.branch(some, self.entrance(pc + 1), self.next_waiting(pc))
 
         return step
+
+    def _look_behind_return(self, instruction: Instruction, taken: Mask) -> None:
+        """Where a check wants to know, report lanes that a return of the whole thread leaves behind."""
+        if self.left.wanted:
+            end = self.state.flow.subroutine_end(self.state.at.pc)
+            self.left.behind(instruction, end, None if taken is True else self.state.b.any(taken))
 
     def call(self, label: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vsim.checks.kinds import number_of
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.findings import keyed_number_of
 
 
 class Details(NamedTuple):
@@ -82,7 +82,7 @@ class FindingExits:
         state, b = self.state, self.state.b
         site = (state.module.number(state.function) << 32) + state.at.pc
         values = (
-            *(str(number_of(code)), str(site), state.thread),
+            *(str(keyed_number_of(code)), str(site), state.thread),
             *(details.lane, self.epoch(), details.address, details.other, details.times),
         )
         b.emit(f"call void @record_finding(ptr %ctx, ptr %worker, {', '.join(f'i64 {v}' for v in values)})")

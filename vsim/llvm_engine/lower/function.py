@@ -23,6 +23,7 @@ from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.discovery import storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.findings import FindingExits
+from vsim.llvm_engine.lower.lanes_left import LanesLeft
 from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.module import ModuleState
@@ -56,8 +57,9 @@ class FunctionLowering:
         self.state = FunctionState(module, function)
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
-        self.flow = ControlFlowLowering(self.state, self.masks, self.exits)
         self.findings = FindingExits(self.state)
+        self.left = LanesLeft(self.state, self.masks, self.findings)
+        self.flow = ControlFlowLowering(self.state, self.masks, self.exits, self.left)
         self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
         self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
         """What the semantics drive: the machine, or the one around it that checks."""
@@ -179,6 +181,7 @@ class FunctionLowering:
             self.state.walks.forget()
         if self.machine.races:
             self.machine.races.fence(instruction)
+        self.left.before(instruction)
         emit()
         self.machine.call_checks.behind(instruction)
 

@@ -8,8 +8,8 @@ from visa import types
 from visa.operands import SURFACE
 from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
-from vsim.llvm_engine import Unsupported
 from vsim.checks.selection import GUARD
+from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState

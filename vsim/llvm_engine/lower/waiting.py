@@ -64,6 +64,7 @@ class ThreadWaits:
 
         def step() -> None:
             b = self.state.b
+            self._look_for_absent()
             n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
             if arrivals is None:
                 self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))

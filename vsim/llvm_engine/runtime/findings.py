@@ -40,6 +40,11 @@ _STORED = {
 _ALL_BITS = (1 << 64) - 1
 
 
+def keyed_number_of(code: str) -> int:
+    """The number of a code, which says, too, whether findings with another second number are others."""
+    return number_of(code) + (KEYED if KINDS[code].other else 0)
+
+
 @cache
 def recorder() -> str:
     """The module of ``record_finding``."""
@@ -49,7 +54,7 @@ def recorder() -> str:
     arguments = ", ".join(f"i64 %{name}" for name in ARGUMENTS)
     places = {**axes("COUNTS", cx.COUNTS), **axes("WORKER_GROUP", cx.WORKER_GROUP)}
     record = fill("findings", "record_finding", arguments=arguments, stores="\n".join(stores), **places)
-    return module([record, fill("findings", "meet", code=KEYED + number_of("K022"))], {})
+    return module([record, fill("findings", "meet", code=keyed_number_of("K022"))], {})
 
 
 class Record(NamedTuple):
