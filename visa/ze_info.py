@@ -87,10 +87,10 @@ class PayloadField(NamedTuple):
 
     @property
     def is_handle(self) -> bool:
-        """Whether it is the handle of an argument that is an image or sampler."""
-        return (
-            self.kind == "arg_bypointer" and self.address_mode != "slm" and self.address_space in ("image", "sampler")
-        )
+        """Whether it is the handle of an argument that is an image or sampler, or of the surface of a buffer."""
+        if self.kind != "arg_bypointer" or self.address_mode == "slm":
+            return False
+        return self.address_space in ("image", "sampler") or self.address_mode == "bindless"
 
 
 class KernelInfo(NamedTuple):

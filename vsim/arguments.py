@@ -25,7 +25,7 @@ from vsim.launch import (
     array_problem,
 )
 from vsim.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState, allocation
-from vsim.payload import image_handle
+from vsim.payload import surface_handle
 from vsim.signature import KernelSignature
 
 URB = 0x10000
@@ -46,7 +46,7 @@ class Arguments(NamedTuple):
     Attributes:
         values: what goes into the payload, as place and bytes.
         surfaces: buffers and images by number of the surface; :data:`URB` is what URB writes go to.
-        images: bindless images by handle.
+        bindless: buffers and images by handle.
         samplers: by number.
         slm_size: bytes of local memory that arguments ask for.
         printf: where the kernel puts what it prints; None if it does not.
@@ -57,7 +57,7 @@ class Arguments(NamedTuple):
 
     values: list[tuple[int, bytes]]
     surfaces: dict[int, Buffer | SurfaceImage]
-    images: dict[int, SurfaceImage]
+    bindless: dict[int, Buffer | SurfaceImage]
     samplers: dict[int, SamplerState]
     slm_size: int = 0
     printf: Buffer | None = None
@@ -81,7 +81,7 @@ class ArgumentReader:
     def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> None:
         self.signature, self.launch, self.memory, self.guarded = signature, launch, memory, guarded
         self.buffers: dict[int, Buffer] = {}
-        self.images: dict[int, SurfaceImage] = {}
+        self.bindless: dict[int, Buffer | SurfaceImage] = {}
         self.nulls: list[str] = []
         if guarded:
             self._in_order()
@@ -188,9 +188,9 @@ class ArgumentReader:
     def image(self, index: int) -> SurfaceImage:
         """The image that an argument is."""
         argument = self.read(index, ImageArgument)
-        handle = image_handle(index)
-        found = self.images.get(handle)
-        if found is None:
+        handle = surface_handle(index)
+        found = self.bindless.get(handle)
+        if not isinstance(found, SurfaceImage):
             signature = self.signature
             problem, hint = array_problem(argument.array)
             if problem:
@@ -204,7 +204,7 @@ class ArgumentReader:
             if isinstance(made, str):
                 hint = did_you_mean(argument.format, ImageFormat.names())
                 raise signature.error(f"{signature.describe(index)} {made}", hint)
-            found = self.images[handle] = made
+            found = self.bindless[handle] = made
         return found
 
     def surface(self, index: int) -> Buffer | SurfaceImage:
@@ -215,6 +215,10 @@ class ArgumentReader:
         if found.address // SLOT in self.memory.guarded:  # What lies behind the argument is found, and no fault.
             return self.memory.behind(found.address) or found
         return found
+
+    def by_handle(self, index: int) -> None:
+        """Have the buffer that an argument is be found by the handle of its surface."""
+        self.bindless[surface_handle(index)] = self.surface(index)
 
     def sampler(self, index: int) -> SamplerState:
         """The state of the sampler that an argument is."""

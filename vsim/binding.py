@@ -72,7 +72,7 @@ class _FieldBinder:
         return Arguments(
             self.values,
             surfaces,
-            reader.images,
+            reader.bindless,
             self.samplers,
             slm_size,
             self.printf,
@@ -105,9 +105,11 @@ class _FieldBinder:
             self.values.append((at, encoded(value, size)))
 
     def pointer(self, at: int, field: PayloadField) -> None:
-        """The address of an array. Handles of images and samplers are the same in every launch."""
+        """The address of an array. Handles of surfaces and samplers are the same in every launch."""
         if field.address_space == "image":
             self.reader.image(field.argument)
+        elif field.is_handle and field.address_space != "sampler":
+            self.reader.by_handle(field.argument)
         elif field.address_space != "sampler":
             self.address(at, field)
 
@@ -217,7 +219,7 @@ class _InputBinder:
         return Arguments(
             self.values,
             self.surfaces,
-            reader.images,
+            reader.bindless,
             self.samplers,
             self.slm_size,
             nulls=tuple(reader.nulls),

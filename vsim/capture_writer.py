@@ -18,7 +18,7 @@ from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument
 from vsim.listing import argument_rows
 from vsim.memory import AddressSpace, as_bytes
-from vsim.payload import image_handle
+from vsim.payload import surface_handle
 from vsim.program import Program
 from vsim.report import save_array
 
@@ -152,7 +152,8 @@ class LaunchCapture:
 
     def _image(self, index: int, argument: ImageArgument) -> dict[str, bytes]:
         """An image; one array for two arguments is one object."""
-        found = self.dispatch.arguments.images[image_handle(index)]
+        found = self.dispatch.bindless[surface_handle(index)]
+        assert isinstance(found, SurfaceImage)
         args = self.launch.args
         first = next(n for n, a in enumerate(args) if isinstance(a, ImageArgument) and a.array is argument.array)
         handle = IMAGE_HANDLES + first

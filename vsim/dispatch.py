@@ -5,7 +5,7 @@ What it says of payload and memory, and why, is in docs/architecture.md, "The wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -170,9 +170,18 @@ class Dispatch:
         return self.arguments.surfaces
 
     @property
-    def images(self) -> dict[int, SurfaceImage]:
-        """Bindless images by handle."""
-        return self.arguments.images
+    def bindless(self) -> dict[int, Buffer | SurfaceImage]:
+        """Buffers and images by handle."""
+        return self.arguments.bindless
+
+    @property
+    def all_surfaces(self) -> tuple[Buffer | SurfaceImage, ...]:
+        """Buffers and images, by number or by handle."""
+        return (*self.surfaces.values(), *self.bindless.values())
+
+    def has_table(self, table: Mapping[int, Buffer | SurfaceImage]) -> bool:
+        """Whether it is the table of surfaces by number or by handle, and not one of shadows."""
+        return table is self.surfaces or table is self.bindless
 
     @property
     def samplers(self) -> dict[int, SamplerState]:
@@ -181,7 +190,7 @@ class Dispatch:
 
     @property
     def handles(self) -> dict[int, int]:
-        """Handles of images and samplers as dwords by their place in the payload: the same in every launch."""
+        """Handles of surfaces and samplers as dwords by their place in the payload: the same in every launch."""
         return self.signature.layout.handles
 
     @property

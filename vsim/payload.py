@@ -12,10 +12,10 @@ from visa.ze_info import KernelInfo, PayloadField
 
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
-IMAGE_HANDLE_STEP = 0x40
-"""Bytes of a surface state, of which handles of bindless images are multiples."""
+SURFACE_HANDLE_STEP = 0x40
+"""Bytes of a surface state, of which handles of bindless surfaces are multiples."""
 SCRATCH_HANDLE = 0x20
-"""What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory, no image's."""
+"""What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory."""
 RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
 """Values that the ND-range alone decides."""
 _NOT_ARGUMENTS = (
@@ -43,7 +43,7 @@ class PayloadLayout(NamedTuple):
         range_values: values that the ND-range decides, with their places.
         group_size_at: places of the size of the group, which is smaller at the rim of the ND-range.
         private_at: places of the address of private memory, which the engine allocates.
-        handles: handles of images, samplers and scratch memory as dwords by place: they depend on nothing but the
+        handles: handles of surfaces, samplers and scratch memory as dwords by place: they depend on nothing but the
             argument's number.
         pointers: places of addresses of buffers, as far as they are known.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
@@ -84,7 +84,7 @@ def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> Payload
         group_size_at=_places(fields, lambda f: f.kind == "local_size"),
         private_at=_places(fields, lambda f: f.kind == "private_base_stateless"),
         handles=_handles(fields),
-        pointers=frozenset(_places(fields, lambda f: f.kind == "buffer_address" or f.address_space in _BUFFER_SPACES)),
+        pointers=frozenset(_places(fields, _is_address)),
         local_id_rows=per_thread // local_id_row(info.simd_size, grf),
     )
 
@@ -96,6 +96,10 @@ def local_id_row(simd: int, grf_size: int) -> int:
 
 def _chosen(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[PlacedField, ...]:
     return tuple((at, field) for at, field in fields if test(field))
+
+
+def _is_address(field: PayloadField) -> bool:
+    return field.kind == "buffer_address" or (field.address_space in _BUFFER_SPACES and not field.is_handle)
 
 
 def _places(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[int, ...]:
@@ -128,17 +132,17 @@ def _handles(fields: list[PlacedField]) -> dict[int, int]:
 
 
 def _handle(field: PayloadField) -> int | None:
-    """The handle of the image, the sampler or the scratch memory that a value is; None for other values."""
+    """The handle of the surface, the sampler or the scratch memory that a value is; None for other values."""
     if field.kind == "scratch_pointer":
         return SCRATCH_HANDLE
     if field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
         return (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
-    return image_handle(field.argument) if field.is_handle else None
+    return surface_handle(field.argument) if field.is_handle else None
 
 
-def image_handle(argument: int) -> int:
-    """The handle of the image that an argument is; 0 is no image's."""
-    return IMAGE_HANDLE_STEP * (argument + 1)
+def surface_handle(argument: int) -> int:
+    """The handle of the image that an argument is, or of the surface of a buffer; 0 is no argument's."""
+    return SURFACE_HANDLE_STEP * (argument + 1)
 
 
 def encoded(value: int, size: int) -> bytes:

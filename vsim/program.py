@@ -120,10 +120,8 @@ def _constant(value: object) -> bool:
 def can_repeat(dispatch: Dispatch) -> bool:
     """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
-    return (
-        arguments.printf is None
-        and not arguments.images
-        and all(isinstance(s, Buffer) for s in arguments.surfaces.values())
+    return arguments.printf is None and all(
+        isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
     )
 
 
@@ -526,8 +524,7 @@ def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[
 
 def _besides_buffers(dispatch: Dispatch) -> int:
     """Bytes of memory that a launch takes besides its buffers: images, local and scratch memory of a work-group."""
-    images = {**dispatch.images, **{n: s for n, s in dispatch.surfaces.items() if not isinstance(s, Buffer)}}
-    pictures = sum(i.array.nbytes for i in images.values())
+    pictures = sum(s.array.nbytes for s in set(dispatch.all_surfaces) if not isinstance(s, Buffer))
     return pictures + dispatch.slm_size + dispatch.scratch_size * dispatch.threads_of(dispatch.group(0))
 
 

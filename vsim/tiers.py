@@ -41,8 +41,9 @@ class Snapshot:
 
 def _writable(dispatch: Dispatch) -> list[Bytes]:
     """The memory that a launch may write: each place once."""
-    images = [*dispatch.images.values(), *(s for s in dispatch.surfaces.values() if not isinstance(s, Buffer))]
-    buffers = {*dispatch.memory.slots.values(), *(s for s in dispatch.surfaces.values() if isinstance(s, Buffer))}
+    surfaces = dispatch.all_surfaces
+    images = [s for s in surfaces if not isinstance(s, Buffer)]
+    buffers = {*dispatch.memory.slots.values(), *(s for s in surfaces if isinstance(s, Buffer))}
     places = [b.data for b in buffers if b.writable] + [i.bytes for i in images]
     found = {(int(p.__array_interface__["data"][0]), p.nbytes): p for p in places if p.flags.writeable}
     return list(found.values())

@@ -237,7 +237,7 @@ def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     for buffer in dispatch.memory.buffers():
         if buffer.host <= address < buffer.host + buffer.size:
             return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
-    for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):
+    for surface in dispatch.all_surfaces:
         if isinstance(surface, SurfaceImage) and surface.host <= address < surface.host + surface.array.nbytes:
             return f"'{surface.name}' at texel {surface.texel_at(address - surface.host)}"
     return f"memory at {address:#x}"

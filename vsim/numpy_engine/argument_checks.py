@@ -60,7 +60,7 @@ class BatchArgumentChecks:
         space = access.space
         if isinstance(space, FlatSpace):
             return access.address if space.memory is self.memory else None
-        if not (isinstance(space, SurfaceSpace) and space.table is self.findings.dispatch.surfaces):
+        if not (isinstance(space, SurfaceSpace) and self.findings.dispatch.has_table(space.table)):
             return None
         starts = {n: s.address for n, s in space.table.items() if isinstance(s, Buffer)}
         numbers = access.per_lane(space.number)

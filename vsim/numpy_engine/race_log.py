@@ -138,7 +138,7 @@ class BatchRaces:
         if isinstance(space, FlatSpace):
             return space.memory is dispatch.memory
         if isinstance(space, SurfaceSpace):
-            return space.table is dispatch.surfaces or space.table is dispatch.images
+            return dispatch.has_table(space.table)
         return isinstance(space, ImageSpace) or space is self.execution.running.threads.slm
 
     def _is_shared(self, part: BufferPart) -> bool:

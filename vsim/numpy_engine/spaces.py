@@ -45,7 +45,7 @@ class BatchSpaces:
 
     def numbered(self, index: int) -> SurfaceSpace:
         """The surfaces whose numbers a surface variable holds."""
-        table = self.dispatch.images if index == BINDLESS else self.dispatch.surfaces
+        table = self.dispatch.bindless if index == BINDLESS else self.dispatch.surfaces
         return SurfaceSpace(self.running.activation.registers.state(SURFACE, index, 0), table)
 
     def surface_by_handle(self, kind: str, value: Dwords) -> Space:
@@ -61,4 +61,4 @@ class BatchSpaces:
     def numbered_by_handle(self, kind: str, value: Dwords) -> SurfaceSpace:
         """The surfaces with these numbers or handles."""
         numbers = np.broadcast_to(value, (self.running.threads.count, 1))
-        return SurfaceSpace(numbers, self.dispatch.surfaces if kind == "bti" else self.dispatch.images)
+        return SurfaceSpace(numbers, self.dispatch.surfaces if kind == "bti" else self.dispatch.bindless)

@@ -25,7 +25,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import kinds, table_index
 from vsim.memory import SamplerState
-from vsim.payload import IMAGE_HANDLE_STEP, SAMPLER_HANDLE_SHIFT
+from vsim.payload import SAMPLER_HANDLE_SHIFT, SURFACE_HANDLE_STEP
 from vsim.semantics.algebra import ImageView
 
 _NO_IMAGE = ImageKind(ImageFormat("rgba", "f32"), 2)
@@ -89,7 +89,7 @@ class Images:
         else:
             index = b.cast(number, types.UQ)
             if image.bindless:
-                index = b.udiv(index, b.const(IMAGE_HANDLE_STEP, types.UQ)) + b.const(cx.SURFACE_LIMIT, types.UQ)
+                index = b.udiv(index, b.const(SURFACE_HANDLE_STEP, types.UQ)) + b.const(cx.SURFACE_LIMIT, types.UQ)
             entry = b.assign(f"getelementptr [{cx.SURFACE_ENTRY} x i8], ptr {table}, i64 {index.text}")
         pointer = b.assign(f"load ptr, ptr {entry}, align 8, {INVARIANT_LOAD}")
         size = b.assign(f"load i64, ptr {b.offset(entry, 8)}, align 8, {INVARIANT_LOAD}")

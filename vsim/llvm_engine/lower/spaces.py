@@ -18,7 +18,7 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
 from vsim.memory import SLM_ADDRESS_MASK
-from vsim.payload import IMAGE_HANDLE_STEP, SCRATCH_HANDLE
+from vsim.payload import SCRATCH_HANDLE, SURFACE_HANDLE_STEP
 
 
 class Spaces:
@@ -94,9 +94,9 @@ class Spaces:
         The number is for fault records, where surfaces by handle have another range than those of the binding table.
         """
         b = self.state.b
-        number = b.cast(b.udiv(handle, b.const(IMAGE_HANDLE_STEP, types.UD)), types.UD)
+        number = b.cast(b.udiv(handle, b.const(SURFACE_HANDLE_STEP, types.UD)), types.UD)
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
-        exists = (number < limit) & ((handle & b.const(IMAGE_HANDLE_STEP - 1, types.UD)) == b.const(0, types.UD))
+        exists = (number < limit) & ((handle & b.const(SURFACE_HANDLE_STEP - 1, types.UD)) == b.const(0, types.UD))
         held = b.select(exists, number, limit) + b.const(cx.SURFACE_LIMIT, types.UD)
         table = b.field("%ctx", cx.SURFACES, "ptr")
         shown = b.assign(f"add i64 {b.cast(handle, types.UQ).text}, {cx.BINDLESS_NUMBER}")

@@ -11,7 +11,7 @@ from vsim.dispatch import Dispatch
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.findings import RECORD_FINDING
-from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.surfaces import table_entries
 from vsim.llvm_engine.runtime.tables import address
 from vsim.llvm_engine.runtime.templates import fill
 from vsim.memory import Buffer
@@ -33,9 +33,9 @@ def argument_table(dispatch: Dispatch, context: Words, surfaces: Words) -> Words
     """By slot of the address space where the argument begins to which addresses there belong, and its bytes; enters it
     into the launch's context, and addresses of surfaces into their table.
     """
-    for number, surface in dispatch.surfaces.items():
+    for entry, surface in table_entries(dispatch):
         if isinstance(surface, Buffer):
-            surfaces[(table_index(False, number) * cx.SURFACE_ENTRY + cx.SURFACE_ADDRESSES) // 8] = surface.address
+            surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_ADDRESSES) // 8] = surface.address
     memory = dispatch.memory
     found = np.empty((max(memory.guarded) + 1, 2), np.uint64)
     found[:] = _EVERYWHERE

@@ -224,7 +224,7 @@ def _memories(dispatch: Dispatch) -> Iterator[tuple[int, int]]:
 
 
 def _images(dispatch: Dispatch) -> list[SurfaceImage]:
-    found = (*dispatch.surfaces.values(), *dispatch.images.values())
+    found = dispatch.all_surfaces
     return [s for s in found if isinstance(s, SurfaceImage)]
 
 

@@ -15,6 +15,7 @@ from vsim.checks.findings import Who
 from vsim.checks.kinds import ended_instance, finding_of
 from vsim.checks.selection import DIVERGENCE
 from vsim.dispatch import Dispatch
+from vsim.images import SurfaceImage
 from vsim.llvm_engine import RefusedInstruction
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.context import FaultRecord
@@ -125,7 +126,7 @@ def _read_only(dispatch: Dispatch, record: FaultRecord) -> str:
         found = dispatch.memory.slots.get(at >> 32)
         at -= found.address if found else 0
     else:
-        surface = dispatch.surfaces.get(record.number)
+        surface = _surface(dispatch, record.number)
         found = surface if isinstance(surface, Buffer) else None
     if found is None or not found.read_only or not 0 <= at <= found.size - record.bytes:
         return ""
@@ -144,13 +145,19 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
     return record._replace(lane=record.lane + inside, address=record.address + inside * step)
 
 
+def _surface(dispatch: Dispatch, number: int) -> Buffer | SurfaceImage | None:
+    """The surface that a record speaks of."""
+    if number >= cx.BINDLESS_NUMBER:
+        return dispatch.bindless.get(number - cx.BINDLESS_NUMBER)
+    return dispatch.surfaces.get(number)
+
+
 def _surface_name(dispatch: Dispatch, number: int) -> str:
     """What messages call a surface, or memory of an image."""
-    bindless = number >= cx.BINDLESS_NUMBER
-    number -= cx.BINDLESS_NUMBER if bindless else 0
-    surface = dispatch.images.get(number) if bindless else dispatch.surfaces.get(number)
+    surface = _surface(dispatch, number)
     if surface is None:
-        return "scratch memory" if bindless and number == SCRATCH_HANDLE else f"surface {number}"
+        is_scratch = number == cx.BINDLESS_NUMBER + SCRATCH_HANDLE
+        return "scratch memory" if is_scratch else f"surface {number % cx.BINDLESS_NUMBER}"
     return dispatch.name_of(surface) if isinstance(surface, Buffer) else surface.name
 
 

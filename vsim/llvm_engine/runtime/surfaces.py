@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from vsim.arguments import URB
 from vsim.dispatch import Dispatch
 from vsim.images import ImageKind, SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
-from vsim.payload import IMAGE_HANDLE_STEP
+from vsim.memory import Buffer
+from vsim.payload import SURFACE_HANDLE_STEP
 
 
 def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
     """All images of a launch: bindless or not, number, kind."""
-    surfaces = [(False, n, s.kind) for n, s in dispatch.surfaces.items() if isinstance(s, SurfaceImage)]
-    return (*surfaces, *((True, handle, image.kind) for handle, image in dispatch.images.items()))
+    both = ((False, dispatch.surfaces), (True, dispatch.bindless))
+    return tuple(
+        (bindless, number, surface.kind)
+        for bindless, surfaces in both
+        for number, surface in surfaces.items()
+        if isinstance(surface, SurfaceImage)
+    )
 
 
 def made_for(dispatch: Dispatch) -> Hashable:
@@ -24,17 +30,27 @@ def made_for(dispatch: Dispatch) -> Hashable:
     Raises:
         Unsupported: there are more surfaces than the table holds.
     """
-    surfaces, images, samplers = dispatch.surfaces, dispatch.images, dispatch.samplers
+    surfaces, bindless, samplers = dispatch.surfaces, dispatch.bindless, dispatch.samplers
     for n in surfaces:
         if n >= cx.SURFACE_LIMIT and n != URB:
             raise Unsupported("more surfaces than the table holds")
-    for handle in images:
-        if handle // IMAGE_HANDLE_STEP >= cx.SURFACE_LIMIT:
+    for handle in bindless:
+        if handle // SURFACE_HANDLE_STEP >= cx.SURFACE_LIMIT:
             raise Unsupported("more surfaces than the table holds")
     found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
     return (*found, "read-only") if dispatch.has_read_only else found
 
 
 def table_index(bindless: bool, number: int) -> int:
-    """The entry of the table of surfaces: the URB and bindless images stand behind the numbered surfaces."""
-    return cx.SURFACE_LIMIT + number // IMAGE_HANDLE_STEP if bindless else number if number != URB else cx.SURFACE_LIMIT
+    """The entry of the table of surfaces: the URB and bindless surfaces stand behind the numbered ones."""
+    if bindless:
+        return cx.SURFACE_LIMIT + number // SURFACE_HANDLE_STEP
+    return number if number != URB else cx.SURFACE_LIMIT
+
+
+def table_entries(dispatch: Dispatch) -> Iterator[tuple[int, Buffer | SurfaceImage]]:
+    """All surfaces of a launch, each with its entry of the table."""
+    for number, surface in dispatch.surfaces.items():
+        yield table_index(False, number), surface
+    for handle, surface in dispatch.bindless.items():
+        yield table_index(True, handle), surface

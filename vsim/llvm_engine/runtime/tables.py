@@ -11,7 +11,7 @@ from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.surfaces import table_entries
 from vsim.llvm_engine.runtime.workers import frame_bytes
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import Group
@@ -73,16 +73,14 @@ def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
     """Write the surfaces and images of a launch into their table."""
     table.fill(0)
     guarded = dispatch.has_read_only
-    for number, surface in dispatch.surfaces.items():
-        at = table_index(False, number) * cx.SURFACE_ENTRY // 8
+    for number, surface in table_entries(dispatch):
+        at = number * cx.SURFACE_ENTRY // 8
         if not isinstance(surface, Buffer):
             _fill_image(table[at:], surface)
             continue
         table[at], table[at + 1] = surface.host, surface.size
         if guarded:
             table[at + cx.WRITTEN_SURFACES // 8 + 1] = 0 if surface.read_only else surface.size
-    for handle, image in dispatch.images.items():
-        _fill_image(table[table_index(True, handle) * cx.SURFACE_ENTRY // 8 :], image)
 
 
 def _fill_image(entry: Words, image: SurfaceImage) -> None:

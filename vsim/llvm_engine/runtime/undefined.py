@@ -9,7 +9,7 @@ from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.surfaces import table_index
+from vsim.llvm_engine.runtime.surfaces import table_entries
 from vsim.llvm_engine.runtime.tables import address
 
 
@@ -47,8 +47,6 @@ class UndefinedMemory:
         """Enter the tables into a launch's context and its table of surfaces."""
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots), self.slots.size // 6 - 1
         dispatch, place = self.dispatch, cx.UNDEFINED_SURFACES // 8
-        entries = [(table_index(False, n), s) for n, s in dispatch.surfaces.items()]
-        entries += [(table_index(True, handle), image) for handle, image in dispatch.images.items()]
-        for number, surface in entries:
+        for number, surface in table_entries(dispatch):
             at = number * cx.SURFACE_ENTRY // 8 + place
             surfaces[at : at + 2] = self.check.validity.of(surface).host, self.check.origins.of(surface).host

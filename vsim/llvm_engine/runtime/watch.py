@@ -94,7 +94,7 @@ def _of_arguments(dispatch: Dispatch) -> Iterator[Range]:
     """Buffers and images."""
     for buffer in dict.fromkeys(dispatch.memory.slots.values()):
         yield buffer.host, buffer.size, not buffer.read_only
-    for surface in (*dispatch.surfaces.values(), *dispatch.images.values()):
+    for surface in dispatch.all_surfaces:
         if isinstance(surface, SurfaceImage):
             yield _range(surface.array, surface.array.flags.writeable)
         else:
