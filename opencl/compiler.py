@@ -19,7 +19,7 @@ from visa.diagnostics import Diagnostic, VisaError, render
 from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV
-from vsim.ocloc import compile_source, identity, is_whole, said
+from vsim.ocloc import compile_source, dependencies, identity, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
@@ -56,10 +56,9 @@ def whole_program(name: str, source: bytes, device: Device, options: str) -> Mad
 
 def object_of(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:
     """SPIR-V of OpenCL C, with headers that are given as texts."""
-    named = [part for path in sorted(headers) for part in (path, headers[path])]
-    parts = ("object", source, device.model.device, options, *named)
+    behind = dependencies(source, options, [headers, os.getcwd()])
     make = partial(_object, name, source, device, options, headers)
-    return _kept(parts, make) if is_whole(source, options, headers) else make()
+    return make() if behind is None else _kept(("object", source, device.model.device, options, *behind), make)
 
 
 def linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_library: bool) -> Made:

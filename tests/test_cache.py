@@ -1,5 +1,6 @@
 """The cache directory: what is read from it was written by the user, whoever else may write there."""
 
+import hashlib
 import os
 import shutil
 import stat
@@ -126,3 +127,17 @@ def test_the_code_of_an_entry_is_fast_to_load():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"] * 3
+
+
+def test_objects_that_were_not_used_for_longest_go_when_there_are_too_many(monkeypatch, tmp_path):
+    """The size of all is looked at once in a while only."""
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(objects, "LIMIT_BYTES", 200 * 132)
+    names = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(400)]
+    looked, trim = [], objects._trim
+    monkeypatch.setattr(objects, "_trim", lambda folder: looked.append(folder) or trim(folder))
+    for hour, name in enumerate(names):
+        objects.save(name, bytes(100))
+        os.utime(tmp_path / "cache" / "objects" / f"{name}.o", (hour, hour))
+    kept = [objects.load(name) is not None for name in names]
+    assert 5 < len(looked) < 80 and all(kept[-100:]) and not any(kept[:100])

@@ -10,7 +10,7 @@ from conftest import DATA
 from test_commands import said
 
 import visa
-from vsim.ocloc import SPIRV, compile_source, is_whole
+from vsim.ocloc import SPIRV, compile_source, dependencies
 from vsim.ocloc import said as diagnostics
 
 PROGRAM = DATA / "zebins" / "program.cl"
@@ -287,22 +287,51 @@ def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "options", "expected"),
     [
-        (b"#define A \\\n 1\nkernel void k() {}", "-DN=3", True),
-        (b'#include "own.h"\n', "", True),
-        (b" # include <own.h>\n", "", True),
-        (b'#include "other.h"\n', "", False),
-        (b"#define H <own.h>\n#include H\n", "", False),
-        (b'#inc\\\nlude "other.h"\n', "", False),
-        (b'/* */ #include "other.h"\n', "", False),
-        (b'??=include "other.h"\n', "", False),
-        (b"constant char *when = __TIME__;\n", "", False),
-        (b"", "-I .", False),
-        (b"", "-include x.h", False),
-        (b'#include "below.h"\n', "", False),
+        (b"#define A \\\n 1\nkernel void k() {}", "-DN=3", []),
+        (b"kernel void k() {}", "-I nowhere/include", []),
+        (SPIRV + b"include", "", []),
+        (b'#include "own.h"\n', "", ["own.h"]),
+        (b' # include <own.h>\n#include "own.h"', "", ["own.h"]),
+        (b'#include "deep/one.h"\n', "", ["deep/one.h", "deep/two.h", "own.h"]),
+        (b'#include "ring.h"\n', "", ["ring.h"]),
+        (b'#include "other.h"\n', "", None),
+        (b'#include "two.h"\n', "", None),
+        (b'#include "two.h"\n', "-Ifolder/deep", ["two.h", "own.h"]),
+        (b'#include "lost.h"\n', "", None),
+        (b'#include "/etc/hosts"\n', "", None),
+        (b"#define H <own.h>\n#include H\n", "", None),
+        (b'#inc\\\nlude "other.h"\n', "", None),
+        (b'/* */ #include "other.h"\n', "", None),
+        (b'??=include "other.h"\n', "", None),
+        (b'#if __has_include("own.h")\n#endif\n', "", None),
+        (b"constant char *when = __TIME__;\n", "", None),
+        (b"", "-include x.h", None),
+        (b"", "-isystem x", None),
+        (b"", "-cl-intel-greater-than-4GB-buffer-required", []),
     ],
 )
-def test_what_a_source_depends_on(source, options, expected):
-    headers = {"own.h": b"#define OWN 1\n"}
-    if b"below" in source:
-        headers["below.h"] = b'#include "other.h"\n'
-    assert is_whole(source, options, headers) == expected
+def test_what_a_source_depends_on(source, options, expected, tmp_path, monkeypatch):
+    texts = {
+        "own.h": "#define OWN 1", "ring.h": '#include "ring.h"', "lost.h": '#include "other.h"',
+        "deep/one.h": '#include "two.h"', "deep/two.h": "#include <own.h>",
+    }  # fmt: skip
+    for name, text in texts.items():
+        place = tmp_path / "folder" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for place in (str(tmp_path / "folder"), {name: text.encode() for name, text in texts.items()}):
+        found = dependencies(source, options, [place])
+        names = None if found is None else [part for part in found if isinstance(part, str) and part.endswith(".h")]
+        assert names == expected
+
+
+def test_programs_with_headers_are_kept_until_a_header_changes(driver, tmp_path):
+    calls, header = driver(), tmp_path / "own.h"
+    for text, count in (("#define A 1", 1), ("#define A 1", 1), ("#define A 2", 2), ("#define A 1", 2)):
+        header.write_text(text)
+        compiled(b'#include "own.h"\n', path=str(tmp_path / "k.cl"))
+        assert len(calls()) == count
+    header.unlink()
+    compiled(b'#include "own.h"\n', path=str(tmp_path / "k.cl"))
+    assert len(calls()) == 3

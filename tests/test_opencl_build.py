@@ -130,6 +130,7 @@ def test_objects_and_what_is_linked_of_them_are_kept(session, tmp_path, monkeypa
     assert result(foreign, 100) == ([101, 103, 105, 107], ["compile", "link", "compile"])
     (tmp_path / "more.h").write_text("#define MORE 2\n")
     assert result(foreign, 100) == ([102, 104, 106, 108], ["compile", "link", "compile"])
+    assert result(foreign, 100) == ([102, 104, 106, 108], [])
 
 
 @needs_ocloc

@@ -25,7 +25,7 @@ def test_trees_are_those_of_a_yaml_reader():
     [
         "a: [1, -2, +3, 0, 007, 0x1F, -0x2, 12345678901234567890]",
         "a: [1.5, .5, -2., 1.0e+3, 1e3, 0.0]",
-        "a: [yes, No, TRUE, off, on, ~, null, '', '1', \"2\", , n, y]".replace(", ,", ", x,"),
+        "a: [True, FALSE, TRUE, false, ~, null, '', '1', \"2\", , n, y]".replace(", ,", ", x,"),
         "a:\nb: |\n  text\n  more\nc: >\n  folded\n  text\nd: 'it''s'\ne: \"\\n\"\n",
         "a: {b: [1, {c: d}], e: {}}\nf: []\n1: x\n",
         "'a': 1\n? b\n: 2\n",
@@ -40,6 +40,11 @@ def test_values_are_those_of_a_yaml_reader(text):
         return {str(k): v for k, v in value.items()} if isinstance(value, dict) else value
 
     assert yaml_tree.parse(text, "x")[0] == texts(yaml.safe_load(text))
+
+
+def test_names_that_were_truth_values_once_are_names():
+    """The compiler writes YAML 1.2: arguments called off and no have no quotes."""
+    assert yaml_tree.parse("a: [yes, No, off, ON, y, n]", "x")[0] == {"a": ["yes", "No", "off", "ON", "y", "n"]}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Zebins: the compiler's program binaries as inputs of everything that takes objects or images.
 
-tests/data/zebins has those of two compilers, and the source that they were made of.
+tests/data/zebins has those of two compilers, and the source that they were made of; ``structure`` is one of bmg's.
 """
 
 import json
@@ -178,3 +178,12 @@ def test_the_list_of_kernels(name):
         "state": 32,
     }
     assert rows["steps"]["private_memory"] > 0 == rows["saxpy"]["private_memory"]
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_a_structure_on_both_sides_of_the_end_of_inline_data(engine):
+    """Inline data is a register of which 32 bytes are used; a structure that begins in it goes on in the next one."""
+    program, out = vsim.load(zebin("structure")), np.zeros((4, 3), "i4")
+    structure = np.array([(1, 2, 3)], "i4,i4,i4")[0]
+    program.launch("fill", 4, 4, [out, np.int64(0), structure, np.int64(3)], engine=engine)
+    assert out.tolist() == [[1, 2, 3]] * 3 + [[0, 0, 0]]

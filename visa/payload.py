@@ -41,8 +41,18 @@ def payload_places(info: KernelInfo, grf_size: int, platform: str) -> PayloadPla
     if not ids and platform in _ONE_REGISTER_SKIPPED:
         start += grf_size
     beyond = start + round_up(info.inline_size, grf_size) - info.inline_size
-    fields = [((start if f.offset < info.inline_size else beyond) + f.offset, f) for f in info.payload]
+    pieces = [piece for field in info.payload for piece in _pieces(field, info.inline_size)]
+    fields = [((start if f.offset < info.inline_size else beyond) + f.offset, f) for f in pieces]
     return PayloadPlaces(ids, start, fields)
+
+
+def _pieces(field: PayloadField, inline_size: int) -> list[PayloadField]:
+    """A value as it lies in registers: a structure that begins in the inline data goes on behind the gap."""
+    inside = inline_size - field.offset
+    if field.kind != "arg_byvalue" or not 0 < inside < field.size:
+        return [field]
+    rest = field._replace(offset=inline_size, size=field.size - inside, source_offset=field.source_offset + inside)
+    return [field._replace(size=inside), rest]
 
 
 def round_up(size: int, step: int) -> int:

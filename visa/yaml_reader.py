@@ -26,10 +26,9 @@ MAXIMUM_VALUES, MAXIMUM_DEPTH = 1 << 21, 32
 """Values in a text, and how deep they lie."""
 _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True, "TRUE": True,
-    "false": False, "False": False, "FALSE": False, "yes": True, "Yes": True, "YES": True, "no": False, "No": False,
-    "NO": False, "on": True, "On": True, "ON": True, "off": False, "Off": False, "OFF": False,
+    "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-"""What plain words mean in YAML 1.1."""
+"""What plain words mean in YAML 1.2, which the compiler writes: an argument with the name ``off`` has no quotes."""
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,30})")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]{1,30}")
 _OCTAL = re.compile(r"[-+]?0[0-7]{1,30}")

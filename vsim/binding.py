@@ -122,9 +122,9 @@ class _FieldBinder:
         data, pieces = self.reader.read(field.argument, ScalarArgument).data, self.signature.fields[field.argument]
         given, start = len(data), field.source_offset
         is_whole = len(pieces) == 1
-        end = start + field.size if is_whole else max(piece.source_offset + piece.size for piece in pieces)
-        if (is_whole and _dwords(given) != _dwords(field.size)) or given + MAXIMUM_PADDING < end:
-            size = field.size if is_whole else end
+        end = max(piece.source_offset + piece.size for piece in pieces)
+        size = pieces[0].size if is_whole else end
+        if (is_whole and _dwords(given) != _dwords(size)) or given + MAXIMUM_PADDING < end:
             raise self.signature.error(
                 f"{self.signature.describe(field.argument)} has {size} bytes, the launch gives {given}"
             )

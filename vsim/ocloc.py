@@ -7,13 +7,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
+from vsim.includes import Place, Unknown, folders_of, texts_behind
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV, Loaded
 
@@ -30,10 +31,6 @@ _FAILED = "backend compiler failed build."
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """What lines of the driver begin with that say nothing of the source."""
 _FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
-_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
-_ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
-"""What is in a source, its spliced lines joined, that may depend on other files or on the hour."""
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
 class Compiled(NamedTuple):
@@ -51,8 +48,7 @@ def compiler_driver() -> str | None:
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
-    What the compiler made without a warning is kept in the user's cache, if the source is all that it depends on: it
-    includes nothing.
+    What the compiler made without a warning is kept in the user's cache, if it is known which headers it depends on.
 
     Args:
         device: a platform, or a device in the compiler's words.
@@ -75,8 +71,9 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     device = _DEVICES.get(device.lower(), device.lower())
     options = _with_source_name(options, path, data)
     name = ""
-    if is_whole(data, options, {}):
-        name = cache.key(data, device, options, *identity(driver))
+    behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))])
+    if behind is not None:
+        name = cache.key(data, device, options, *identity(driver), *behind)
         kept = cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
@@ -86,15 +83,20 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     return found
 
 
-def is_whole(source: bytes, options: str, headers: Mapping[str, bytes]) -> bool:
-    """Whether what the compiler makes depends on nothing but a source, options and headers that are given by names."""
+def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[str | bytes] | None:
+    """What the compiler makes of a source depends on besides it and the options: headers; None where nobody knows.
 
-    def known(found: re.Match[bytes]) -> bytes:
-        return b"" if found[1].decode("utf-8", "replace") in headers else found[0]
-
-    texts = [source, *headers.values()]
-    foreign = any(_ELSEWHERE.search(_INCLUDE.sub(known, _SPLICE.sub(b"", text))) for text in texts)
-    return not foreign and "-I" not in options and "include" not in options
+    Args:
+        places: where headers are looked for behind the folders of the options.
+    """
+    if source.startswith(SPIRV):
+        return []
+    try:
+        searched: list[Place] = [*folders_of(options), *places]
+        headers = texts_behind(source, searched)
+    except Unknown:
+        return None
+    return [*headers, *(place for place in searched if isinstance(place, str))] if headers else []
 
 
 def identity(driver: str) -> tuple[str, int, int]:

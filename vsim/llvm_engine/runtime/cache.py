@@ -11,6 +11,8 @@ from visa import cache
 
 LIMIT_BYTES = 256 << 20
 FOLDER = "objects"
+_LOOKS = "0"
+"""What the names begin with of the objects that have the size of all looked at."""
 
 
 def _sources() -> bytes:
@@ -55,7 +57,8 @@ def load(name: str) -> bytes | None:
 def save(name: str, function: bytes) -> None:
     """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
     cache.write(FOLDER, f"{name}.o", function)
-    folder = cache.private_directory(FOLDER)
+    # Thousands of objects take longer to look at than one to make; a digest begins so once in sixteen times.
+    folder = cache.private_directory(FOLDER) if name.startswith(_LOOKS) else None
     if folder is not None:
         with contextlib.suppress(OSError):
             _trim(folder)

@@ -1,0 +1,85 @@
+"""What a source of OpenCL C includes: on these texts, besides itself, depends what the compiler makes of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+Place = str | Mapping[str, bytes]
+"""Where the compiler looks for headers: a folder, or texts by their names."""
+MAXIMUM_HEADERS = 256
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE)
+_ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
+"""What else in a source, its spliced lines joined, may depend on other files or on the hour."""
+_FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
+_OTHER = re.compile(r"(?<!\S)-[iI]|include")
+
+
+class Unknown(Exception):
+    """It cannot be told what a source depends on."""
+
+
+def folders_of(options: str) -> list[str]:
+    """The folders that build options name, in their order.
+
+    Raises:
+        Unknown: they may name other files, too.
+    """
+    rest = _FOLDER.sub("", options)
+    if _OTHER.search(rest):
+        raise Unknown
+    return [os.path.abspath(found[1] or found[2]) for found in _FOLDER.finditer(options)]
+
+
+def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
+    """The names and texts of all headers that a source may include, and these in turn, as the compiler finds them.
+
+    Raises:
+        Unknown: one is not there, is named by a macro, or there are too many; or a text depends on something else.
+    """
+    found: dict[tuple[int, str], bytes] = {}
+    waiting = [(source, -1, "")]
+    while waiting:
+        text, place, folder = waiting.pop()
+        for name, is_beside in _included(text):
+            where = _find(name, places, place if is_beside else -1, folder)
+            if where not in found:
+                found[where] = header = _read(places[where[0]], where[1]) or b""
+                waiting.append((header, where[0], os.path.dirname(where[1])))
+        if len(found) > MAXIMUM_HEADERS:
+            raise Unknown
+    return [part for (_, name), text in found.items() for part in (name, text)]
+
+
+def _included(text: bytes) -> Iterator[tuple[str, bool]]:
+    """What a text includes, and whether it is looked for beside the text first."""
+    joined = _SPLICE.sub(b"", text)
+    if _ELSEWHERE.search(_INCLUDE.sub(b"", joined)):
+        raise Unknown
+    for match in _INCLUDE.finditer(joined):
+        name = (match[1] or match[2]).decode("utf-8", "surrogateescape")
+        if name.startswith("/"):
+            raise Unknown
+        yield name, match[1] is not None
+
+
+def _find(name: str, places: Sequence[Place], beside: int, folder: str) -> tuple[int, str]:
+    """The place of a header, by its number, and its name there; ``beside`` is the place of who includes it."""
+    tried = [(beside, os.path.join(folder, name))] if beside >= 0 else []
+    tried += [(number, name) for number in range(len(places))]
+    for number, path in tried:
+        if _read(places[number], path) is not None:
+            return number, path
+    raise Unknown
+
+
+def _read(place: Place, name: str) -> bytes | None:
+    if not isinstance(place, str):
+        return place.get(os.path.normpath(name))
+    try:
+        return Path(place, name).read_bytes()
+    except (OSError, ValueError):
+        return None
