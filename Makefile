@@ -3,7 +3,7 @@
 # make bless   writes what golden files expect anew (tests/golden/README.md)
 # make wheel   builds a wheel and runs the four commands out of it
 # make bench   measures against other tools and writes docs/performance.md
-# make compile-time  compile time of the fast engine: a histogram over the corpus, and generated kernels of five shapes
+# make compile-time  compile time of the fast engine: a histogram over the corpus, generated kernels of five shapes, and seconds to a first result
 # make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md and the rows and goldens of docs/conformance.md
 #              out of the tables
 # make man     writes the manual pages in man out of the help of the commands
@@ -67,6 +67,7 @@ bench: $(STAMP)
 compile-time: $(STAMP)
 	$(BIN)/python benchmarks/compile_time.py corpus --cpu $(CPU)
 	$(BIN)/python benchmarks/compile_time.py shapes --cpu $(CPU)
+	$(BIN)/python benchmarks/first_result.py --cpu $(CPU)
 
 FUZZ_SECONDS ?= 1800
 FUZZ_FIRST ?= 0

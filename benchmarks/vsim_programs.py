@@ -10,12 +10,17 @@ from vlink import link
 from vsim.program import Program
 
 
-def program_of(folder: Path) -> Program:
-    """The program of a folder of texts, which is named after the device: assembled and linked."""
+def image_of(folder: Path) -> bytes:
+    """The image of a folder of texts, which is named after the device: assembled and linked."""
     texts = [p for p in sorted(folder.glob("*.visaasm")) if ".inline." not in p.name]
     objects = [assemble_text(p.read_text(), p.name, folder.name).object_bytes() for p in texts]
     zebin = folder / "kernel.zebin"
-    return Program(read_image(link(objects, zebin if zebin.exists() else folder / "ze_info.yaml").to_bytes()))
+    return link(objects, zebin if zebin.exists() else folder / "ze_info.yaml").to_bytes()
+
+
+def program_of(folder: Path) -> Program:
+    """The program of such a folder."""
+    return Program(read_image(image_of(folder)))
 
 
 def load(name: str, device: str) -> Program:

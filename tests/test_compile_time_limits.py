@@ -1,11 +1,19 @@
 """Which passes of LLVM a module goes through by its size, and the page on which compile times stand."""
 
 import itertools
+import re
 
+import first_result
+import numpy as np
 import pytest
 import sections
+from compile_kernels import kernel
+from conftest import build_text
 
+from vsim.launch import Launch
+from vsim.llvm_engine.pipeline import translate
 from vsim.llvm_engine.runtime import native
+from vsim.program import Program
 
 
 def module(joins, blocks=0):
@@ -57,3 +65,33 @@ def test_sections_of_the_page():
     )
     assert sections.with_kept("# New\n\nall\n", found) == f"# New\n\nall\n\n## {sections.CORPUS}\n\nnew bars\n"
     assert sections.with_kept("# New\n", old) == f"# New\n\n## {sections.CORPUS}\n\nbars\n"
+
+
+def test_first_results_that_are_late():
+    """Those beyond the limit which the reference engine alone has sooner, and no others."""
+    times = {"late": (2.5, 1.0), "early": (1.9, 1.0), "large": (2.5, 9.0)}
+    rows = {
+        n: {e: first_result.Spent(s, s) for e, s in zip(first_result.ENGINES, t, strict=True)} for n, t in times.items()
+    }
+    found = first_result.section(rows)
+    assert "Beyond 2 s where the reference engine alone is faster: late." in found
+    assert "| 2.0 | 1 |" in found and "| 3.0 | 2 |" in found
+
+
+WIDEST = 64
+"""Bits of an integer: LLVM does not select all operations on those wider than registers where coroutines are split."""
+
+
+@pytest.mark.parametrize("checks", [(), ("race",), ("undefined",), ("divergence",)])
+def test_no_integer_is_wider_than_a_register(checks):
+    """What lives across a barrier is vectors: masks are packed to integers of at most as many bits as lanes, and passes
+    in front of the split do not make one comparison of integers of those of vectors.
+    """
+    program = Program(build_text(kernel("barriers", 60, 32)))
+    dispatch = program.bind(Launch("k", (128,), (128,), args=[np.zeros(128, "i4")]), check=",".join(checks))
+    text = translate(dispatch, full=False).text
+    assert "llvm.coro.suspend" in text
+    module = native._verified(text)
+    native._run_passes(module, native.target_machine(1), native._BEFORE_SPLIT)
+    for stage in (text, str(module)):
+        assert max(int(n) for n in re.findall(r"(?<![%@\w.])i(\d+)\b", stage)) <= WIDEST

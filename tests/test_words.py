@@ -1,4 +1,4 @@
-"""Bytes and words with gaps between them: parts of words and dwords, whichever part, and under whatever mask."""
+"""Parts of registers that are not elements one behind the other: with gaps, pairs, one lane by its address."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from probe import LANES, Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
+from visa import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.ir import pairs
 from vsim.llvm_engine.pipeline import translate
@@ -35,6 +36,44 @@ def test_elements_with_gaps(kind, first, running, predicate):
         y[places] = x[places] + dtype.type(3)
     for engine in ENGINES:
         assert probe.run(engine)["Y"][: y.size].astype(dtype).tolist() == y.tolist(), engine
+
+
+@CHECKED
+@given(st.integers(0, LANES - 1), st.integers(0, LANES - 1), RUNNING, st.sampled_from(["<1>", "<2>"]))
+def test_one_lane_by_address(lane, element, running, step):
+    """A write by address under a constant predicate that leaves one lane is that lane's alone."""
+    probe = Probe(running=running)
+    probe.fill(X=("ud", range(100, 164)), V=("ud", range(LANES)), PLACES=("uw", [4 * n for n in range(LANES)]))
+    probe.declarations += [f".decl A0 v_type=A num_elts={LANES}", ".decl P9 v_type=P num_elts=32"]
+    probe.lines += [
+        "addr_add (M1_NM, 16) A0(0)<1> &X PLACES(0,0)<1;1,0>",
+        f"setp (M1_NM, 32) P9 {1 << lane:#x}:ud",
+        f"(P9) mov (M1, 16) r[A0({element}),0]{step}:ud V(0,0)<1;1,0>",
+    ]
+    wanted = list(range(100, 164))
+    if running >> lane & 1:
+        wanted[element + int(step[1]) * lane] = lane
+    for engine in ENGINES:
+        assert probe.run(engine)["X"][:64].tolist() == wanted, engine
+
+
+def test_one_lane_beyond_all_variables():
+    """The fault names the lane; of a lane that does not run there is none."""
+    for running in (0xFFFF, 0xFFDF):
+        probe = Probe(running=running)
+        probe.fill(X=("ud", [0] * LANES), FAR=("uw", [0x4000]))
+        probe.declarations += [".decl A0 v_type=A num_elts=1", ".decl P9 v_type=P num_elts=32"]
+        probe.lines += [
+            "addr_add (M1_NM, 1) A0(0)<1> &X FAR(0,0)<0;1,0>",
+            "setp (M1_NM, 32) P9 0x20:ud",
+            "(P9) mov (M1, 16) r[A0(0),0]<1>:ud 0x1:ud",
+        ]
+        for engine in ENGINES:
+            if running == 0xFFFF:
+                with pytest.raises(SimulationError, match="lane 5"):
+                    probe.run(engine)
+            else:
+                assert probe.run(engine)["X"].tolist() == [0] * LANES
 
 
 def ir_of(lines, declarations, platform="tgllp"):

@@ -11,10 +11,11 @@ from dataclasses import replace
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
+from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
-from vsim.llvm_engine.ir.pairs import is_one_pair, pair_sums, repeated_pair
+from vsim.llvm_engine.ir.pairs import pair_sums, repeated_pair
 from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
@@ -88,17 +89,17 @@ class Builder(Emitter):
             return x
         if x.zipped and (part := x.zipped.part(x.type, indices)):
             return self.retype(self.lanes(*part), x.type)
-        if is_one_pair(x, indices):
-            return repeated_pair(self, x, indices)
+        if known := repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
+            return known
         mask = ", ".join(f"i32 {i}" for i in indices)
 
         def text() -> str:
             return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
 
         consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
-        if x.strided and consecutive and (known := x.strided.part(indices[0], len(indices))):
+        if x.strided and consecutive and (strided := x.strided.part(indices[0], len(indices))):
             found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
-            found.strided = known
+            found.strided = strided
             return found
         taken = self.value(x.type, len(indices), text())
         taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None

@@ -39,14 +39,13 @@ def pair_sums(b: Builder, x: Value, y: Value) -> Value:
     return b.lanes(products, list(range(0, count, 2))) + b.lanes(products, list(range(1, count, 2)))
 
 
-def is_one_pair(x: Value, indices: list[int]) -> bool:
-    """Whether lanes are two words that lie in one dword, again and again."""
-    first = indices[0]
-    whole = x.type.size == types.UW.size and first % 2 == x.lanes % 2 == len(indices) % 2 == 0
-    return whole and len(indices) > 2 and indices == [first, first + 1] * (len(indices) // 2)
-
-
-def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value:
-    """Such lanes: a dword in all lanes, which is more quickly compiled than a choice among words."""
+def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value | None:
+    """Two words that lie in one dword, again and again: a dword in all lanes, which is more quickly compiled than a
+    choice among words. None for other lanes.
+    """
+    first, count = indices[0], len(indices)
+    in_dwords = x.type.size == types.UW.size and first % 2 == x.lanes % 2 == count % 2 == 0
+    if not in_dwords or count == 2 or indices != [first, first + 1] * (count // 2):
+        return None
     dwords = b.regroup(x, types.UD, x.lanes // 2)
-    return b.regroup(b.lanes(dwords, [indices[0] // 2] * (len(indices) // 2)), x.type, len(indices))
+    return b.regroup(b.lanes(dwords, [first // 2] * (count // 2)), x.type, count)

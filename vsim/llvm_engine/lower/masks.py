@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.operands import Execution, PredicateControl
+from vsim.llvm_engine.ir.constant_masks import constant_mask
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.state import FunctionState
@@ -185,6 +186,8 @@ class Masks:
     def predicate_from_integer(self, value: Value, count: int) -> Value:
         """Bits 0 to count - 1 of lane 0 as a mask."""
         b = self.state.b
+        if value.constant is not None:
+            return constant_mask(b, value.constant, count)
         if count == 1:
             return b.value(MASK, 1, f"trunc i32 {value.text} to i1")
         packed = value.text if count == 32 else b.assign(f"trunc i32 {value.text} to i{count}")

@@ -21,6 +21,7 @@ from visa.operands import (
 )
 from visa.types import DataType
 from vsim.llvm_engine import CannotExecute
+from vsim.llvm_engine.ir.constant_masks import only_lane
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -288,8 +289,8 @@ class Operands:
         if not self.state.layout.has_elements(variable, first, end):
             raise CannotExecute("elements that an address variable does not have")
 
-    def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
-        """A fault if a lane that executes has an address at which no variable lies."""
+    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
+        """A fault if a lane that executes has an address at which no variable lies; ``first``: the number of lane 0."""
         b = self.state.b
         ranges = [(begin, end - begin - size) for begin, end in self.state.layout.file_ranges if end - begin >= size]
         tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in ranges]
@@ -299,7 +300,7 @@ class Operands:
         bad = outside & mask
 
         def where() -> tuple[str, int, int, str]:
-            lane = "0" if bad.lanes == 1 else first_active(b, bad, bad.lanes)
+            lane = str(first) if bad.lanes == 1 else first_active(b, bad, bad.lanes)
             at = b.assign(f"extractelement {place.typed}, i64 {lane}") if place.lanes > 1 else place.text
             return lane, 0, size, b.assign(f"sext i32 {at} to i64")
 
@@ -338,11 +339,30 @@ class Operands:
     def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=True)
+        lane = None if mask is True or mask.lanes != count else only_lane(mask)
+        if mask is not True and lane is not None:
+            self._write_lane_indirect(op, lane, b.lane(b.broadcast(value, count), lane), b.lane(mask, lane))
+            return
         place = self._offsets(op, count)
         self._check_places(place, value.type.size, count, mask)
         place = b.broadcast(place, count)
         file = MemorySpace(cx.REGISTER, file_of((self.variables, 0)), str(state.layout.file_size))
         self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
+        state.registers.flush(state.storage.in_file, forget=True)
+
+    def _write_lane_indirect(self, op: Indirect, lane: int, value: Value, active: Value) -> None:
+        """The one lane that may be active: compilers write an array in registers that each lane indexes so."""
+        state, b = self.state, self.state.b
+        (element,), (added,) = (numbers[lane:] for numbers in indirect_elements(op, lane + 1))
+        place = self._read((ADDRESS, op.var), 0, listed([element]), types.UD) + b.const(added, types.UD)
+        self._check_places(place, value.type.size, 1, active, lane)
+
+        def store() -> list[Value]:
+            file, wide = file_of((self.variables, 0)), b.cast(place, types.UQ)
+            b.store(value, b.assign(f"getelementptr i8, ptr {file}, i64 {wide.text}"), 1)
+            return []
+
+        b.if_any(active, store)
         state.registers.flush(state.storage.in_file, forget=True)
 
     # -- messages, predicates, state -----------------------------------------------------------------------

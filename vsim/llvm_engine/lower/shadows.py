@@ -46,7 +46,7 @@ class ShadowOperands(Operands):
         """The type of the undefined bits of elements."""
         return unsigned_of(data_type.size)
 
-    def _check_places(self, place: Value, size: int, count: int, mask: Mask) -> None:
+    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
         """The operand itself has been checked."""
 
 
