@@ -122,7 +122,7 @@ def findings(text, simd, engine, schedule=""):
 
 
 WAYS = list(itertools.product((8, 16, 32), CALLS, (False, True), ("", "reverse", "random:5", "round-robin")))
-"""In how many lanes, how, from where, and in which order: each pair in some of them, in ``make fuzz`` in all."""
+"""In how many lanes, how, from where, and in which order: each pair in some of them, in ``make pairs`` in all."""
 CASES = [
     pytest.param(name, *way, id=", ".join(filter(None, (name, str(way[0]), way[1], "nested" * way[2], way[3]))))
     for n, name in enumerate(PAIRS)

@@ -114,7 +114,7 @@ PAIRS = [
     if (source, sink) != ("one byte of four", "K011")  # whose address is made of the bytes that are defined
 ]
 WAYS = list(itertools.product((8, 16, 32), ("", "reverse", "random:5", "round-robin")))
-"""In how many lanes, and in which order groups run: each pair in one of them, in ``make fuzz`` in all."""
+"""In how many lanes, and in which order groups run: each pair in one of them, in ``make pairs`` in all."""
 CASES = [
     pytest.param(*pair, *way, id=", ".join(filter(None, (*pair, str(way[0]), way[1]))))
     for n, pair in enumerate(PAIRS)
