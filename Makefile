@@ -9,6 +9,7 @@
 # make man     writes the manual pages in man out of the help of the commands
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
+# make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
@@ -18,7 +19,7 @@ STAMP = $(VENV)/.installed
 # From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
 CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test bless wheel bench compile-time fuzz guard docs man format clean
+.PHONY: demo test bless wheel bench compile-time fuzz pairs guard docs man format clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -78,6 +79,10 @@ fuzz: $(STAMP)
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py tests/test_link_many.py
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py \
 	  tests/test_address_values.py tests/test_narrow_values.py tests/test_lanes.py tests/test_lane_masks.py tests/test_waiting.py tests/test_ndrange.py tests/test_run.py
+
+pairs: $(STAMP)
+	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_check_orders.py tests/test_undefined.py tests/test_call_checks.py \
+	  tests/test_race_programs.py tests/test_divergence.py tests/test_argument_guard.py
 
 guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal

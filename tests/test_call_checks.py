@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from conftest import build_text
-from strategies import ENGINES
+from strategies import ENGINES, FUZZ
 
 from vasm.assembler import assemble_text
+from visa import SimulationError
 from visa.image import read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.program import Program
@@ -100,7 +101,7 @@ kernels:
 
 def source(lines, simd, how, nested, size=4096):
     declarations = DECLARATIONS.format(simd=simd).lstrip()
-    call = CALLS[how].format(simd=simd)
+    call = CALLS.get(how, how).format(simd=simd)
     functions = (
         [("f", lines)]
         if not nested
@@ -112,36 +113,74 @@ def source(lines, simd, how, nested, size=4096):
     )
 
 
-def findings(text, simd, engine):
+def findings(text, simd, engine, schedule=""):
     image = build_text(text, "pvc")
     private = np.zeros(1 << 18, np.uint8)
-    result = Program(image).launch("k", 8 * simd, 4 * simd, [private], engine=engine, check="calls")
+    result = Program(image).launch("k", 8 * simd, 4 * simd, [private], engine=engine, schedule=schedule, check="calls")
     assert result.engine == engine
     return [(f.code, f.site, f.who, f.memory, f.count) for f in result.findings]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", PAIRS)
-def test_what_a_callee_must_keep(name, engine):
+WAYS = list(itertools.product((8, 16, 32), CALLS, (False, True), ("", "reverse", "random:5", "round-robin")))
+"""In how many lanes, how, from where, and in which order: each pair in some of them, in ``make pairs`` in all."""
+CASES = [
+    pytest.param(name, *way, id=", ".join(filter(None, (name, str(way[0]), way[1], "nested" * way[2], way[3]))))
+    for n, name in enumerate(PAIRS)
+    for m, way in enumerate(WAYS)
+    if FUZZ or m in {(n * 5 + k) % len(WAYS) for k in (0, 17, 34)}
+]
+
+
+@pytest.mark.parametrize(("name", "simd", "how", "nested", "schedule"), CASES)
+def test_what_a_callee_must_keep(name, simd, how, nested, schedule):
     """The defect is found at the call whose callee has it, in every thread; its twin is not."""
-    defect, twin = PAIRS[name]
-    for simd, how, nested in itertools.product((8, 16, 32), CALLS, (False, True)):
-        if (simd, how, nested) not in ((16, "by name", False), (8, "by address", True), (32, "by name", True)):
-            continue
-        found = findings(source(defect, simd, how, nested), simd, engine)
-        assert {f[0] for f in found} >= {name[:4]}, name
-        assert (name[:4], nested) in {(f[0], f[1].function == 1) for f in found}
-        assert findings(source(twin, simd, how, nested), simd, engine) == []
+    defect, twin = (source(lines, simd, how, nested) for lines in PAIRS[name])
+    wanted = findings(defect, simd, "numpy")
+    assert (name[:4], nested) in {(f[0], f[1].function == 1) for f in wanted}
+    for engine in ENGINES:
+        assert findings(defect, simd, engine, schedule) == wanted
+        assert findings(twin, simd, engine, schedule) == []
 
 
-def stack_findings(lines, engine, nested=False, groups=3):
+DEEP = (
+    "add (M1_NM, 1) OLDSP(0,0)<1> FP(0,0)<0;1,0> {bytes}:ud\ncmp.ge (M1_NM, 1) P1 SP(0,0)<0;1,0> OLDSP(0,0)<0;1,0>\n"
+    "(P1) jmp (M1, 1) over\nadd (M1_NM, 1) SP(0,0)<1> SP(0,0)<0;1,0> 16:ud\nfcall (M1, {simd}) f 0 0\n"
+    "add (M1_NM, 1) SP(0,0)<1> SP(0,0)<0;1,0> -16:d\nover:"
+)
+"""A function that calls itself as long as its frames, of 16 bytes each, have fewer bytes than that."""
+ADDRESS = "faddr f TARGET(0,0)<1>\n"
+CALL_AT = "ifcall (M1, {simd}) TARGET(0,0)<0;1,0> "
+FAULTS = {
+    # what is wrong: (the call, the callee; both mended; what the fault says)
+    "bytes of arguments": ((ADDRESS + CALL_AT + "2 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "ArgSize"),
+    "bytes of results": ((ADDRESS + CALL_AT + "0 1", ""), (ADDRESS + CALL_AT + "0 0", ""), "RetValSize"),
+    "no function": (("mov (M1_NM, 1) TARGET(0,0)<1> 0x77:ud\n" + CALL_AT + "0 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "no function"),
+    "depth": ((CALLS["by name"], DEEP.replace("{bytes}", "17600")), (CALLS["by name"], DEEP.replace("{bytes}", "14400")), "nested"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("simd", (8, 16, 32))
+@pytest.mark.parametrize("name", FAULTS)
+def test_calls_that_have_no_result_are_faults(name, simd):
+    """They end the launch, with and without the check; their twins run, and nothing is found."""
+    *pair, words = FAULTS[name]
+    (call, body), (right, mended) = ([part.replace("{simd}", str(simd)) for part in parts] for parts in pair)
+    for engine in ENGINES:
+        for schedule in ("", "round-robin"):
+            with pytest.raises(SimulationError, match=words) as fault:
+                findings(source([body], simd, call, False), simd, engine, schedule)
+            assert [d.code for d in fault.value.diagnostics] == ["S030"]
+            assert findings(source([mended], simd, right, False), simd, engine, schedule) == []
+
+
+def stack_findings(lines, engine, nested=False, groups=3, simd=16, schedule=""):
     """What is found in a kernel whose private memory the program knows."""
     linker = Linker(LinkOptions(platform="pvc"))
-    text = source(lines, 16, "by name", nested, size=128)
+    text = source(lines, simd, "by name", nested, size=8 * simd)
     linker.add_bytes(assemble_text(text, "t.visaasm", "pvc").object_bytes(debug=True), "t.o")
-    linker.add_info(INFO.encode(), "ze_info.yaml")
+    linker.add_info(INFO.replace("simd_size: 16", f"simd_size: {simd}").encode(), "ze_info.yaml")
     program = Program(read_image(linker.run().image.to_bytes(), "t.bin"))
-    result = program.launch("k", groups * 32, 32, [], engine=engine, check="calls")
+    result = program.launch("k", groups * 2 * simd, 2 * simd, [], engine=engine, schedule=schedule, check="calls")
     assert result.engine == engine
     return result.findings
 
@@ -153,17 +192,22 @@ def frame(size):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("nested", (False, True))
-def test_a_stack_stays_in_its_block(nested, engine):
+@pytest.mark.parametrize(
+    ("simd", "nested", "schedule"), [(8, False, "reverse"), (16, False, ""), (16, True, "round-robin"), (32, True, "")]
+)
+def test_a_stack_stays_in_its_block(simd, nested, schedule, engine):
     """The stack of a thread ends where that of the next one begins."""
-    room = 112 - 32 * nested
-    assert stack_findings(frame(room), engine, nested) == []
-    (found,) = stack_findings(frame(room + 16), engine, nested)
+    room = 8 * simd - 16 - 32 * nested
+    assert stack_findings(frame(room), engine, nested, simd=simd, schedule=schedule) == []
+    (found,) = stack_findings(frame(room + 16), engine, nested, simd=simd, schedule=schedule)
     assert (found.code, found.count, found.memory) == ("K035", 6, "")
     assert found.site == (2 if nested else 1, 2)
-    assert (
-        found.message == "the stack leaves its block: %sp lies 144 bytes behind its beginning, and the thread has 128"
-    )
+    words = f"%sp lies {8 * simd + 16} bytes behind its beginning, and the thread has {8 * simd}"
+    assert found.message == f"the stack leaves its block: {words}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stack_does_not_begin_in_front_of_its_block(engine):
     found = stack_findings(["add (M1_NM, 1) SP(0,0)<1> SP(0,0)<0;1,0> 0xffffffe0:d"], engine)
     assert [f.code for f in found] == ["K031", "K035"]
     assert "lies -16 bytes" in found[1].message

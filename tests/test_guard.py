@@ -107,6 +107,21 @@ def test_texels_are_watched(guarded, monkeypatch):
         run_case(folder / "tgllp", folder / "launch.json", "tgllp", "llvm")
 
 
+@pytest.mark.parametrize("check", ("undefined", "all,guard"))
+def test_what_checks_have_beside_memory_is_known(guarded, check):
+    """Shadows of buffers, of local memory and of surfaces, and where arguments end."""
+    lines = (
+        f"{LANES}\nmov (M1, 16) W(0,0)<1> 1:ud\nscatter_scaled.4 (M1, 16) %slm 0x0:ud O.0 W.0\n"
+        "svm_scatter.4.1 (M1, 16) A.0 W.0\nsvm_block_st (4) BUF(0,0)<0;1,0> W.0\nmov (M1, 16) O(0,0)<1> 0:ud\n"
+        "scatter_scaled.4 (M1, 16) T6 0x0:ud O.0 W.0"
+    )
+    text = HEAD.replace(".kernel_attr", ".decl T6 v_type=T num_elts=1\n.kernel_attr SLMSize=1\n.kernel_attr", 1)
+    loaded, pool = vsim.load(build_text(f"{text}mov (M1, 16) O(0,0)<1> 0:ud\n{lines}\nret (M1, 1)")), np.zeros(64, "u4")
+    loaded.usm(pool)
+    result = loaded.launch("k", 16, 16, [pool[16:24]], engine="llvm", threads=1, check=check)
+    assert {f.code for f in result.findings} == ({"K041"} if "guard" in check else set())
+
+
 def test_only_what_is_not_proved_is_checked():
     text = """define void @group(ptr %ctx, i64 %n) #0 {
 entry:

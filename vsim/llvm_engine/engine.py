@@ -124,7 +124,7 @@ class Engine:
             races.begin(plan)
         watch = None
         if plan.kernel.native.guard is not None:
-            watch = self._watch(dispatch, plan, executed, found, races, ranges)
+            watch = self._watch(dispatch, plan, executed, found, races, ranges, undefined)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         else:
@@ -167,11 +167,12 @@ class Engine:
         found: FoundRecords | None,
         races: RaceRun | None,
         ranges: Words | None,
+        undefined: UndefinedMemory | None,
     ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
         from vsim.llvm_engine.runtime.watch import Watch
 
-        return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges)
+        return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges, undefined)
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:

@@ -45,6 +45,6 @@ class ArgumentChecks:
             "lane0": first,
             "epoch": self.findings.epoch(),
         }
-        b.declare("guard_arguments", "void", ", ".join(["ptr", "ptr", "ptr", *["i64"] * len(ARGUMENTS)]))
+        b.declare("within_arguments", "void", ", ".join(["ptr", "ptr", "ptr", *["i64"] * len(ARGUMENTS)]))
         texts = ", ".join(f"i64 {values[name]}" for name in ARGUMENTS)
-        b.emit(f"call void @guard_arguments(ptr %ctx, ptr %worker, ptr {places}, {texts}) #2")
+        b.emit(f"call void @within_arguments(ptr %ctx, ptr %worker, ptr {places}, {texts}) #2")

@@ -52,12 +52,11 @@ class Calls:
             if target is None:
                 some = "true" if takes_all(instruction, state.lanes) else state.b.any(mask)
                 self.exits.leave_if(some, cx.UNDEFINED, "0", "0", lambda: ("0", 0, 0, "0"))
-                self._return(depth)
+                self._return(depth, [])
                 return
             kept = self.checks.before()
             self._call(target, mask, depth)
-            self.checks.after(kept)
-            self._return(depth)
+            self._return(depth, kept)
 
         return step
 
@@ -94,8 +93,7 @@ class Calls:
             fail(cx.CALL)
             b.jump(done)
             b.label(done)
-            self.checks.after(kept)
-            self._return(depth)
+            self._return(depth, kept)
 
         return step
 
@@ -127,8 +125,8 @@ class Calls:
         self.exits.leave_if(too_deep, cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
         return depth
 
-    def _return(self, depth: str) -> None:
-        """Restore the depth; leave if the callee failed or the run is to stop."""
+    def _return(self, depth: str, kept: list[str]) -> None:
+        """Restore the depth; leave if the callee failed or the run is to stop, else look at what it must keep."""
         b = self.state.b
         b.emit(f"store i64 {depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         fault = b.assign(f"load i64, ptr {b.offset('%ctx', cx.FAULT)}, align 8")
@@ -136,6 +134,7 @@ class Calls:
         either = b.assign(f"or i64 {fault}, {stop}")
         failed = b.assign(f"icmp ne i64 {either}, 0")
         b.leave_if(failed, "exit", "returned")
+        self.checks.after(kept)
         self.state.storage.carry_in()
 
     def _call(self, function: Function, mask: Value, depth: str) -> None:

@@ -3,7 +3,7 @@
 ;; outside
 ; Goes through the active lanes of an access, and reports those outside the argument whose addresses they have: the first one, and how many there are.
 ; ``lane0`` is the lane of the thread that lane 0 of the access is; -1 where lanes are not those of the thread.
-define void @guard_arguments(ptr %ctx, ptr %worker, ptr %addresses, $arguments) #2 {
+define void @within_arguments(ptr %ctx, ptr %worker, ptr %addresses, $arguments) #2 {
 entry:
   %table.p = getelementptr i8, ptr %ctx, i64 $ARGUMENTS
   %table = load ptr, ptr %table.p, align 8

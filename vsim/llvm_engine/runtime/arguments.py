@@ -17,13 +17,13 @@ from vsim.llvm_engine.runtime.templates import fill
 from vsim.memory import Buffer
 
 ARGUMENTS = ("active", "size", "code", "site", "thread", "lane0", "epoch")
-"""What ``guard_arguments`` is told behind the addresses of the lanes, as i64."""
+"""What ``within_arguments`` is told behind the addresses of the lanes, as i64."""
 _EVERYWHERE = (0, (1 << 64) - 1)
 
 
 @cache
 def helper() -> str:
-    """The module of ``guard_arguments``."""
+    """The module of ``within_arguments``."""
     text = fill("arguments", "outside", arguments=", ".join(f"i64 %{name}" for name in ARGUMENTS))
     declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "record_finding": RECORD_FINDING}
     return module([text], declarations)

@@ -43,6 +43,11 @@ class UndefinedMemory:
                 table[:, slot + behind] = buffer.address + (behind << 32), beside.host, beside.size
         return table.reshape(-1)
 
+    def ranges(self) -> list[tuple[int, int, bool]]:
+        """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
+        beside = [b for m in (self.check.validity, self.check.origins) for b in (*m.slots.values(), *m.others.values())]
+        return [(address(self.slots), self.slots.nbytes, False), *((b.host, b.size, True) for b in beside)]
+
     def write_to(self, context: Words, surfaces: Words) -> None:
         """Enter the tables into a launch's context and its table of surfaces."""
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots), self.slots.size // 6 - 1

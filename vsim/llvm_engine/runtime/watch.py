@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vsim.llvm_engine.plan import LaunchPlan
     from vsim.llvm_engine.runtime.findings import FoundRecords
     from vsim.llvm_engine.runtime.race_runs import RaceRun
+    from vsim.llvm_engine.runtime.undefined import UndefinedMemory
 
 SINK_BYTES = 64 << 20
 """Memory that forbidden accesses get instead: more than the frame of any thread takes."""
@@ -41,11 +42,14 @@ class Watch:
         found: FoundRecords | None = None,
         races: RaceRun | None = None,
         arguments: Words | None = None,
+        undefined: UndefinedMemory | None = None,
     ) -> None:
         self.dispatch, self.functions = dispatch, plan.kernel.functions
         ranges = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch)]
         if executed is not None:
             ranges.append(_range(executed.words, True))
+        if undefined is not None:
+            ranges += undefined.ranges()
         if arguments is not None:
             ranges.append(_range(arguments, False))
         if found is not None:
@@ -86,6 +90,8 @@ def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
     for worker in plan.workers:
         yield _range(worker.block, True)
         yield address(worker.slm), dispatch.slm_size, True
+        if dispatch.watches_undefined:
+            yield int(worker.block[cx.WORKER_SLM_UNDEFINED // 8]), dispatch.slm_size, True
         yield _range(worker.scratch, True)
         yield from (_range(array, True) for array in (worker.arena, worker.handles) if array is not None)
 
