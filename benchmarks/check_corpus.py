@@ -1,8 +1,9 @@
 """All cases of the corpus with checks: what they find there, where the programs are right, or known not to be.
 
-    python benchmarks/check_corpus.py [--check LIST] [--engine llvm|numpy] [--case WORD]
+    python benchmarks/check_corpus.py [--check LIST] [--engine llvm|numpy|both] [--case WORD]
 
-A line for each finding, and how many launches there were; exit 1 if there is a finding.
+A line for each finding, and how many launches there were; exit 1 if there is a finding. With ``both`` the findings of
+the engines are compared whole, and each difference is a line.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ def check(folder: Path, checks: str, engine: str) -> tuple[int, int]:
     launches = parse_launch(path.read_text(), str(folder.parent), str(path))
     found = 0
     for number in range(len(launches)):
-        result = program.run(launches.launch(number), engine, check=checks)
+        result = program.run(launches.launch(number), "llvm" if engine == "both" else engine, check=checks)
+        if engine == "both":
+            other = program.run(
+                parse_launch(path.read_text(), str(folder.parent), str(path)).launch(number), "numpy", check=checks
+            )
+            if other.findings != result.findings:
+                found += 1
+                print(f"{folder.parent.name}/{folder.name}, launch {number}: the engines differ: {other.findings}")
         for diagnostic in result.diagnostics:
             found += 1
             print(f"{folder.parent.name}/{folder.name}, launch {number}, '{result.kernel}':")

@@ -3,7 +3,7 @@
     opencl_peer.py THREADS
 
 Each line of standard input names a kernel, a scale, and a file for the result or ``-``; the answer is the milliseconds
-of one launch, or ``refused`` and why. The implementation is chosen by the environment (OCL_ICD_VENDORS, or the ``oclgrind`` wrapper).
+of one launch, and those of processor time, or ``refused`` and why. The implementation is chosen by the environment (OCL_ICD_VENDORS, or the ``oclgrind`` wrapper).
 """
 
 import sys
@@ -61,14 +61,14 @@ def main() -> None:
         except cl.Error as problem:
             print("refused", " ".join(str(problem).split())[:300], flush=True)
             continue
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         launch()
-        milliseconds = (time.perf_counter() - start) * 1e3
+        milliseconds, busy = (time.perf_counter() - start) * 1e3, (time.process_time() - busy) * 1e3
         if path != "-":
             result = np.empty_like(work.args[work.result])
             cl.enqueue_copy(queue, result, arguments[work.result])
             np.save(path, result)
-        print(milliseconds, flush=True)
+        print(milliseconds, busy, flush=True)
 
 
 if __name__ == "__main__":

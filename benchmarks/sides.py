@@ -62,18 +62,22 @@ class Side:
             raise RuntimeError(f"{self.process.args}: ended with {self.process.wait()}")
         return line.strip()
 
-    def _ask(self, name: str, scale: int, path: str) -> float:
+    def _ask(self, name: str, scale: int, path: str) -> list[float]:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{name} {scale} {path}\n")
         self.process.stdin.flush()
         answer = self._line()
         if answer.startswith("refused"):
             raise Refused(answer)
-        return float(answer)
+        return [float(part) for part in answer.split()]
 
     def milliseconds(self, name: str, scale: int = 1) -> float:
         """One launch of a kernel."""
-        return self._ask(name, scale, "-")
+        return self._ask(name, scale, "-")[0]
+
+    def processor_milliseconds(self, name: str, scale: int = 1) -> float:
+        """One launch of a kernel, in processor time, of sides that tell it."""
+        return self._ask(name, scale, "-")[-1]
 
     def result(self, name: str, scale: int = 1) -> npt.NDArray[np.generic]:
         """What a kernel's first launch leaves in its result."""
@@ -121,6 +125,6 @@ def intel(threads: int = 1) -> Side | None:
     return Side("opencl_peer.py", threads, threads=threads, environment=environment)
 
 
-def oclgrind() -> Side:
-    """Oclgrind."""
-    return Side("opencl_peer.py", 1, threads=2, prefix=("oclgrind",))
+def oclgrind(*options: str, threads: int = 2) -> Side:
+    """Oclgrind, with options of its own."""
+    return Side("opencl_peer.py", 1, threads=threads, prefix=("oclgrind", *options))

@@ -15,6 +15,7 @@ from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
 from vsim.checks.selection import RACE, Checking
 from vsim.launch import Launch
+from vsim.llvm_engine.runtime import race
 from vsim.program import Program
 from vsim.schedule import parse_schedule
 
@@ -219,3 +220,14 @@ def test_raw_messages_race_as_the_instructions_do(engine):
         raw = raw.replace(one, other)
     found = [list(findings(text, engine, 16, 8, [np.zeros(64, np.uint32)], platform="dg2")) for text in (plain, raw)]
     assert found[0] == found[1] != []
+
+
+def test_a_kernel_is_looked_through_once(monkeypatch):
+    """Launches of a kernel that was launched before take what is known of it."""
+    source, _ = text([])
+    program, looked = Program(build_text(source, "pvc")), []
+    find = race.reachable
+    monkeypatch.setattr(race, "reachable", lambda *given: looked.append(given) or find(*given))
+    for _ in range(3):
+        program.launch("k", 16, 16, [np.zeros(4, np.uint32)], engine="llvm", check="race")
+    assert len(looked) == 1

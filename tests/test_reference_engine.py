@@ -98,3 +98,13 @@ fret (M1, 8)
 def test_predefined_registers_in_a_callee(register, engine):
     found = run(CALLEE.replace("REGISTER", register), engine, groups=4)
     assert (found == np.arange(4)[:, None]).all()
+
+
+@ENGINES
+def test_predefined_registers_behind_addresses_are_those_of_the_group_in_every_batch(engine, monkeypatch):
+    """Groups run one after the other, and none finds the header of the one before."""
+    monkeypatch.setattr("vsim.numpy_engine.engine.TURN_THREADS", 1)
+    groups, out = 4, np.zeros(32, np.uint32)
+    lines = "addr_add (M1, 1) A0(0)<1> &%r0 4:uw\nadd (M1, 8) X(0,0)<1> X(0,0)<1;1,0> r[A0(0),0]<0;1,0>:ud"
+    Program(build_text(HEAD + lines + STORE)).launch("k", 8 * groups, 8, [out, np.zeros(8, np.uint32)], engine=engine)
+    assert out.tolist() == np.repeat(np.arange(groups), 8).tolist()

@@ -181,6 +181,10 @@ class Running:
         self._registers: RegisterFile | None = None
         """Those that hold predefined variables of the threads."""
 
+    def restart(self) -> None:
+        """Other threads begin: they do not find what those before have left in predefined variables."""
+        self._registers = None
+
     def enter(self, activation: Activation) -> None:
         """Run the steps of this activation, with the threads' predefined variables as the one before left them."""
         self.carry_out()

@@ -185,6 +185,7 @@ class BatchExecution:
     def start(self, function: Function, lanes: Array) -> Activation:
         """Lanes of the kernel begin, with registers, memory and barriers as they are before threads start."""
         self.threads.restart()
+        self.running.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
         if self.findings is not None:

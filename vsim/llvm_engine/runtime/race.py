@@ -20,8 +20,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -36,6 +38,7 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import address
 from vsim.llvm_engine.runtime.templates import fill
 from vsim.semantics.messages import meaning
+from vsim.signature import KernelSignature
 
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
@@ -203,6 +206,20 @@ class Traits:
         return self.flags + (EPOCHS.bit_length() - 1 if self.barriers else 0)
 
 
+def _once_for_a_kernel(find: Callable[[Dispatch], Traits]) -> Callable[[Dispatch], Traits]:
+    """What is found for a kernel is kept with its signature: to look takes longer than many a launch."""
+    known: WeakKeyDictionary[KernelSignature, dict[bool, Traits]] = WeakKeyDictionary()
+
+    def found(dispatch: Dispatch) -> Traits:
+        own, key = known.setdefault(dispatch.signature, {}), dispatch.takes_turns
+        if key not in own:
+            own[key] = find(dispatch)
+        return own[key]
+
+    return found
+
+
+@_once_for_a_kernel
 def traits(dispatch: Dispatch) -> Traits:
     """Those of a launch's kernel with all that it can call."""
     reached = reachable(dispatch.image, dispatch.kernel)
