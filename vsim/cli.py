@@ -54,10 +54,10 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-def _check_overrun(wanted: bool, workers: str | None) -> None:
-    """Workers get the image alone, which does not keep what addresses may reach."""
-    if wanted and workers:
-        raise UsageError("--allow-register-overrun does not go with --workers")
+def _check_workers(workers: str | None, **wanted: bool) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
+    for name in (name for name in wanted if workers and wanted[name]):
+        raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
 @application(
@@ -102,6 +102,15 @@ def app(
             "--engine", None, "What executes; auto: native code, or the reference engine if it ends first.", EXECUTION
         ),
     ] = "auto",
+    precision: Annotated[
+        Literal["exact", "manual"],
+        option(
+            "--precision",
+            None,
+            "Sines, powers and logarithms of floats: rounded once, or as close as hardware must be.",
+            EXECUTION,
+        ),
+    ] = "exact",
     threads: Annotated[
         int | None, option("--threads", "N", "Worker threads; one for each CPU.", EXECUTION, parser=positive)
     ] = None,
@@ -229,6 +238,7 @@ def app(
 
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
+        others |= {"--precision": precision != "exact"}
         others |= checks.said | {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
         refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
@@ -242,7 +252,7 @@ def app(
     from vsim.session import Results
     from vsim.shown import parse_parts
 
-    _check_overrun(register_overrun, workers)
+    _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     options |= wanted_checks(checks, workers)
@@ -250,6 +260,7 @@ def app(
     results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)
     session.program.image.register_overrun = register_overrun
+    session.program.image.approximate = precision == "manual"
     line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
         from vsim.listing import listing_text

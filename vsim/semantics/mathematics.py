@@ -25,7 +25,8 @@ from __future__ import annotations
 import math
 
 from visa.program import Instruction
-from visa.types import DF, UD, UQ, D, DataType, F, Q
+from visa.types import DF, UQ, D, DataType, F, Q
+from vsim.semantics import approximations
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.core import (
     LaneFunction,
@@ -147,13 +148,8 @@ def _exp2_for_float(a: Algebra, x: Lanes) -> Lanes:
 def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
     """Logarithm to base 2 of f lanes, as df lanes: NaN below zero, -inf at zero."""
     zero, infinity = a.const(0.0, F), a.const(math.inf, F)
-    tiny = x < a.const(2.0**-126, F)
-    bits = a.bitcast(a.select(tiny, x * a.const(2.0**24, F), x), UD)
-    exponent = a.bitcast(bits >> a.const(23, UD), D) - a.const(127, D)
-    mantissa = a.bitcast((bits & a.const((1 << 23) - 1, UD)) | a.const(127 << 23, UD), F)
-    large = mantissa > a.const(math.sqrt(2), F)
-    mantissa = a.cast(a.select(large, mantissa * a.const(0.5, F), mantissa), DF)
-    exponent = exponent + a.mask_to_int(large, D) - a.select(tiny, a.const(24, D), a.const(0, D))
+    single, exponent = approximations.split(a, x)
+    mantissa = a.cast(single, DF)
     one = a.const(1.0, DF)
     s = a.fdiv(mantissa - one, mantissa + one)
     value = a.cast(exponent, DF) + s * _polynomial(a, coefficients, s * s)
@@ -186,11 +182,14 @@ def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
 
 # -- instructions ----------------------------------------------------------------------------------------------
 
-_ONCE = "Computed in double precision and rounded once; the manual allows some units in the last place."
+_ONCE = (
+    "Computed in double precision and rounded once; the manual allows some units in the last place, "
+    "and `--precision manual` uses three of them."
+)
 _UNPUBLISHED = "Computed in double precision and rounded once; the error of the hardware is not published."
 _ARC = (
     "Computed in double precision and rounded once, for arguments up to 2**20; "
-    "the manual bounds the error up to 32767 * pi."
+    "the manual bounds the error up to 32767 * pi. With `--precision manual` off by less than 2**-22."
 )
 
 
@@ -202,6 +201,19 @@ def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, DF)
 
 
+def _from_float(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x if t is F else a.cast(x, t)
+
+
+def _arc(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2."""
+    if t is DF:
+        return _sine(a, x, quarters)
+    if a.exact:
+        return _sine_of_float(a, t, x, quarters)
+    return _from_float(a, t, approximations.sine(a, _in_float(a, t, x), quarters))
+
+
 def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, t)
 
@@ -209,6 +221,8 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
+    if t is not DF and not a.exact:
+        return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
     power = exp2 if t is DF else _exp2_for_float
     return _back(a, t, power(a, _in_double(a, t, x)))
 
@@ -216,20 +230,21 @@ def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "log", rounded=True, deviation=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
+    if t is not DF and not a.exact:
+        return _from_float(a, t, approximations.log2(a, _in_float(a, t, x)))
     return log2(a, x) if t is DF else a.cast(_log2_of_float(a, _in_float(a, t, x), _LOG2_OF_FLOAT), t)
 
 
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Sine, rounded once; zeros keep their sign. The manual allows some error, up to 32767 * pi."""
-    value = _sine(a, x, 0) if t is DF else _sine_of_float(a, t, x, 0)
-    return a.select(x == a.const(0.0, t), x, value)
+    return a.select(x == a.const(0.0, t), x, _arc(a, t, x, 0))
 
 
 @alu(real_type, "cos", rounded=True, deviation=_ARC)
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Cosine, rounded once. The manual allows some error, up to 32767 * pi."""
-    return _sine(a, x, 1) if t is DF else _sine_of_float(a, t, x, 1)
+    return _arc(a, t, x, 1)
 
 
 _SMALL = 2.0**-10

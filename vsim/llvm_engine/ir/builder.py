@@ -28,8 +28,9 @@ class Builder(Emitter):
 
     directs = True
 
-    def __init__(self, declarations: dict[str, str]) -> None:
+    def __init__(self, declarations: dict[str, str], exact: bool = True) -> None:
         super().__init__(declarations)
+        self.exact = exact
         self.integers: dict[tuple[int | float, DataType], Value] = {}
         """Constants, which are made once."""
 
