@@ -1,6 +1,6 @@
 """The command ``vsim``."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -54,10 +54,20 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
+if TYPE_CHECKING:
+    from vsim.program import Program
+
+
 def _check_workers(workers: str | None, **wanted: bool) -> None:
     """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
     for name in (name for name in wanted if workers and wanted[name]):
         raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+
+
+def _list(program: "Program", as_json: bool) -> None:
+    from vsim.listing import listing_text
+
+    print(listing_text(program, as_json))
 
 
 @application(
@@ -238,9 +248,9 @@ def app(
 
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
-        others |= {"--precision": precision != "exact"}
         others |= checks.said | {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
-        refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
+        others |= {"--precision": precision != "exact", "--trace-threads": trace_threads, "--trace-lanes": trace_lanes}
+        refuse(others, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
         return int(with_trace(trace, lambda out: run_ctm_image(loaded.name, launch, out_dir, settings, out)))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
@@ -259,15 +269,13 @@ def app(
     writer = capture_writer(capture, loaded, build_options) if capture else None
     results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)
-    session.program.image.register_overrun = register_overrun
-    session.program.image.approximate = precision == "manual"
+    chosen = session.program.image
+    chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
     line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
-        from vsim.listing import listing_text
-
-        print(listing_text(session.program, as_json))
-        return 0
-    if make_launch:
+        _list(session.program, as_json)
+    elif make_launch:
         write_launch(session, make_launch, line)
-        return 0
-    return int(run_traced(session, loaded.name, line, trace, numbers))
+    else:
+        return int(run_traced(session, loaded.name, line, trace, numbers))
+    return 0
