@@ -86,9 +86,9 @@ class Side:
         return np.load(path)  # type: ignore[no-any-return]
 
 
-def vsim(device: str, threads: int = 1, engine: str = "llvm") -> Side:
+def vsim(device: str, threads: int = 1, engine: str = "llvm", precision: str = "exact") -> Side:
     """The simulator."""
-    return Side("vsim_peer.py", device, threads, engine, threads=threads)
+    return Side("vsim_peer.py", device, threads, engine, precision, threads=threads)
 
 
 POCL = Path("/etc/OpenCL/vendors/pocl.icd")

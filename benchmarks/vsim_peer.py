@@ -1,6 +1,6 @@
 """Runs benchmark kernels on vsim, in a process of its own, on request; see opencl_peer.py.
 
-vsim_peer.py DEVICE THREADS ENGINE
+vsim_peer.py DEVICE THREADS ENGINE [PRECISION]
 """
 
 import sys
@@ -18,12 +18,15 @@ from vsim.program import Program
 
 def main() -> None:
     device, threads, engine = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    precision = sys.argv[4] if len(sys.argv) > 4 else "exact"
 
     @cache
     def prepared(name: str, scale: int) -> tuple[Program, Work, list[object]]:
         work = BENCHMARKS[name].work(scale)
         arguments = [ImageArgument(a.array, "rgba_f32") if isinstance(a, Picture) else a for a in work.args]
-        return program_of(BENCHMARKS[name].folder / device), work, arguments
+        program = program_of(BENCHMARKS[name].folder / device)
+        program.image.approximate = precision == "manual"
+        return program, work, arguments
 
     print(f"vsim {device}", flush=True)
     for line in sys.stdin:

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import build_text
+from test_run import COPY
 
 from visa.types import HF, F
 from vsim.numpy_engine.algebra import NumpyAlgebra
+from vsim.program import Program
 from vsim.semantics import mathematics
 
 CASES = {
@@ -45,9 +48,78 @@ def test_every_half_is_rounded_once(name):
     assert ((found == wanted) | (np.isnan(found) & np.isnan(wanted))).all()
 
 
-def test_whole_powers_and_their_logarithms_are_exact():
+@pytest.mark.parametrize("algebra", [NumpyAlgebra(), NumpyAlgebra(exact=False)], ids=["exact", "manual"])
+def test_whole_powers_and_their_logarithms_are_exact(algebra):
     numbers = np.arange(-149, 128, dtype="f4")[None, :]
     powers = np.ldexp(np.float32(1), numbers.astype(int)).astype("f4")
     with np.errstate(all="ignore"):
-        assert (mathematics.exp(NumpyAlgebra(), F, numbers) == powers).all()
-        assert (mathematics.log(NumpyAlgebra(), F, powers) == numbers).all()
+        assert (mathematics.exp(algebra, F, numbers) == powers).all()
+        assert (mathematics.log(algebra, F, powers) == numbers).all()
+
+
+@pytest.mark.parametrize("data_type", [F, HF], ids=str)
+def test_sines_of_what_has_none_and_of_the_smallest(data_type):
+    dtype = "f4" if data_type is F else "f2"
+    some = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-7, -1e-7]], dtype)
+    with np.errstate(invalid="ignore"):
+        sines, cosines = (function(NumpyAlgebra(), data_type, some) for function in (mathematics.sin, mathematics.cos))
+    assert np.isnan(sines[0, :3]).all() and np.isnan(cosines[0, :3]).all()
+    assert (sines[0, 3:] == some[0, 3:]).all() and (np.signbit(sines) == np.signbit(some))[0, 3:].all()
+    assert (cosines[0, 3:] == 1).all()
+    assert (np.abs(mathematics.cos(NumpyAlgebra(), F, np.array([[3e38, -1e30, 2.0**31, 1e9]], "f4"))) <= 1).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_approximations_are_close_enough(name):
+    """As docs/fidelity.md says; neither rounded once, nor that of other types."""
+    function, exact, ranges = CASES[name]
+    random, approximate = np.random.default_rng(2), NumpyAlgebra(exact=False)
+    for low, high in ranges:
+        x = random.uniform(low, high, (1, 50_000)).astype("f4")
+        with np.errstate(all="ignore"):
+            found, wanted = function(approximate, F, x), exact(x.astype(np.longdouble))
+            rounded = wanted.astype("f4")
+        finite = np.isfinite(rounded)
+        assert (found[~finite] == rounded[~finite]).all() and (found != rounded).any()
+        error = np.abs(found - wanted)[finite]
+        if name in ("sin", "cos"):
+            assert error.max() < 2**-22
+        else:
+            assert (error / np.spacing(np.abs(rounded[finite])).astype(np.longdouble)).max() < 3
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_approximations_of_what_is_special(name):
+    function, _, _ = CASES[name]
+    for data_type, dtype in ((F, "f4"), (HF, "f2")):
+        special = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, 1.0, 1e-7, 6e4]], dtype)
+        with np.errstate(all="ignore"):
+            found, wanted = (function(NumpyAlgebra(e), data_type, special) for e in (False, True))
+        assert found.dtype == wanted.dtype
+        assert np.isclose(found, wanted, rtol=2e-3 if data_type is HF else 1e-5, atol=2**-22, equal_nan=True).all()
+        assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+@pytest.mark.parametrize("data_type", ["f", "hf"])
+def test_engines_agree_on_approximations(name, data_type):
+    """On bits of every kind; and what changes the exactness between two launches changes the result."""
+    lanes = 8 if data_type == "f" else 16
+    alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
+    text = COPY.replace(".decl BASE", alias).replace("MIDDLE", f"{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>")
+    program = Program(build_text(text))
+    random = np.random.default_rng(3)
+    dtype = "f4" if data_type == "f" else "f2"
+    bits = random.integers(0, 1 << 8 * np.dtype(dtype).itemsize, 1 << 14, "u4").astype(f"u{np.dtype(dtype).itemsize}")
+    bits[: 1 << 13] = random.uniform(-100, 100, 1 << 13).astype(dtype).view(bits.dtype)
+    found = {}
+    for approximate in (False, True, False):
+        program.image.approximate = approximate
+        for engine in ("llvm", "numpy"):
+            out = np.zeros(bits.nbytes // 4, "u4")
+            program.launch("copy", out.size, 64, [bits.view("u4"), out], engine=engine)
+            found[engine, approximate] = out.view(dtype)
+    for approximate in (False, True):
+        one, other = found["llvm", approximate], found["numpy", approximate]
+        assert ((one.view(bits.dtype) == other.view(bits.dtype)) | (np.isnan(one) & np.isnan(other))).all()
+    assert data_type == "hf" or (found["llvm", True] != found["llvm", False])[~np.isnan(one)].any()

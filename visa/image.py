@@ -53,6 +53,8 @@ class LinkedImage:
         file: what messages call the image.
         register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
             taken and what lies between them. Files do not keep it.
+        approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
+            which is faster. Files do not keep it.
     """
 
     module: Module
@@ -65,6 +67,7 @@ class LinkedImage:
     lines: Lines = field(default_factory=dict)
     file: str = "<image>"
     register_overrun: bool = False
+    approximate: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)

@@ -1,6 +1,6 @@
 """The command ``vsim``."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -54,10 +54,20 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-def _check_overrun(wanted: bool, workers: str | None) -> None:
-    """Workers get the image alone, which does not keep what addresses may reach."""
-    if wanted and workers:
-        raise UsageError("--allow-register-overrun does not go with --workers")
+if TYPE_CHECKING:
+    from vsim.program import Program
+
+
+def _check_workers(workers: str | None, **wanted: bool) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
+    for name in (name for name in wanted if workers and wanted[name]):
+        raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+
+
+def _list(program: "Program", as_json: bool) -> None:
+    from vsim.listing import listing_text
+
+    print(listing_text(program, as_json))
 
 
 @application(
@@ -102,6 +112,15 @@ def app(
             "--engine", None, "What executes; auto: native code, or the reference engine if it ends first.", EXECUTION
         ),
     ] = "auto",
+    precision: Annotated[
+        Literal["exact", "manual"],
+        option(
+            "--precision",
+            None,
+            "Sines, powers and logarithms of floats: rounded once, or as close as hardware must be.",
+            EXECUTION,
+        ),
+    ] = "exact",
     threads: Annotated[
         int | None, option("--threads", "N", "Worker threads; one for each CPU.", EXECUTION, parser=positive)
     ] = None,
@@ -230,7 +249,8 @@ def app(
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
         others |= checks.said | {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
-        refuse(others | {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes}, "CTM")
+        others |= {"--precision": precision != "exact", "--trace-threads": trace_threads, "--trace-lanes": trace_lanes}
+        refuse(others, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
         return int(with_trace(trace, lambda out: run_ctm_image(loaded.name, launch, out_dir, settings, out)))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
@@ -242,21 +262,20 @@ def app(
     from vsim.session import Results
     from vsim.shown import parse_parts
 
-    _check_overrun(register_overrun, workers)
+    _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
     order = parse_schedule(schedule) if schedule else None
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     options |= wanted_checks(checks, workers)
     writer = capture_writer(capture, loaded, build_options) if capture else None
     results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)
-    session.program.image.register_overrun = register_overrun
+    chosen = session.program.image
+    chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
     line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
-        from vsim.listing import listing_text
-
-        print(listing_text(session.program, as_json))
-        return 0
-    if make_launch:
+        _list(session.program, as_json)
+    elif make_launch:
         write_launch(session, make_launch, line)
-        return 0
-    return int(run_traced(session, loaded.name, line, trace, numbers))
+    else:
+        return int(run_traced(session, loaded.name, line, trace, numbers))
+    return 0

@@ -76,6 +76,11 @@ class Dispatch:
         return self.signature.kernel
 
     @property
+    def exact(self) -> bool:
+        """Whether transcendental functions of floats are rounded once (:mod:`vsim.semantics.approximations`)."""
+        return not self.signature.image.approximate
+
+    @property
     def grf_size(self) -> int:
         return self.signature.image.grf_size
 

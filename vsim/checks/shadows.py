@@ -117,7 +117,7 @@ class ShadowAlgebra:
 
     def __init__(self, inner: Algebra, type_of: TypeOf) -> None:
         self.inner, self.type_of = inner, type_of
-        self.directs = inner.directs
+        self.directs, self.exact = inner.directs, inner.exact
 
     # -- shadows -------------------------------------------------------------------------------------------
 

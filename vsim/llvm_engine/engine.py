@@ -49,6 +49,7 @@ class PreparedLaunch(NamedTuple):
     changes: int
     """Of the address space when it was prepared."""
     plan: LaunchPlan
+    exact: bool
 
 
 class Engine:
@@ -181,6 +182,7 @@ class Engine:
             prepared.dispatch is dispatch
             and prepared.thread_count == thread_count
             and prepared.changes == dispatch.memory.changes
+            and prepared.exact == dispatch.exact
         )
 
     def _prepare(
@@ -208,7 +210,7 @@ class Engine:
         context[cx.PRIVATE // 8] = private_address
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
-        return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan)
+        return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan, dispatch.exact)
 
     def _plan(
         self,
@@ -223,7 +225,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks)
+        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks, dispatch.exact)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:

@@ -81,6 +81,7 @@ class KernelCache:
             ordered,
             made_for(dispatch),
             tuple(sorted(dispatch.checks)),
+            dispatch.exact,
         )
         found = self.found.get(variant)
         if found is None:

@@ -110,6 +110,9 @@ class NumpyAlgebra:
 
     directs = False
 
+    def __init__(self, exact: bool = True) -> None:
+        self.exact = exact
+
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Array) -> Array:
         raise NotImplementedError("numpy rounds to nearest even")
 

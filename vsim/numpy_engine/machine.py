@@ -39,7 +39,7 @@ class NumpyMachine:
     def __init__(self, prepared: PreparedFunction, batch: BatchExecution) -> None:
         dispatch, running, scheduler = batch.dispatch, batch.running, batch.scheduler
         self.prepared, self.function, self.grf_size = prepared, prepared.function, dispatch.grf_size
-        self.algebra = NumpyAlgebra()
+        self.algebra = NumpyAlgebra(dispatch.exact)
         self.faults = faults = Faults(prepared.function, dispatch, running)
 
         operands = BatchOperands(prepared, running, faults, self.grf_size)

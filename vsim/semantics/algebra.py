@@ -84,6 +84,9 @@ class Algebra(Protocol):
     def fma(self, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
         """x * y + z rounded once."""
 
+    exact: bool
+    """Whether transcendental functions of floats are rounded once; else they are as exact as the hardware must be."""
+
     directs: bool
     """Whether :meth:`in_mode` is there; who has it not makes directed results from the nearest ones."""
 

@@ -15,7 +15,8 @@ at a time.
 * log2 x: the exponent field gives x = 2**n * m with m between sqrt(1/2) and sqrt(2). With s = (m - 1) / (m + 1),
   log2 x = n + 2 / ln 2 * (s + s**3 / 3 + s**5 / 5 + ...), where s**2 < 0.03. log2 12 = 4 + log2 0.75, and s = -1/7.
 * sin x, cos x: k is x / (pi/2) rounded, and the rest x - k * pi/2 lies between -pi/4 and pi/4. One product would lose
-  its low bits, so pi/2 has three parts (Cody and Waite), of which two have exact products with k below 2**21. The
+  its low bits, so pi/2 has three parts (Cody and Waite), of which two have exact products with k below 2**21; for f
+  two parts do. The
   parity of k chooses the rest's sine or cosine, its quadrant the sign: sin 5 = -cos 0.2876 = -0.9589, k being 3.
 """
 
@@ -24,7 +25,8 @@ from __future__ import annotations
 import math
 
 from visa.program import Instruction
-from visa.types import DF, UD, UQ, D, DataType, F, Q
+from visa.types import DF, UQ, D, DataType, F, Q
+from vsim.semantics import approximations
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.core import (
     LaneFunction,
@@ -50,8 +52,15 @@ _LOG2_OF_FLOAT = [
 """The same for the logarithm's factor of s, over s**2: off by less than 2**-37."""
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
-_SIN_TERMS, _COS_TERMS = 6, 7
-"""So many of them are enough for f: what is left out is less than 2**-32 of the result."""
+_SIN_OF_FLOAT = [
+    0.9999999999956731, -0.16666666631591165, 0.00833332878245888, -0.000198392022122311, 2.7173456841089953e-06,
+]  # fmt: skip
+"""The sine over x, of x**2, between -pi/4 and pi/4, interpolated in the same way: off by less than 2**-37."""
+_COS_OF_FLOAT = [
+    0.9999999999999444, -0.49999999999351113, 0.04166666654391119, -0.0013888880393776424, 2.4798928755323667e-05,
+    -2.717342984102282e-07,
+]  # fmt: skip
+"""The cosine: off by less than 2**-43."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 """Pi/2 in three parts of which the first two have trailing zero bits, so that small multiples of them are exact."""
 
@@ -101,28 +110,27 @@ def log2(a: Algebra, x: Lanes) -> Lanes:
     return a.select((x == infinity) | (x != x), x, value)
 
 
-def _sine(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
-    """The sine of x + quarters * pi/2 of df lanes; arguments from 2**52 * pi/2 on give that of 0, infinities NaN.
-
-    Args:
-        t: the type that the result is for.
-    """
+def _sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2 of df lanes; arguments from 2**52 * pi/2 on give that of 0, infinities NaN."""
     turns = a.rint(x * a.const(2 / math.pi, DF))
     fits = a.absolute(turns) < a.const(2.0**52, DF)
     turns = a.select(fits, turns, a.const(0.0, DF))
-    rest = x
-    for part in _HALF_PI:
-        rest = rest - turns * a.const(part, DF)
-    rest = a.select(fits, rest, a.const(0.0, DF))
+    rest = a.select(fits, _without(a, x, turns, len(_HALF_PI)), a.const(0.0, DF))
     square = rest * rest
-    sine = rest * _polynomial(a, _SIN if t is DF else _SIN[:_SIN_TERMS], square)
-    cosine = _polynomial(a, _COS if t is DF else _COS[:_COS_TERMS], square)
+    sine, cosine = rest * _polynomial(a, _SIN, square), _polynomial(a, _COS, square)
     turns = turns + a.const(float(quarters), DF)
     quadrant = turns - a.const(4.0, DF) * a.floor(turns * a.const(0.25, DF))
     odd = (quadrant == a.const(1.0, DF)) | (quadrant == a.const(3.0, DF))
     value = a.select(odd, cosine, sine)
     value = a.select(quadrant < a.const(2.0, DF), value, a.negate(value))
     return a.select(a.absolute(x) < a.const(math.inf, DF), value, a.const(math.nan, DF))
+
+
+def _without(a: Algebra, x: Lanes, turns: Lanes, parts: int) -> Lanes:
+    """x - turns * pi/2 of df lanes, of which so many parts count."""
+    for part in _HALF_PI[:parts]:
+        x = x - turns * a.const(part, DF)
+    return x
 
 
 # -- for floats ------------------------------------------------------------------------------------------------
@@ -140,13 +148,8 @@ def _exp2_for_float(a: Algebra, x: Lanes) -> Lanes:
 def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
     """Logarithm to base 2 of f lanes, as df lanes: NaN below zero, -inf at zero."""
     zero, infinity = a.const(0.0, F), a.const(math.inf, F)
-    tiny = x < a.const(2.0**-126, F)
-    bits = a.bitcast(a.select(tiny, x * a.const(2.0**24, F), x), UD)
-    exponent = a.bitcast(bits >> a.const(23, UD), D) - a.const(127, D)
-    mantissa = a.bitcast((bits & a.const((1 << 23) - 1, UD)) | a.const(127 << 23, UD), F)
-    large = mantissa > a.const(math.sqrt(2), F)
-    mantissa = a.cast(a.select(large, mantissa * a.const(0.5, F), mantissa), DF)
-    exponent = exponent + a.mask_to_int(large, D) - a.select(tiny, a.const(24, D), a.const(0, D))
+    single, exponent = approximations.split(a, x)
+    mantissa = a.cast(single, DF)
     one = a.const(1.0, DF)
     s = a.fdiv(mantissa - one, mantissa + one)
     value = a.cast(exponent, DF) + s * _polynomial(a, coefficients, s * s)
@@ -155,13 +158,38 @@ def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
     return a.select((x == infinity) | (x != x), a.cast(x, DF), value)
 
 
+_MOST_TURNS = 2.0**30
+"""Quarters of a turn up to which arguments of f count, far beyond those whose sine is exact; D has them all."""
+
+
+def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2 of f or hf lanes; arguments from 2**30 * pi/2 on give that of 0, infinities NaN.
+
+    The sine and the cosine of the same argument share all but the last steps.
+    """
+    wide, zero, none = a.cast(x, DF), a.const(0.0, DF), a.const(0, D)
+    turns = a.rint(wide * a.const(2 / math.pi, DF))
+    fits = a.absolute(turns) < a.const(_MOST_TURNS, DF)
+    quadrant = a.cast(a.select(fits, turns, zero), D) + a.const(quarters, D)
+    rest = a.select(fits, _without(a, wide, turns, 2), zero)
+    square = rest * rest
+    sine = a.cast(rest * _polynomial(a, _SIN_OF_FLOAT, square), t)
+    cosine = a.cast(_polynomial(a, _COS_OF_FLOAT, square), t)
+    value = a.select((quadrant & a.const(1, D)) == none, sine, cosine)
+    value = a.select((quadrant & a.const(2, D)) == none, value, a.negate(value))
+    return a.select(a.absolute(x) < a.const(math.inf, t), value, a.const(math.nan, t))
+
+
 # -- instructions ----------------------------------------------------------------------------------------------
 
-_ONCE = "Computed in double precision and rounded once; the manual allows some units in the last place."
+_ONCE = (
+    "Computed in double precision and rounded once; the manual allows some units in the last place, "
+    "and `--precision manual` uses three of them."
+)
 _UNPUBLISHED = "Computed in double precision and rounded once; the error of the hardware is not published."
 _ARC = (
     "Computed in double precision and rounded once, for arguments up to 2**20; "
-    "the manual bounds the error up to 32767 * pi."
+    "the manual bounds the error up to 32767 * pi. With `--precision manual` off by less than 2**-22."
 )
 
 
@@ -173,6 +201,19 @@ def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, DF)
 
 
+def _from_float(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+    return x if t is F else a.cast(x, t)
+
+
+def _arc(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2."""
+    if t is DF:
+        return _sine(a, x, quarters)
+    if a.exact:
+        return _sine_of_float(a, t, x, quarters)
+    return _from_float(a, t, approximations.sine(a, _in_float(a, t, x), quarters))
+
+
 def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return x if t is DF else a.cast(x, t)
 
@@ -180,6 +221,8 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
+    if t is not DF and not a.exact:
+        return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
     power = exp2 if t is DF else _exp2_for_float
     return _back(a, t, power(a, _in_double(a, t, x)))
 
@@ -187,19 +230,21 @@ def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "log", rounded=True, deviation=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
+    if t is not DF and not a.exact:
+        return _from_float(a, t, approximations.log2(a, _in_float(a, t, x)))
     return log2(a, x) if t is DF else a.cast(_log2_of_float(a, _in_float(a, t, x), _LOG2_OF_FLOAT), t)
 
 
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Sine, rounded once; zeros keep their sign. The manual allows some error, up to 32767 * pi."""
-    return a.select(x == a.const(0.0, t), x, _back(a, t, _sine(a, t, _in_double(a, t, x), 0)))
+    return a.select(x == a.const(0.0, t), x, _arc(a, t, x, 0))
 
 
 @alu(real_type, "cos", rounded=True, deviation=_ARC)
 def cos(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Cosine, rounded once. The manual allows some error, up to 32767 * pi."""
-    return _back(a, t, _sine(a, t, _in_double(a, t, x), 1))
+    return _arc(a, t, x, 1)
 
 
 _SMALL = 2.0**-10

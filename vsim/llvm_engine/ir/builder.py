@@ -29,10 +29,10 @@ class Builder(Emitter):
 
     directs = True
 
-    def __init__(self, declarations: dict[str, str]) -> None:
+    def __init__(self, declarations: dict[str, str], exact: bool = True) -> None:
         super().__init__(declarations)
-        self.integers: dict[tuple[int | float, DataType], Value] = {}
-        """Constants, which are made once."""
+        self.exact = exact
+        self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
 
     def value(self, data_type: DataType, lanes: int, text: str) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""

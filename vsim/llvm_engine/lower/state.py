@@ -70,7 +70,7 @@ class FunctionState:
         self.is_coroutine = module.can_wait(function)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
-        self.b = Builder(module.declarations)
+        self.b = Builder(module.declarations, self.dispatch.exact)
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.registers = Registers(self.b, self.storage, self.lanes)
         self.at = Position(ENTRY, True, self.is_kernel)
