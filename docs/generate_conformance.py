@@ -14,7 +14,7 @@ from pathlib import Path
 
 from visa import types
 from visa.isa import InstructionDesc, Saturate, instruction_set
-from visa.isa.record import ANY_SIZE, Saturation
+from visa.isa.record import ANY_SIZE, Rule, Saturation
 from visa.operand_classes import class_names
 from visa.platforms import PLATFORMS
 from visa.text.instruction_syntax import operands_of
@@ -305,7 +305,9 @@ def _modifier_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
         taken = {"signs": "(-), (abs) and (-abs)", "complement": "(~)"}.get(desc.modifiers, "no modifiers")
         yield f"sources take {taken}", "assembler (V037)"
         if any(isinstance(s, Saturate) for s in desc.suffixes):
-            any_type = "results saturate" + (", as far as the next rows say" if "saturates-bytes" in desc.rules else "")
+            any_type = "results saturate" + (
+                ", as far as the next rows say" if Rule.SATURATES_BYTES in desc.rules else ""
+            )
             what = {Saturation.ANY: any_type, Saturation.FLOATS: "results of float types saturate, others do not",
                     Saturation.NONE: "no result saturates"}[desc.saturation]  # fmt: skip
             yield what, "assembler (V038)" if desc.saturation is not Saturation.ANY else "value"
@@ -316,25 +318,25 @@ def _modifier_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
 
 
 RULES = {
-    "no-packed": ("immediates are not packed", "assembler (V034)"),
-    "no-mask": ("executes under NoMask", "assembler (V039)"),
-    "no-mask-to-bytes": ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
-    "needs-predicate": ("has a predicate, which takes the overflow", "assembler (V039)"),
-    "saturates-bytes": ("results of bytes saturate, others do not", "assembler (V038)"),
-    "packed-lanes": ("results lie side by side, sources are scalars or lane by lane", "assembler (V035)"),
-    "table-of-dwords": (
+    Rule.NO_PACKED: ("immediates are not packed", "assembler (V034)"),
+    Rule.NO_MASK: ("executes under NoMask", "assembler (V039)"),
+    Rule.NO_MASK_TO_BYTES: ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
+    Rule.NEEDS_PREDICATE: ("has a predicate, which takes the overflow", "assembler (V039)"),
+    Rule.SATURATES_BYTES: ("results of bytes saturate, others do not", "assembler (V038)"),
+    Rule.PACKED_LANES: ("results lie side by side, sources are scalars or lane by lane", "assembler (V035)"),
+    Rule.TABLE_OF_DWORDS: (
         "the table is the dwords of the lanes, twice for 32 of them, and each lane's indices begin a dword",
         "assembler (V035)",
     ),
-    "words": ("works on words in dwords", "assembler (V050)"),
-    "systolic": (
+    Rule.WORDS: ("works on words in dwords", "assembler (V050)"),
+    Rule.SYSTOLIC: (
         "the depth is 8; precisions go together, and with the types of accumulators, as the manual's table has it;"
         " activations begin at a multiple of the bytes of a row of them",
         "assembler (V039, V034)",
     ),
-    "transposed-of-one": ("transposed data are behind a single address", "assembler (V039)"),
-    "predicate-bits": ("executes under M1_NM, or in sizes below 32 under M5_NM", "assembler (W015)"),
-    "contiguous": ("elements lie side by side", "assembler (V039)"),
+    Rule.TRANSPOSED_OF_ONE: ("transposed data are behind a single address", "assembler (V039)"),
+    Rule.PREDICATE_BITS: ("executes under M1_NM, or in sizes below 32 under M5_NM", "assembler (W015)"),
+    Rule.CONTIGUOUS: ("elements lie side by side", "assembler (V039)"),
 }
 
 
@@ -351,8 +353,8 @@ def _other_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
         )
     for name, (least, greatest) in desc.limits.items():
         yield f"`{name}` is {least} to {greatest}", "assembler (V039)"
-    for word in sorted(desc.rules & RULES.keys()):
-        yield RULES[word]
+    for rule in sorted(desc.rules & RULES.keys(), key=lambda rule: rule.value):
+        yield RULES[rule]
     if len(desc.platforms) < len(PLATFORMS):
         yield f"exists on {', '.join(p for p in PLATFORMS if p in desc.platforms)}", "assembler (V060, with --platform)"
 

@@ -93,6 +93,33 @@ def test_a_comparison_in_two_halves_is_uniform(second, uniform):
     assert (1 in uniform_predicates(build_text(text).module.kernels[0])) is uniform
 
 
+@pytest.mark.parametrize(
+    ("logic", "uniform"),
+    [
+        ("and (M1_NM, 16) P3 P1 P2", True),
+        ("not (M1_NM, 16) P3 P1", True),
+        ("xor (M1_NM, 16) P3 P1 P2", True),
+        ("or (M1, 16) P3 P1 P2", False),
+        ("or (M1_NM, 16) P3 P1 P4", False),
+        ("or (M1_NM, 8) P3 P1 P2", False),
+        ("or (M1_NM, 16) P3 P1 P5", False),
+    ],
+)
+def test_logic_of_uniform_predicates_is_uniform(logic, uniform):
+    """Unless it leaves lanes as they are, or P4, whose lanes differ, or P5, which has fewer lanes, is part of it."""
+    head = [".version 4.1", '.kernel "k"', ".decl A v_type=G type=d num_elts=16",
+            *(f".decl P{n} v_type=P num_elts={8 if n == 5 else 16}" for n in range(1, 6))]  # fmt: skip
+    lines = [f"cmp.lt (M1_NM, 16) P{n} A(0,{n})<0;1,0> 0x5:d" for n in (1, 2)]
+    lines += [
+        "cmp.lt (M1_NM, 16) P4 A(0,0)<1;1,0> 0x5:d",
+        "cmp.lt (M1_NM, 8) P5 A(0,0)<0;1,0> 0x5:d",
+        logic,
+        "ret (M1, 1)",
+    ]
+    text = "\n".join([*head, ".kernel_attr SimdSize=16", *lines, ""])
+    assert (3 in uniform_predicates(build_text(text).module.kernels[0])) is uniform
+
+
 OVERLAPPING = """.version 4.1
 .kernel "k"
 .decl OUT v_type=G type=uq num_elts=1

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visa import types
-from visa.isa.record import Flow
+from visa.isa.record import Flow, Rule
 from visa.operands import General, Immediate, Indirect
 from visa.program import ARGUMENT_REGISTERS, RESULT_REGISTERS, Function, Instruction
 from visa.violation import Violation
@@ -59,7 +59,7 @@ def _target(function: Function, i: Instruction) -> Iterator[Violation]:
 
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:
     """What a call or return should not do, although the reference assembler takes it."""
-    if function.is_kernel and "function-only" in i.desc.rules:
+    if function.is_kernel and Rule.FUNCTION_ONLY in i.desc.rules:
         message = f"{i.desc.mnemonic} returns from a function, and '{function.name}' is a kernel, which has no caller"
         yield Violation("W014", message, "a kernel ends with ret (manual, chapter 6, FRET)")
     execution = i.args.get("exec")

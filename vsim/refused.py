@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.isa.record import InstructionDesc
+from visa.isa.record import InstructionDesc, Rule
 from visa.program import Function
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
@@ -32,7 +32,7 @@ RAW_MESSAGES = ("raw_send", "raw_sends")
 
 def returns_to_nobody(function: Function, desc: InstructionDesc) -> bool:
     """Whether it goes back to the caller of a function, and stands in a kernel (manual, chapter 6, FRET)."""
-    return function.is_kernel and "function-only" in desc.rules
+    return function.is_kernel and Rule.FUNCTION_ONLY in desc.rules
 
 
 def may_be_refused(desc: InstructionDesc) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
-from visa.isa.record import Flow
+from visa.isa.record import Flow, Rule
 from visa.operands import SCALAR, Address, General, Immediate, Indirect
 from visa.payload import round_up
 from visa.platforms import MAXIMUM_GRF_SIZE
@@ -109,7 +109,7 @@ def takes_address(function: Function, instruction: Instruction) -> General | Non
     if not isinstance(source, General):
         return None
     is_address = source.region == SCALAR and function.variable_type(source.var).size != 2
-    return source if is_address or "address-of" in instruction.desc.rules else None
+    return source if is_address or Rule.ADDRESS_OF in instruction.desc.rules else None
 
 
 def layout_of(function: Function, grf_size: int) -> Layout:

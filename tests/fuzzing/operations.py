@@ -11,7 +11,7 @@ from random import Random
 from scalar import FLOATS, INTEGERS, SIZES
 
 from visa.isa import FORMS
-from visa.isa.record import SAT, InstructionDesc, Saturation
+from visa.isa.record import SAT, InstructionDesc, Rule, Saturation
 from vsim.refused import REFUSED
 from vsim.semantics import SEMANTICS
 
@@ -177,7 +177,7 @@ class Operations:
             guard = f"({self.random.choice(PREDICATES)}) "
         mask = (
             self.mask(size).replace(",", "_NM,").replace("_NM_NM", "_NM")
-            if "no-mask" in form.rules
+            if Rule.NO_MASK in form.rules
             else self.mask(size)
         )
         return [f"{guard}{form.mnemonic}{suffix}{saturate} {mask} {' '.join(operands)}"]

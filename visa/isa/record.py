@@ -259,6 +259,27 @@ class Payload(enum.Enum):
     """Old value and sources in ``data_size``."""
 
 
+class Rule(enum.Enum):
+    """A restriction of single instructions. Their records have its word; who asks for one that is not here does not pass
+    the type check, and a record with such a word cannot be made.
+    """
+
+    ADDRESS_OF = "address-of"
+    CONTIGUOUS = "contiguous"
+    FUNCTION_ONLY = "function-only"
+    NEEDS_PREDICATE = "needs-predicate"
+    NO_MASK = "no-mask"
+    NO_MASK_TO_BYTES = "no-mask-to-bytes"
+    NO_PACKED = "no-packed"
+    PACKED_LANES = "packed-lanes"
+    PREDICATE_BITS = "predicate-bits"
+    SATURATES_BYTES = "saturates-bytes"
+    SYSTOLIC = "systolic"
+    TABLE_OF_DWORDS = "table-of-dwords"
+    TRANSPOSED_OF_ONE = "transposed-of-one"
+    WORDS = "words"
+
+
 class Saturation(enum.Enum):
     """Which results an instruction can saturate; one without the suffix saturates nothing, whatever this says."""
 
@@ -290,7 +311,7 @@ class InstructionDesc:
     sizes: tuple[int, ...]
     aliases: tuple[str, ...]
     semantics: str
-    rules: frozenset[str] = frozenset()
+    rules: frozenset[Rule] = frozenset()
     flow: Flow = Flow.NEXT
     memory: Memory = Memory.NONE
     access: Access = Access.NONE
@@ -532,7 +553,7 @@ def form(
     types = frozenset(types.split()) if isinstance(types, str) else types
     return InstructionDesc(
         opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(rules.split()), flow, memory, access, writes_predicate, implied,
+        semantics or mnemonic, frozenset(map(Rule, rules.split())), flow, memory, access, writes_predicate, implied,
          frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
          types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
          aligned or {}, parts or {}, limits or {},

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from visa.isa import InstructionDesc, enums
+from visa.isa.record import Rule
 from visa.operands import SAMPLER, SURFACE
 from visa.text.lsc_syntax import (
     AddedSyntax,
@@ -97,7 +98,7 @@ def _operand_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
         return OptionalVectorSyntax(name, field.condition)
     if field.kind == "s" and "bare-region" in desc.spelling:
         return PackedSyntax(name)
-    if name == "src0" and "address-of" in desc.rules:
+    if name == "src0" and Rule.ADDRESS_OF in desc.rules:
         return AddressOfSyntax(name)
     if field.kind in ("d", "s"):
         return VectorSyntax(name, field.kind == "d")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from visa.isa import InstructionDesc, systolic
 from visa.isa.enums import LSC_DATA_SIZES, LSC_ORDERS
-from visa.isa.record import ANY_SIZE
+from visa.isa.record import ANY_SIZE, Rule
 from visa.operands import (
     CONSECUTIVE,
     SAT,
@@ -33,7 +33,7 @@ SYSTOLIC_DEPTH = 8
 _BYTE_FLOATS = {"bf8", "hf8"}
 TypeOf = Callable[[VectorOperand | Raw], DataType | None]
 _LANE_BY_LANE: tuple[Region, ...] = ((1, 1, 0), SCALAR)
-_Rule = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
+_Check = Callable[[TypeOf, InstructionDesc, Fields], Iterator[Violation]]
 
 
 @functools.cache
@@ -51,14 +51,14 @@ def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int) -> I
     if size not in desc.sizes and desc.has_exec:
         sizes = ", ".join(map(str, desc.sizes))
         yield Violation("V039", f"{desc.mnemonic} does not exist with execution size {size}", f"it takes {sizes}")
-    elif "systolic" in desc.rules and grf_size not in (0, 4 * size):
+    elif Rule.SYSTOLIC in desc.rules and grf_size not in (0, 4 * size):
         message = f"{desc.mnemonic} of {size} lanes does not exist with registers of {grf_size} bytes"
         yield Violation("V039", message, f"it takes {grf_size // 4}, a row for each register")
     yield from _limits(desc, args)
     if desc.pairs:
         yield from _pair(type_of, desc, args)
-    for word in sorted(desc.rules & _RULES.keys()):
-        yield from _RULES[word](type_of, desc, args)
+    for rule in sorted(desc.rules & _RULES.keys(), key=lambda rule: rule.value):
+        yield from _RULES[rule](type_of, desc, args)
 
 
 def _limits(desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
@@ -193,17 +193,17 @@ def _transposed_of_one(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> 
         yield Violation("V039", message, "it takes the elements behind a single address")
 
 
-_RULES: dict[str, _Rule] = {
-    "no-packed": _no_packed,
-    "no-mask": _no_mask,
-    "no-mask-to-bytes": _no_mask_to_bytes,
-    "saturates-bytes": _saturates_bytes,
-    "packed-lanes": _packed_lanes,
-    "table-of-dwords": _table_of_dwords,
-    "words": _words,
-    "needs-predicate": _needs_predicate,
-    "predicate-bits": _predicate_bits,
-    "contiguous": _contiguous,
-    "systolic": _systolic,
-    "transposed-of-one": _transposed_of_one,
+_RULES: dict[Rule, _Check] = {
+    Rule.NO_PACKED: _no_packed,
+    Rule.NO_MASK: _no_mask,
+    Rule.NO_MASK_TO_BYTES: _no_mask_to_bytes,
+    Rule.SATURATES_BYTES: _saturates_bytes,
+    Rule.PACKED_LANES: _packed_lanes,
+    Rule.TABLE_OF_DWORDS: _table_of_dwords,
+    Rule.WORDS: _words,
+    Rule.NEEDS_PREDICATE: _needs_predicate,
+    Rule.PREDICATE_BITS: _predicate_bits,
+    Rule.CONTIGUOUS: _contiguous,
+    Rule.SYSTOLIC: _systolic,
+    Rule.TRANSPOSED_OF_ONE: _transposed_of_one,
 }

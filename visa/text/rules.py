@@ -12,7 +12,7 @@ from typing import NamedTuple
 from visa import types
 from visa.call_rules import advice, broken_calls
 from visa.isa import InstructionDesc
-from visa.isa.record import INTEGERS, Flow, Saturation
+from visa.isa.record import INTEGERS, Flow, Rule, Saturation
 from visa.isa.systolic import NAMES, row_bytes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
 from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
@@ -129,7 +129,7 @@ class Rules:
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
             yield from self._raw_types(i)
-            if "systolic" in i.desc.rules:
+            if Rule.SYSTOLIC in i.desc.rules:
                 yield from self._activations(i)
         else:
             yield from (Violation("V055", *broken) for broken in wrong_together(i))

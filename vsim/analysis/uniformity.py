@@ -56,10 +56,15 @@ def _gives_one_bit(function: Function, number: int, var: int, uniform: set[int])
     if desc.category == "compare":
         scalars = _is_scalar(args["src0"]) and _is_scalar(args["src1"])
         return scalars and (whole or _is_half(function.instructions, number, width))
-    if not whole or "bitwise" not in desc.rules or args.get("pred") is not None:
+    if not whole or not desc.works_on_predicates or args.get("pred") is not None:
         return False
     sources = [args[s] for s in ("src0", "src1") if s in args]
-    return all(isinstance(o, Predicate) and o.var in uniform for o in sources)
+    return all(isinstance(o, Predicate) and o.var in uniform and _has_lanes(function, o.var, width) for o in sources)
+
+
+def _has_lanes(function: Function, var: int, lanes: int) -> bool:
+    """Whether a predicate has so many lanes."""
+    return function.predicates[var - 1].elements >= lanes
 
 
 def _covers(instruction: Instruction, first: int, end: int) -> bool:

@@ -37,6 +37,11 @@ from vsim.registers import operand_type
 
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
+LARGEST_SPREAD = 32
+"""Bytes of a register that lanes with gaps are written to at once. Of spreads to 64 bytes LLVM's code generator makes
+extensions of vectors of which it takes the lower half where that is no longer allowed, and ends the process: "cannot
+select" (LLVM 22, processors with AVX-512).
+"""
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
 
@@ -213,17 +218,21 @@ class Operands:
         return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
-        """Elements with gaps: what lies between them is read and written back."""
-        b, numbers, t = self.state.b, index.numbers, value.type
-        wide = self._window(key, low, index, t)
-        old = b.broadcast(self.state.registers.read(key, low, wide, t), wide)
+        """Elements with gaps: what lies between them is read and written back, by pieces of at most so many bytes."""
+        b, registers, numbers, t = self.state.b, self.state.registers, index.numbers, value.type
+        wide, each = self._window(key, low, index, t), LARGEST_SPREAD // t.size
         value = b.broadcast(value, len(numbers))
         if mask is not True:
+            old = b.broadcast(registers.read(key, low, wide, t), wide)
             value = b.select(mask, value, b.lanes(old, numbers))
-        if wide != len(numbers):
-            value = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
-        merged = b.mixed(old, value, [wide + i if i in numbers else i for i in range(wide)])
-        self.state.registers.write(key, low, wide, merged)
+        for first in range(0, wide, each):
+            places = range(first, min(first + each, wide))
+            if any(i in numbers for i in places):
+                at, count = low + first * t.size, len(places)
+                between = b.broadcast(registers.read(key, at, count, t), count)
+                spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in places])
+                picks = [count + n if i in numbers else n for n, i in enumerate(places)]
+                registers.write(key, at, count, b.mixed(between, spread, picks) if count > 1 else spread)
 
     def address_of(self, op: General) -> Read:
         """Byte address of a register operand, as address variables hold it (type UD): its
