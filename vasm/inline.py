@@ -237,6 +237,7 @@ def _replacement(m: re.Match[str], snippet: Snippet) -> str:
         return m[0]
     operand = snippet.operands[number]
     if operand.constant is not None:
-        return f"{operand.constant & 0xFFFFFFFF:#x}{operand.written}" if operand.written else str(operand.constant)
+        bits = operand.constant if operand.constant >= 0 else operand.constant & 0xFFFFFFFF
+        return f"{bits:#x}{operand.written}" if operand.written else str(operand.constant)
     behind = m.string[m.end() :].lstrip(" ")[:1]
     return _variable(number) + ("" if behind in ("(", "<") else operand.written)

@@ -8,7 +8,9 @@ Statements that macros put together are counted and left out.
 from __future__ import annotations
 
 import ast
+import math
 import re
+import struct
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -36,6 +38,9 @@ _REGISTERS = frozenset("ra")
 """Constraints of the vector compiler, which writes registers with their regions."""
 _FLAGS = re.compile(r"[=&+]+|@\d+")
 _IS_VISA = re.compile(r"\(\s*(?:M\d|NoMask)|\.decl\b|\blsc_fence\b")
+_IS_LABEL = re.compile(r"\s*[A-Za-z_]\w*:\s*")
+"""A statement that is a label alone, to which those of other statements go."""
+_FLOAT = re.compile(r"([-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?)([fF]?)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": " ", "0": " "}
 _ELSEWHERE = frozenset({"V010", "V026"})
 """A name that nobody declares: another statement of the file may."""
@@ -109,7 +114,12 @@ class _Tokens:
 
 
 def _c(text: str) -> Iterator[Snippet | None]:
-    tokens = _Tokens(text)
+    found = list(_statements(_Tokens(text)))
+    if any(s is None or _IS_VISA.search("".join(c for c, _ in s.characters)) for s in found):
+        yield from found
+
+
+def _statements(tokens: _Tokens) -> Iterator[Snippet | None]:
     while (token := tokens.next()) is not None:
         if token["word"] in _ASM:
             opened = tokens.next()
@@ -136,7 +146,8 @@ def _statement(sections: list[list[re.Match[str]]], start: int) -> Iterator[Snip
     template, *operands = sections
     characters = [c for t in template for c in _literal(t)]
     named = [o for section in operands[:2] for o in _operands(section)]
-    if not _IS_VISA.search("".join(c for c, _ in characters)):
+    written = "".join(c for c, _ in characters)
+    if not _IS_VISA.search(written) and not _IS_LABEL.fullmatch(written):
         return
     if any(t["raw"] is None and t["string"] is None for t in template):
         yield None
@@ -185,6 +196,9 @@ def _operands(section: list[re.Match[str]]) -> Iterator[Operand]:
 def _operand(name: str, constraint: str, expression: str) -> Operand:
     """An operand by its constraint: a number, a predicate or a variable."""
     kind = constraint.partition(".")[0]
+    if kind in _CONSTANTS and (decimal := _FLOAT.fullmatch(expression)):
+        t = "f" if decimal[2] else "df"
+        return Operand(name, constant=_bits_of(float(decimal[1]), t), written=f":{t}")
     if kind in _CONSTANTS:
         known = re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9}|0)", expression)
         number = int(expression, 0) if known else UNKNOWN_CONSTANT
@@ -192,6 +206,16 @@ def _operand(name: str, constraint: str, expression: str) -> Operand:
         written = "" if kind == "P" else ":d" if number < 0 else ":ud"
         return Operand(name, constant=number, guessed=known is None, written=written)
     return Operand(name, "P", 32) if kind == "cr" else Operand(name)
+
+
+def _bits_of(value: float, t: str) -> int:
+    """A number as an f or df, infinite where it is beyond."""
+    form = "<f" if t == "f" else "<d"
+    try:
+        data = struct.pack(form, value)
+    except OverflowError:
+        data = struct.pack(form, math.copysign(math.inf, value))
+    return int.from_bytes(data, "little")
 
 
 # -- Python and LLVM IR ------------------------------------------------------------------------------------------------
