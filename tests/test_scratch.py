@@ -102,6 +102,18 @@ def test_each_thread_has_its_own(engine, handle):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("handle", ["OWN", "POINTER", "HANDLE"])
+def test_it_is_zero_when_a_thread_begins(engine, handle):
+    """Whatever the threads of earlier groups have left there."""
+    lines = f"""and (M1, 16) PASSED(0,0)<1> AT(0,0)<1;1,0> 0x3c:ud
+lsc_load.ugm (M1, 16) RETURNED:d32 surf({handle})[PASSED]:a32u
+lsc_store.ugm (M1, 16) surf({handle})[PASSED]:a32u DATA:d32
+mov (M1, 16) DATA(0,0)<1> RETURNED(0,0)<1;1,0>"""
+    written, _, _ = launch(lines, engine)
+    assert not any(written)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_in_a_function(engine):
     written, _, _ = launch(CALL, engine, FUNCTION)
     assert written == [1000 + (n ^ 15) for n in range(64)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from visa import types
 from visa.isa.record import Flow, Rule
 from visa.operands import General, Immediate, Indirect
+from visa.platforms import since
 from visa.program import ARGUMENT_REGISTERS, RESULT_REGISTERS, Function, Instruction
 from visa.violation import Violation
 
@@ -16,6 +17,8 @@ _ROOM = {"ArgSize": ("%arg", ARGUMENT_REGISTERS), "RetValSize": ("%retval", RESU
 """What holds the registers that an attribute counts, and how many it has."""
 _SIZES = {"arg_grf": "ArgSize", "ret_grf": "RetValSize"}
 """The attribute of a callee that a field of a call must equal."""
+_WIDE_ADDRESSES = since("cri")
+"""Platforms for which compilers keep addresses of functions in 64 bits."""
 
 
 def excess(attribute: str, registers: int) -> str:
@@ -32,8 +35,8 @@ def declared_sizes(function: Function) -> Iterator[Violation]:
             yield Violation("V070", f"{attribute.name}={attribute.integer}: {problem}")
 
 
-def broken_calls(function: Function, i: Instruction) -> Iterator[Violation]:
-    """The rules that a call breaks, whatever it calls."""
+def broken_calls(function: Function, i: Instruction, platform: str = "") -> Iterator[Violation]:
+    """The rules that a call breaks, whatever it calls; the platform may not be known."""
     flow = i.desc.flow
     if not flow.calls_function:
         return
@@ -42,19 +45,22 @@ def broken_calls(function: Function, i: Instruction) -> Iterator[Violation]:
         if problem:
             yield Violation("V070", problem, "pass the rest in memory", field)
     if flow is Flow.CALL_ADDRESS:
-        yield from _target(function, i)
+        yield from _target(function, i, platform)
 
 
-def _target(function: Function, i: Instruction) -> Iterator[Violation]:
-    """The address that a call is about: a ud, or a uq of 64 bits, in a general variable, or a constant."""
+def _target(function: Function, i: Instruction, platform: str) -> Iterator[Violation]:
+    """The address that a call is about: in a general variable, or a constant; a ud, or a wide uq."""
     op = i.args["func_addr"]
     name = i.desc.mnemonic
     if not isinstance(op, (General, Indirect, Immediate)):  # an operand of a class that no such instruction takes
         return
     t = function.variable_type(op.var) if isinstance(op, General) else op.type
-    if t not in (types.UD, types.UQ):
+    wanted = (types.UD, types.UQ) if not platform or platform in _WIDE_ADDRESSES else (types.UD,)
+    if t not in wanted:
         hint = "declare a variable of type ud with alias=<V, 0>" if isinstance(op, (General, Indirect)) else "write :ud"
-        yield Violation("V071", f"{name} takes an address of type ud or uq, this is {t}", hint, "func_addr")
+        yield Violation(
+            "V071", f"{name} takes an address of type {' or '.join(map(str, wanted))}, this is {t}", hint, "func_addr"
+        )
 
 
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:

@@ -34,7 +34,7 @@ class Checks:
         if parser.binder.names.depth > 1:
             message = f"a scope of '{function.name}' is not closed"
             self.source.report(Problem("V007", message, "close it with }"), parser.line)
-        self._rules(function)
+        self._rules(function, parser.platform.name if parser.platform else "")
         self._end(function)
         self._inputs(function)
 
@@ -49,9 +49,9 @@ class Checks:
                 message = f"label '{names[index]}' is not defined in '{parser.function.name}'"
                 self.source.report(Problem("V026", message, hint), line, at)
 
-    def _rules(self, function: Function) -> None:
+    def _rules(self, function: Function, platform: str) -> None:
         """What the manual forbids or advises against although it can be encoded."""
-        rules = Rules(function, self.grf_size, self.source.collector.silent, self.row_size)
+        rules = Rules(function, self.grf_size, self.source.collector.silent, self.row_size, platform)
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)

@@ -72,9 +72,14 @@ class Rules:
     """
 
     def __init__(
-        self, function: Function, grf_size: int, silent: frozenset[str] = frozenset(), row_size: int = MAXIMUM_GRF_SIZE
+        self,
+        function: Function,
+        grf_size: int,
+        silent: frozenset[str] = frozenset(),
+        row_size: int = MAXIMUM_GRF_SIZE,
+        platform: str = "",
     ) -> None:
-        self.function, self.silent, self.row_size = function, silent, row_size
+        self.function, self.silent, self.row_size, self.platform = function, silent, row_size, platform
         self.extents = Extents(function, grf_size)
         self.grf_size, self.known_grf_size = self.extents.grf_size, grf_size
         self._clean: dict[int, Fields] = {}
@@ -115,7 +120,7 @@ class Rules:
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:
-            found += self._heard((*broken_calls(self.function, i), *advice(self.function, i)))
+            found += self._heard((*broken_calls(self.function, i, self.platform), *advice(self.function, i)))
         if not found:
             self._clean[id(args)] = args
         return found

@@ -20,4 +20,4 @@ def _touches(instruction: Instruction) -> bool:
     args = instruction.args
     if instruction.desc.semantics in RAW_MESSAGES or args.get("surface") == SCRATCH:
         return True
-    return "addr_type" in args and address_kind(instruction) == "ss"
+    return "addr_type" in args and address_kind(instruction) in ("ss", "surf")  # whose handle may be that of scratch
