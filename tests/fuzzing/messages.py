@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from random import Random
 
+from visa.platforms import find
+
 LANE_BYTES, BLOCK_BYTES, SHARED_BYTES, SUM_BYTES = 64, 1024, 4096, 256
 SCRATCH_BYTES = 32 * LANE_BYTES
 REAL_PARTS = (("<f4", 0, 4), ("<f2", 16, 8), ("<f8", 32, 4))
@@ -113,8 +115,7 @@ class Messages:
 
     def _rows(self, size: int) -> list[tuple[int, int]]:
         """Execution sizes and rows of registers that hold a value of so many bytes for each lane."""
-        register = 64 if self.platform in ("pvc", "bmg") else 32
-        each = min(self.simd, register // size)
+        each = min(self.simd, find(self.platform).grf_size // size)
         return [(each, row) for row in range(self.simd // each)]
 
     # -- atomics -----------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from fuzzing.operations import ELEMENTS, PREDICATES, VARIABLES, Operations
 from fuzzing.target import Target
 from vasm.assembler import assemble_text
 from visa import AssemblyError
+from visa.platforms import find
 
 RECORD = 8192
 """Bytes of the variables of a thread, before and after."""
@@ -75,9 +76,8 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(f"program {seed}")
         self.platform = self.random.choice(PLATFORMS)
-        wide = self.platform in ("pvc", "bmg", "cri")
-        self.simd = self.random.choice((16, 16, 32) if wide else (8, 16, 16, 32))
-        self.register = 64 if wide else 32
+        self.register = find(self.platform).grf_size
+        self.simd = self.random.choice((16, 16, 32) if self.register == 64 else (8, 16, 16, 32))
         self.threads, self.groups = self.random.choice((1, 1, 2, 3, 4)), self.random.choice((1, 1, 2, 3))
         self.operations = Operations(self.random, self.platform, self.simd, self.register)
         self.messages = Messages(self.random, self.platform, self.simd)
