@@ -9,6 +9,7 @@ import vasm
 import vlink
 import vsim
 from visa.diagnostics import LaunchError, SimulationError
+from visa.image import DataSection
 
 TEXT = """\
 .version 4.2
@@ -102,3 +103,20 @@ def test_checks_know_them(program: vsim.Program, engine: str) -> None:
     assert found("guard", pool[:7], pool[8:]) == [
         "K040 'source' at offset 28, right behind its end, where no argument is"
     ]
+
+
+def test_data_of_the_program(engine: str) -> None:
+    """Tables of the source are surfaces by handle, too; those of another program are none of this one's."""
+    value = "      - {arg_type: const_base, offset: 0, size: 4, addrmode: bindless}\n"
+    info = ZE_INFO.replace(VALUE.format(at=0, index=0), value).replace("arg_index: 1", "arg_index: 0")
+    info = info.replace("      - {index: 0, name: source, address_qualifier: __global, type_name: 'uint*;8'}\n", "")
+    image = vlink.link(
+        [vasm.assemble_text(TEXT, platform="dg2").object_bytes()], info.replace("index: 1", "index: 0").encode()
+    )
+    to = numbers()
+    with pytest.raises(SimulationError, match="which has 0 bytes"):
+        vsim.load(image).launch("twice", 8, 8, [to], engine=engine)
+    table = numbers() + 5
+    image.data.append(DataSection("data.const", 1 << 32, table.tobytes(), writable=False))
+    vsim.load(image).launch("twice", 8, 8, [to], engine=engine)
+    assert to.tolist() == (2 * table).tolist()

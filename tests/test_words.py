@@ -134,3 +134,13 @@ def test_sums_of_pairs_by_what_the_processor_has(missing, monkeypatch):
     native, reference = (probe.run(engine)["D"].tolist() for engine in ("llvm", "numpy"))
     assert native == reference
     assert ("pmadd" in ir_of(*DPAS, "dg2")) is (len(missing) < 3 and has("sse2"))
+
+
+def test_a_pair_of_words_may_be_all_of_its_variable():
+    """Two words again and again are a dword in all lanes, also where there is only that one."""
+    probe = Probe()
+    probe.fill(Y=("ud", [0] * LANES))
+    probe.declarations.append(".decl PAIR v_type=G type=uw num_elts=2 align=dword")
+    probe.lines += ["mov (M1_NM, 2) PAIR(0,0)<1> 0x21:uv", "mov (M1_NM, 16) Y(0,0)<1> PAIR(0,0)<0;2,1>"]
+    for engine in ENGINES:
+        assert probe.run(engine)["Y"][:LANES].tolist() == [1, 2] * (LANES // 2), engine

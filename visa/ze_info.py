@@ -87,7 +87,9 @@ class PayloadField(NamedTuple):
 
     @property
     def is_handle(self) -> bool:
-        """Whether it is the handle of an argument that is an image or sampler, or of the surface of a buffer."""
+        """Whether it is the handle of an image, a sampler, or the surface of a buffer or of the program's own data."""
+        if self.kind in ("const_base", "global_base"):
+            return self.address_mode == "bindless"
         if self.kind != "arg_bypointer" or self.address_mode == "slm":
             return False
         return self.address_space in ("image", "sampler") or self.address_mode == "bindless"

@@ -68,6 +68,10 @@ class _FieldBinder:
         slm_size = self._locals()
         for at, field in signature.layout.arguments:
             _FIELDS.get(field.kind, _FieldBinder.other)(self, at, field)
+        for handle, address in signature.layout.data.items():
+            data = reader.memory.behind(address)
+            if data is not None:
+                reader.bindless[handle] = data
         surfaces = {number: reader.surface(index) for number, index in signature.surfaces}
         return Arguments(
             self.values,

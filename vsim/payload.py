@@ -26,6 +26,9 @@ _NOT_ARGUMENTS = (
 indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
 it, and its address is 0 here.)
 """
+_DATA_HANDLES = {"const_base": SURFACE_HANDLE_STEP, "global_base": 2 * SURFACE_HANDLE_STEP}
+_FIRST_ARGUMENT = 3
+"""What the handle of the first argument is in steps, behind 0 and those of the program's data."""
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
@@ -45,6 +48,7 @@ class PayloadLayout(NamedTuple):
         private_at: places of the address of private memory, which the engine allocates.
         handles: handles of surfaces, samplers and scratch memory as dwords by place: they depend on nothing but the
             argument's number.
+        data: addresses of the program's data that surfaces lead to, by handle.
         pointers: places of addresses of buffers, as far as they are known.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
     """
@@ -56,6 +60,7 @@ class PayloadLayout(NamedTuple):
     group_size_at: tuple[int, ...]
     private_at: tuple[int, ...]
     handles: dict[int, int]
+    data: dict[int, int]
     pointers: frozenset[int]
     local_id_rows: int
 
@@ -67,7 +72,7 @@ def layout_of_inputs(kernel: Function) -> PayloadLayout:
     """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
     size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
     pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
-    return PayloadLayout(bytes(size), (), (), (), (), (), {}, pointers, 0)
+    return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, pointers, 0)
 
 
 def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
@@ -84,6 +89,9 @@ def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> Payload
         group_size_at=_places(fields, lambda f: f.kind == "local_size"),
         private_at=_places(fields, lambda f: f.kind == "private_base_stateless"),
         handles=_handles(fields),
+        data={
+            _DATA_HANDLES[f.kind]: _data_address(image, f) for _, f in fields if f.kind in _DATA_HANDLES and f.is_handle
+        },
         pointers=frozenset(_places(fields, _is_address)),
         local_id_rows=per_thread // local_id_row(info.simd_size, grf),
     )
@@ -111,12 +119,16 @@ def _template(image: LinkedImage, size: int, fields: list[PlacedField]) -> bytes
     data = bytearray(size)
     for at, field in fields:
         value = _handle(field)
-        if field.kind in _DATA_SECTIONS:
-            wanted = _DATA_SECTIONS[field.kind]
-            value = next((s.address for s in image.data if s.name == wanted), 0)
+        if field.kind in _DATA_SECTIONS and value is None:
+            value = _data_address(image, field)
         if value:
             data[at : at + field.size] = encoded(value, field.size)
     return bytes(data)
+
+
+def _data_address(image: LinkedImage, field: PayloadField) -> int:
+    """Where the program's data lie that a value leads to; 0 if it has none."""
+    return next((s.address for s in image.data if s.name == _DATA_SECTIONS[field.kind]), 0)
 
 
 def _handles(fields: list[PlacedField]) -> dict[int, int]:
@@ -137,12 +149,14 @@ def _handle(field: PayloadField) -> int | None:
         return SCRATCH_HANDLE
     if field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
         return (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
+    if field.is_handle and field.kind in _DATA_HANDLES:
+        return _DATA_HANDLES[field.kind]
     return surface_handle(field.argument) if field.is_handle else None
 
 
 def surface_handle(argument: int) -> int:
     """The handle of the image that an argument is, or of the surface of a buffer; 0 is no argument's."""
-    return SURFACE_HANDLE_STEP * (argument + 1)
+    return SURFACE_HANDLE_STEP * (argument + _FIRST_ARGUMENT)
 
 
 def encoded(value: int, size: int) -> bytes:

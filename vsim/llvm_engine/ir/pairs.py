@@ -48,4 +48,4 @@ def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value | None:
     if not in_dwords or count == 2 or indices != [first, first + 1] * (count // 2):
         return None
     dwords = b.regroup(x, types.UD, x.lanes // 2)
-    return b.regroup(b.lanes(dwords, [first // 2] * (count // 2)), x.type, count)
+    return b.regroup(b.broadcast(b.lanes(dwords, [first // 2] * (count // 2)), count // 2), x.type, count)
