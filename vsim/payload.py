@@ -26,9 +26,8 @@ _NOT_ARGUMENTS = (
 indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
 it, and its address is 0 here.)
 """
-_DATA_HANDLES = {"const_base": SURFACE_HANDLE_STEP, "global_base": 2 * SURFACE_HANDLE_STEP}
-_FIRST_ARGUMENT = 3
-"""What the handle of the first argument is in steps, behind 0 and those of the program's data."""
+_DATA_HANDLES = {"const_base": 0xF0 * SURFACE_HANDLE_STEP, "global_base": 0xF1 * SURFACE_HANDLE_STEP}
+"""Handles of the program's own data, behind those of as many arguments as kernels have."""
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
@@ -156,7 +155,7 @@ def _handle(field: PayloadField) -> int | None:
 
 def surface_handle(argument: int) -> int:
     """The handle of the image that an argument is, or of the surface of a buffer; 0 is no argument's."""
-    return SURFACE_HANDLE_STEP * (argument + _FIRST_ARGUMENT)
+    return SURFACE_HANDLE_STEP * (argument + 1)
 
 
 def encoded(value: int, size: int) -> bytes:
