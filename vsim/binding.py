@@ -110,11 +110,13 @@ class _FieldBinder:
 
     def pointer(self, at: int, field: PayloadField) -> None:
         """The address of an array. Handles of surfaces and samplers are the same in every launch."""
+        if field.address_space == "sampler":
+            return
         if field.address_space == "image":
             self.reader.image(field.argument)
-        elif field.is_handle and field.address_space != "sampler":
+        elif field.is_handle:
             self.reader.by_handle(field.argument)
-        elif field.address_space != "sampler":
+        else:
             self.address(at, field)
 
     def address(self, at: int, field: PayloadField) -> None:

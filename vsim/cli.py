@@ -24,6 +24,9 @@ from vsim.checks.options import CheckOption, GuardOption, LimitOption, Suppressi
 from vsim.checks.selection import CheckOptions
 from vsim.trace_file import TraceOptions, with_trace
 
+if TYPE_CHECKING:
+    from vsim.program import Program
+
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 
@@ -54,14 +57,11 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-if TYPE_CHECKING:
-    from vsim.program import Program
-
-
 def _check_workers(workers: str | None, **wanted: bool) -> None:
     """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
-    for name in (name for name in wanted if workers and wanted[name]):
-        raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+    for name, is_wanted in wanted.items():
+        if workers and is_wanted:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
 def _list(program: "Program", as_json: bool) -> None:

@@ -14,7 +14,8 @@ _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 _INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE)
 _ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
 """What else in a source, its spliced lines joined, may depend on other files or on the hour."""
-_FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
+FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
+"""A build option that names a folder of headers, with quotes in the first group or without in the second."""
 _OTHER = re.compile(r"(?<!\S)-[iI]|include")
 
 
@@ -28,10 +29,10 @@ def folders_of(options: str) -> list[str]:
     Raises:
         Unknown: they may name other files, too.
     """
-    rest = _FOLDER.sub("", options)
+    rest = FOLDER.sub("", options)
     if _OTHER.search(rest):
         raise Unknown
-    return [os.path.abspath(found[1] or found[2]) for found in _FOLDER.finditer(options)]
+    return [os.path.abspath(found[1] or found[2]) for found in FOLDER.finditer(options)]
 
 
 def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:

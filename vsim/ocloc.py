@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
-from vsim.includes import Place, Unknown, folders_of, texts_behind
+from vsim.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV, Loaded
 
@@ -30,7 +30,6 @@ _BARE = re.compile(r"^(?:fatal )?(error|warning): (.+)$")
 _FAILED = "backend compiler failed build."
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """What lines of the driver begin with that say nothing of the source."""
-_FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
 
 
 class Compiled(NamedTuple):
@@ -140,7 +139,7 @@ def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
     binary = data.startswith(SPIRV)
     words = ["compile", "-file", "source.spv" if binary else "source.cl", "-device", device, "--format", "zebin"]
     words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
-    own = options if binary else f"{_FOLDER.sub(_from_here, options)} {_folder(os.path.dirname(os.path.abspath(path)))}"
+    own = options if binary else f"{FOLDER.sub(_from_here, options)} {_folder(os.path.dirname(os.path.abspath(path)))}"
     own = own.strip()
     return [*words, *(["-spirv_input"] if binary else []), *(["-options", own] if own else [])]
 

@@ -26,8 +26,6 @@ _NOT_ARGUMENTS = (
 indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
 it, and its address is 0 here.)
 """
-_DATA_HANDLES = {"const_base": 0xF0 * SURFACE_HANDLE_STEP, "global_base": 0xF1 * SURFACE_HANDLE_STEP}
-"""Handles of the program's own data, behind those of as many arguments as kernels have."""
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
@@ -78,19 +76,18 @@ def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> Payload
     """The payload of a kernel with ze_info."""
     grf = image.grf_size
     per_thread, base, fields = payload_places(info, grf, image.platform)
+    handles = _handles(fields)
     ends = [at + f.size for at, f in fields] + [i.offset + i.size for i in kernel.inputs]
     size = round_up(max([base, *ends]), _ALIGNMENT) + _SLACK
     return PayloadLayout(
-        template=_template(image, size, fields),
+        template=_template(image, size, fields, handles),
         arguments=_chosen(fields, lambda f: f.kind not in _NOT_ARGUMENTS and not f.is_local_pointer),
         local_pointers=_chosen(fields, lambda f: f.is_local_pointer),
         range_values=_chosen(fields, lambda f: f.kind in RANGE_VALUES),
         group_size_at=_places(fields, lambda f: f.kind == "local_size"),
         private_at=_places(fields, lambda f: f.kind == "private_base_stateless"),
-        handles=_handles(fields),
-        data={
-            _DATA_HANDLES[f.kind]: _data_address(image, f) for _, f in fields if f.kind in _DATA_HANDLES and f.is_handle
-        },
+        handles=_dwords_of(fields, handles),
+        data={handles[at]: _data_address(image, f) for at, f in fields if f.kind in _DATA_SECTIONS and f.is_handle},
         pointers=frozenset(_places(fields, _is_address)),
         local_id_rows=per_thread // local_id_row(info.simd_size, grf),
     )
@@ -113,11 +110,11 @@ def _places(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> 
     return tuple(at for at, field in fields if test(field))
 
 
-def _template(image: LinkedImage, size: int, fields: list[PlacedField]) -> bytes:
+def _template(image: LinkedImage, size: int, fields: list[PlacedField], handles: dict[int, int]) -> bytes:
     """The bytes of a payload that no launch changes: handles, and the addresses of the program's own data."""
     data = bytearray(size)
     for at, field in fields:
-        value = _handle(field)
+        value = handles.get(at)
         if field.kind in _DATA_SECTIONS and value is None:
             value = _data_address(image, field)
         if value:
@@ -131,26 +128,33 @@ def _data_address(image: LinkedImage, field: PayloadField) -> int:
 
 
 def _handles(fields: list[PlacedField]) -> dict[int, int]:
-    """Handles as dwords by place. A handle fills its value as a whole, with zeros above it."""
+    """The handles of surfaces, samplers and scratch memory that values are, by place.
+
+    Those of the program's own data come behind those of the arguments.
+    """
     found: dict[int, int] = {}
+    arguments = 1 + max((f.argument for _, f in fields), default=-1)
     for at, field in fields:
-        handle = _handle(field)
-        if handle is not None and field.size in (4, 8):
-            found[at] = handle
-            if field.size == 8:
-                found[at + 4] = 0
+        if field.kind == "scratch_pointer":
+            found[at] = SCRATCH_HANDLE
+        elif field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
+            found[at] = (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
+        elif field.is_handle and field.kind in _DATA_SECTIONS:
+            found[at] = surface_handle(arguments + list(_DATA_SECTIONS).index(field.kind))
+        elif field.is_handle:
+            found[at] = surface_handle(field.argument)
     return found
 
 
-def _handle(field: PayloadField) -> int | None:
-    """The handle of the surface, the sampler or the scratch memory that a value is; None for other values."""
-    if field.kind == "scratch_pointer":
-        return SCRATCH_HANDLE
-    if field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
-        return (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
-    if field.is_handle and field.kind in _DATA_HANDLES:
-        return _DATA_HANDLES[field.kind]
-    return surface_handle(field.argument) if field.is_handle else None
+def _dwords_of(fields: list[PlacedField], handles: dict[int, int]) -> dict[int, int]:
+    """Handles as dwords by place. A handle fills its value as a whole, with zeros above it."""
+    found: dict[int, int] = {}
+    for at, field in fields:
+        if at in handles and field.size in (4, 8):
+            found[at] = handles[at]
+            if field.size == 8:
+                found[at + 4] = 0
+    return found
 
 
 def surface_handle(argument: int) -> int:

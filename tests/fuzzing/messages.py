@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from random import Random
 
-from visa.platforms import find
+from visa.platforms import find, since
 
 LANE_BYTES, BLOCK_BYTES, SHARED_BYTES, SUM_BYTES = 64, 1024, 4096, 256
 SCRATCH_BYTES = 32 * LANE_BYTES
@@ -22,8 +22,7 @@ EXTREME_BYTES = 64
 DATA, REAL = ("DATA_0", "DATA_1"), ("REAL_0", "REAL_1")
 DATA_BYTES = 512
 CHANNELS = ("R", "G", "RG", "RGBA", "RA", "B", "GBA")
-LSC = ("dg2", "pvc", "bmg", "cri", "nvl")
-NAMED = ("pvc", "bmg", "cri", "nvl")
+LSC, NAMED = since("dg2"), since("pvc")
 """Platforms with load and store messages, and those with named barriers, too."""
 HARMLESS = ("fence_global.E", "fence_local", "fence_sw", "yield", "wait 0:ub", "sampler_cache_flush", "lsc_fence.ugm.none.group",
             "lsc_fence.slm.none.local", "lsc_fence.ugm.evict.gpu")  # fmt: skip

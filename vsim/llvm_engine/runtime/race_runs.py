@@ -224,8 +224,7 @@ def _memories(dispatch: Dispatch) -> Iterator[tuple[int, int]]:
 
 
 def _images(dispatch: Dispatch) -> list[SurfaceImage]:
-    found = dispatch.all_surfaces
-    return [s for s in found if isinstance(s, SurfaceImage)]
+    return [s for s in dispatch.all_surfaces if isinstance(s, SurfaceImage)]
 
 
 def _buffers(dispatch: Dispatch) -> list[Buffer]:
