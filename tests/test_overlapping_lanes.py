@@ -60,3 +60,44 @@ def test_the_last_bytes_of_a_buffer(size, apart, engine):
     ]
     with pytest.raises(SimulationError, match="outside"):
         overlapping(size, apart, None, start + 1).run(engine)
+
+
+PACKED = [[0, 4, 8, 8], [8, 0, 4, 15], [5, 5, 0, 1, 12, 15, 7, 3]]
+"""Distances of lanes that are no stride."""
+
+
+def packed(distances, access, start, running=None, factor=1):
+    """A probe whose lanes are at the elements of a packed immediate, times a factor, from a byte on."""
+    probe, size = Probe(running=running), len(distances)
+    probe.buffer("MEM", CONTENTS)
+    probe.fill(DATA=("ud", [0xABCDEF01 + n for n in range(LANES)]), PLACE=("ud", [0] * LANES), BASE=("ud", [start]))
+    immediate = sum(d << 4 * n for n, d in enumerate(distances))
+    probe.lines += [
+        f"mov (M1_NM, {size}) PLACE(0,0)<1> {immediate:#x}:uv",
+        f"mul (M1_NM, {size}) PLACE(0,0)<1> PLACE(0,0)<1;1,0> {factor}:ud",
+        f"add (M1_NM, {size}) PLACE(0,0)<1> BASE(0,0)<0;1,0> PLACE(0,0)<1;1,0>",
+        f"{access} (M1, {size}) T8 0x0:ud PLACE.0 DATA.0",
+    ]
+    return probe
+
+
+@pytest.mark.parametrize("running", [None, 0x5])
+@pytest.mark.parametrize("distances", PACKED)
+@pytest.mark.parametrize(
+    "access", ["gather_scaled.4", "gather_scaled.1", "gather_scaled.2", "scatter_scaled.4", "scatter_scaled.1"]
+)
+def test_distances_that_are_no_stride(distances, access, running):
+    one, other = (packed(distances, access, 7, running, 3).run(engine) for engine in ENGINES)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    if access == "gather_scaled.4" and running is None:
+        own = [CONTENTS[7 + 3 * d :][:4].tobytes() for d in distances]
+        assert one["DATA"][: len(own)].tolist() == [int.from_bytes(e, "little") for e in own]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("distances", PACKED)
+def test_the_last_bytes_at_distances_that_are_no_stride(distances, engine):
+    start = 256 - 4 - max(distances)
+    packed(distances, "gather_scaled.4", start).run(engine)
+    with pytest.raises(SimulationError, match="outside"):
+        packed(distances, "gather_scaled.4", start + 1).run(engine)

@@ -12,6 +12,9 @@ pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesse
 Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
 not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
 carried along, and whoever relies on the lanes tests them (:meth:`StridedLanes.holds`) or knows that they hold.
+
+Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a
+whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:uv``.
 """
 
 from __future__ import annotations
@@ -79,6 +82,8 @@ class StridedLanes:
     first: int = 0
     """The lane of what was widened that is lane 0 here."""
     offset: int = 0
+    steps: tuple[int, ...] = ()
+    """Distances of all lanes from the first one, if they are constants and yet no stride, which is 0 then; one row."""
 
     def __post_init__(self) -> None:
         self.assumptions = tuple(dict.fromkeys(self.assumptions))
@@ -90,6 +95,10 @@ class StridedLanes:
     def first_lane(self) -> Value:
         """Lane 0."""
         return self.root.deferred("add", self.root.builder.const(self.offset, self.root.type))
+
+    def distances(self) -> list[int]:
+        """How far the lanes of a row are from its first one."""
+        return list(self.steps) or [i * self.stride for i in range(self.row)]
 
     @property
     def masks(self) -> set[str]:
@@ -114,14 +123,14 @@ class StridedLanes:
         """The same in rows of another length, if that is possible."""
         if row == self.row:
             return self
-        if self.row_stride is not None:
+        if self.row_stride is not None or self.steps:
             return None
         return replace(self, row=row, row_stride=self.root.builder.const(self.stride * row, self.root.type))
 
     def followed_by(self, other: StridedLanes) -> StridedLanes | None:
         """Two rows end to end, if it is known how far they are apart."""
         roots = self.root is other.root or None not in (self.root.constant, other.root.constant)
-        if self.row_stride or other.row_stride or self.stride != other.stride or not roots:
+        if self.row_stride or other.row_stride or self.stride != other.stride or not roots or self.steps or other.steps:
             return None
         distance, small = other.offset - self.offset, self.small and other.small
         one_row = distance == self.row * self.stride
@@ -135,6 +144,8 @@ class StridedLanes:
         r, i = divmod(first, self.row)
         if r and self.row_stride is not None:
             root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
+        if self.steps:
+            return None
         found = replace(self, root=root, first=self.first + first)
         if i + count <= self.row:
             found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
@@ -161,6 +172,8 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
     left, right = left.in_rows_of(row), right.in_rows_of(row)
     if left is None or right is None:
         return None
+    if (left.steps and (right.stride or right.steps)) or (right.steps and left.stride):
+        return None
     b = x.builder
 
     def join(p: Value, q: Value) -> Value:
@@ -179,6 +192,7 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
         factor=left.factor + sign * right.factor if 1 in (x.lanes, y.lanes) else 0,
         first=left.first + right.first,
         offset=left.offset + sign * right.offset,
+        steps=left.steps or tuple(sign * step for step in right.steps),
     )
 
 
@@ -189,7 +203,7 @@ def strided_product(x: Value, factor: Value) -> StridedLanes | None:
         return None
     factor = b.retype(factor, t)
     known = factor.constant if factor.constant is not None and factor.constant < LARGEST_FACTOR else None
-    if known is None and found.stride:
+    if known is None and (found.stride or found.steps):
         return None
     row_stride = None if found.row_stride is None else b.retype(found.row_stride, t).deferred("mul", factor)
     root = b.retype(found.first_lane if known is None else found.root, t).deferred("mul", factor)
@@ -202,6 +216,7 @@ def strided_product(x: Value, factor: Value) -> StridedLanes | None:
         small=False,
         factor=found.factor * known,
         offset=found.offset * known,
+        steps=tuple(step * known for step in found.steps),
     )
 
 
@@ -214,6 +229,8 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     if known.row_stride is not None:
         row_stride = b.cast(b.retype(known.row_stride, source), target, deferred=True)
     fits = known.small or target.size < source.size
+    if known.steps and not fits:
+        return None
     root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
     assumptions, factor = known.assumptions, 0
     if not fits:
@@ -221,4 +238,6 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     if len(assumptions) > MAXIMUM_ASSUMPTIONS:
         return None
     offset = known.offset if fits else 0
-    return StridedLanes(root, known.stride, known.row, row_stride, known.small, assumptions, factor, offset=offset)
+    return replace(
+        known, root=root, row_stride=row_stride, assumptions=assumptions, factor=factor, first=0, offset=offset
+    )

@@ -261,7 +261,7 @@ class Operands:
         return b.const(value, own)
 
     def _packed_integers(self, packed: Sequence[float], t: DataType, count: int) -> Value:
-        """Packed integers, repeated over the lanes; those that count up are strided."""
+        """Packed integers, repeated over the lanes, which are at constant distances from the first one."""
         b, own = self.state.b, types.W if t is types.V else types.UW
         values = [int(v) for v in packed]
         if count == 1:
@@ -271,6 +271,9 @@ class Operands:
         if values[:row] == list(range(values[0], values[0] + row * stride, stride or 1)):
             row_stride = None if row == count else b.const(0, own)
             found.strided = StridedLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
+        elif row == count:
+            steps = tuple(v - values[0] for v in values[:row])
+            found.strided = StridedLanes(b.const(values[0], own), 0, row, small=min(values) >= 0, steps=steps)
         return found
 
     def _packed_floats(self, packed: Sequence[float], count: int) -> Value:

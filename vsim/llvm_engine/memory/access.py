@@ -14,7 +14,7 @@ from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.llvm_engine.memory.pattern import AccessPattern, pattern_of, stride_of
+from vsim.llvm_engine.memory.pattern import AccessPattern, is_apart, pattern_of, stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.stride import StridedAccess
@@ -45,11 +45,10 @@ class LanePartAccess:
         if lanes == 1:
             return self._load_scalar(part)
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
-        stride = stride_of(part)
-        if self.unproved and stride is None:
+        if self.strided and is_apart(part):
+            return self.strided.load(part, vector)
+        if self.unproved and stride_of(part) is None:
             return self.unproved.load(part, vector)
-        if self.strided and stride is not None and stride not in (0, part.size):
-            return self.strided.load(part, stride, vector)
         pattern = pattern_of(part, vector)
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
@@ -103,12 +102,11 @@ class LanePartAccess:
         if part.offset.lanes == 1:
             return single(part.offset)
         values = [b.broadcast(v, lanes) for v in values]
-        stride = stride_of(part)
-        if self.unproved and stride is None:
-            self.unproved.store(part, values, vector)
+        if self.strided and is_apart(part):
+            self.strided.store(part, values, vector)
             return []
-        if self.strided and stride is not None and stride not in (0, part.size):
-            self.strided.store(part, stride, values, vector)
+        if self.unproved and stride_of(part) is None:
+            self.unproved.store(part, values, vector)
             return []
         pattern = pattern_of(part, vector)
         row = self.bounds.row_if_contiguous(part, pattern, vector)

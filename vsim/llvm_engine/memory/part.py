@@ -39,9 +39,7 @@ class LanePart:
     def is_one_row(self) -> bool:
         """Whether the lanes are proved to follow each other: such an access needs no active lane."""
         known = self.offset.strided
-        return (
-            self.offset.lanes > 1 and known is not None and known.row == self.offset.lanes and known.stride == self.size
-        )
+        return known is not None and 1 < self.offset.lanes == known.row and known.stride == self.size
 
     def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
         """Offsets of the first, second, ... elements of all lanes, and the bytes behind each
@@ -68,7 +66,7 @@ def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, M
     """An access by rows, where the lanes of each row are at a constant distance; else in one."""
     offset = known_under(offset, mask)
     known = offset.strided
-    if known is None or (known.stride not in (0, size) and known.row < SHORTEST_STRIDED):
+    if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_STRIDED):
         yield offset, mask, 0
     else:
         yield from rows(offset, mask, known.row)

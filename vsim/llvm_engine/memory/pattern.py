@@ -29,7 +29,13 @@ class AccessPattern:
 def stride_of(part: LanePart) -> int | None:
     """The constant distance of the lanes in bytes, if it is proved that all of them are one row with such a one."""
     known = part.offset.strided
-    return known.stride if known is not None and known.row == part.offset.lanes else None
+    return known.stride if known is not None and known.row == part.offset.lanes and not known.steps else None
+
+
+def is_apart(part: LanePart) -> bool:
+    """Whether all lanes are proved to be at constant distances, and neither at one place nor one behind the other."""
+    known = part.offset.strided
+    return known is not None and (bool(known.steps) or stride_of(part) not in (None, 0, part.size))
 
 
 def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:

@@ -1,4 +1,4 @@
-"""Lanes at a constant distance, which overlap or leave gaps: one scalar check of all the bytes from the first lane to
+"""Lanes at constant distances, which overlap or leave gaps: one scalar check of all the bytes from the first lane to
 the last, then rows, vectors of which the lanes are picked, or the lanes one by one at constant offsets.
 
 Example: ``a[i - 1] + a[i] + a[i + 1]``, which compilers make one message of three elements for each lane, 4 bytes
@@ -19,6 +19,7 @@ from vsim.llvm_engine.ir.values import Value, Zipped
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, masked
+from vsim.llvm_engine.memory.pattern import stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_row
 from vsim.llvm_engine.memory.watch import AccessWatch
@@ -32,25 +33,25 @@ _UNITS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD}
 
 
 class StridedAccess:
-    """Loads and stores of lanes that are proved to be at a constant distance, neither 0 nor their size."""
+    """Loads and stores of lanes that are proved to be at constant distances, neither 0 nor their size."""
 
     def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
         self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
         self.watch: AccessWatch | None = None
 
-    def load(self, part: LanePart, stride: int, vector: Value | None) -> list[Value]:
+    def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
-        b, lanes, element = self.b, part.lanes, part.element
+        b, lanes, element, stride = self.b, part.lanes, part.element, stride_of(part) or 0
         apart = stride // element.size
         picks = stride % element.size == 0 and part.count <= apart <= LARGEST_PICK
         overlap = part.count == 1 and stride in _UNITS and stride < element.size
-        outside, pointer = self._span(part, stride, lanes * stride if picks else 0)
+        outside, pointer = self._span(part, lanes * stride if picks else 0)
 
         def inside() -> list[Value]:
             if self.watch:
-                self._watch(part, stride, pointer, vector, None)
+                self._watch(part, pointer, vector, None)
             if stride != element.size and not picks:
-                return self.copies.load(part, pointer, _offsets(part, stride), vector)
+                return self.copies.load(part, pointer, _offsets(part), vector)
             if picks:
                 whole = LanePart(part.space, part.offset, True, element, apart, lanes)
                 found = load_row(whole, pointer, None)[: part.count]
@@ -84,20 +85,20 @@ class StridedAccess:
         rows = b.first_of([(outside, UNLIKELY, taken_apart)], inside, b.new_label("done"))
         return [b.regroup(_zipped(b, rows), part.element, lanes)]
 
-    def store(self, part: LanePart, stride: int, values: list[Value], vector: Value | None) -> None:
+    def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, the first of all lanes, then the second of all lanes, and so on."""
         b, size = self.b, part.element.size
-        outside, pointer = self._span(part, stride)
+        outside, pointer = self._span(part)
 
         def inside() -> list[Value]:
             store()
             if self.watch:
-                self._watch(part, stride, pointer, vector, values)
+                self._watch(part, pointer, vector, values)
             return []
 
         def store() -> None:
-            if stride != size:
-                self.copies.store(part, pointer, _offsets(part, stride), values, vector)
+            if stride_of(part) != size:
+                self.copies.store(part, pointer, _offsets(part), values, vector)
                 return
             for k, value in enumerate(values):
                 if vector is None:
@@ -111,19 +112,17 @@ class StridedAccess:
 
         b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
 
-    def _watch(
-        self, part: LanePart, stride: int, pointer: str, vector: Value | None, values: list[Value] | None
-    ) -> None:
+    def _watch(self, part: LanePart, pointer: str, vector: Value | None, values: list[Value] | None) -> None:
         """Tell the check: of loads that overlap, elements of all lanes are rows."""
         assert self.watch
-        if values is None and stride == part.element.size:
+        if values is None and stride_of(part) == part.element.size:
             one = replace(part, count=1)
             for k in range(part.count):
-                self.watch.row(one, self.b.offset(pointer, k * stride), vector, stores=False)
+                self.watch.row(one, self.b.offset(pointer, k * part.element.size), vector, stores=False)
         else:
-            self.watch.each(part, pointer, _offsets(part, stride), vector, values)
+            self.watch.each(part, pointer, _offsets(part), vector, values)
 
-    def _span(self, part: LanePart, stride: int, count: int = 0) -> tuple[str, str]:
+    def _span(self, part: LanePart, count: int = 0) -> tuple[str, str]:
         """Whether the lanes may be outside (i1), and the host pointer of the lowest one if they are not.
 
         Args:
@@ -131,9 +130,9 @@ class StridedAccess:
         """
         b, known, t = self.b, part.offset.strided, part.offset.type
         assert known
-        back = min(0, stride * (part.lanes - 1))
-        low = b.retype(known.first_lane, t).deferred("add", b.const(back, t))
-        outside, pointer = self.bounds.span(part, low, count or abs(stride) * (part.lanes - 1) + part.size)
+        distances = known.distances()
+        low = b.retype(known.first_lane, t).deferred("add", b.const(min(distances), t))
+        outside, pointer = self.bounds.span(part, low, count or max(distances) - min(distances) + part.size)
         holds = known.holds()
         if holds != "true":
             outside = b.assign(f"or i1 {outside}, {b.assign(f'xor i1 {holds}, true')}")
@@ -151,7 +150,8 @@ def _zipped(b: Builder, rows: list[Value]) -> Value:
     return parts[0]
 
 
-def _offsets(part: LanePart, stride: int) -> list[int]:
+def _offsets(part: LanePart) -> list[int]:
     """Offsets of the lanes from the lowest one."""
-    back = min(0, stride * (part.lanes - 1))
-    return [i * stride - back for i in range(part.lanes)]
+    assert part.offset.strided
+    distances = part.offset.strided.distances()
+    return [distance - min(distances) for distance in distances]
