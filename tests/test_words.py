@@ -144,3 +144,35 @@ def test_a_pair_of_words_may_be_all_of_its_variable():
     probe.lines += ["mov (M1_NM, 2) PAIR(0,0)<1> 0x21:uv", "mov (M1_NM, 16) Y(0,0)<1> PAIR(0,0)<0;2,1>"]
     for engine in ENGINES:
         assert probe.run(engine)["Y"][:LANES].tolist() == [1, 2] * (LANES // 2), engine
+
+
+def test_halves_of_qwords_share_a_window():
+    """Both halves of the qwords of a row of registers are touched as the same elements, so that they are found again."""
+    found = ir_of(
+        [
+            "svm_block_ld (4) OUT(0,0)<0;1,0> H.0",
+            "mov (M1, 16) Q(2,1)<2> H(0,0)<1;1,0>",
+            "mov (M1, 16) Q(2,0)<2> H(0,0)<1;1,0>",
+            "svm_block_st (8) OUT(0,0)<0;1,0> Q.128",
+        ],
+        [f".decl {name} v_type=G type=ud num_elts={count} align=GRF" for name, count in (("Q", 64), ("H", 16))],
+        "bmg",
+    )
+    assert "<32 x i32>" in found and "<31 x i32>" not in found
+
+
+def test_a_half_of_two_vectors_is_what_was_put_together():
+    """Lanes of one of two vectors one behind the other are taken from that one."""
+    found = ir_of(
+        [
+            "svm_block_ld (4) OUT(0,0)<0;1,0> H.0",
+            "add (M1, 8) V(0,0)<1> H(0,0)<1;1,0> 0x3:ud",
+            "add (M3, 8) V(0,8)<1> H(0,8)<1;1,0> 0x5:ud",
+            "mov (M1, 16) W(0,0)<1> V(0,0)<1;1,0>",
+            "xor (M3, 8) H(0,0)<1> W(0,8)<1;1,0> H(0,8)<1;1,0>",
+            "svm_block_st (2) OUT(0,0)<0;1,0> H.0",
+        ],
+        [f".decl {name} v_type=G type=ud num_elts=16 align=GRF" for name in "HVW"],
+        "bmg",
+    )
+    assert found.count("shufflevector <16 x i32>") <= 2, found

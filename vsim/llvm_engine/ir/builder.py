@@ -76,7 +76,7 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.strided = x.strided
+        found.strided, found.halves = x.strided, x.halves
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -89,6 +89,9 @@ class Builder(Emitter):
             return x
         if x.zipped and (part := x.zipped.part(x.type, indices)):
             return self.retype(self.lanes(*part), x.type)
+        half = x.lanes // 2
+        if x.halves and min(indices) // half == max(indices) // half:
+            return self.retype(self.lanes(x.halves[min(indices) // half], [i % half for i in indices]), x.type)
         if known := repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
@@ -134,6 +137,7 @@ class Builder(Emitter):
             return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
         both = self.mixed(x, y, range(2 * n))
         both.strided = x.strided.followed_by(y.strided) if x.strided and y.strided else None
+        both.halves = (x, y)
         return both
 
     # -- constants -----------------------------------------------------------------------------------------

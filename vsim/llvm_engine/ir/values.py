@@ -58,8 +58,8 @@ class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
-        "base_pointer", "builder", "constant", "implies", "inverse", "lanes", "narrow", "strided", "text", "type",
-        "zipped",
+        "base_pointer", "builder", "constant", "halves", "implies", "inverse", "lanes", "narrow", "strided", "text",
+        "type", "zipped",
     )  # fmt: skip
     depth = 0
 
@@ -78,6 +78,8 @@ class Value:
         """The pointer from which this address was computed."""
         self.zipped: Zipped | None = None
         """The vectors of which this was put together."""
+        self.halves: tuple[Value, Value] | None = None
+        """The vectors that this is, one behind the other."""
 
     @property
     def ir(self) -> str:
@@ -249,7 +251,7 @@ class Rematerialized(Value):
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
         self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
-        self.zipped = None
+        self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             given = self.text

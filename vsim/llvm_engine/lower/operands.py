@@ -73,6 +73,14 @@ def listed(numbers: Sequence[int]) -> Elements:
     return Elements(numbers, len(set(numbers)) == 1, numbers == list(range(count)), max(numbers), step * regular)
 
 
+class Window(NamedTuple):
+    """Elements that are touched together: from a byte of a variable on, so many, and which of them are meant."""
+
+    low: int
+    wide: int
+    numbers: list[int]
+
+
 class Words(NamedTuple):
     """Words of 2 or 4 bytes, each of which has one of equally distant elements in it."""
 
@@ -156,11 +164,17 @@ class Operands:
             return lambda: b.const(0, register_type)
         return lambda: self._read(key, low, index, register_type, by_lane)
 
-    def _window(self, key: Key, low: int, index: Elements, data_type: DataType) -> int:
-        """How many elements to touch for those of ``index``: a power of two where the variable is long enough."""
-        span = index.last + 1
+    def _window(self, key: Key, low: int, index: Elements, data_type: DataType) -> Window:
+        """What to touch for the elements of ``index``: a power of two of elements from a multiple of their step on,
+        where the variable has them. So elements that lie between each other, as halves of qwords do, share a window.
+        """
+        step, size = max(1, index.step) * data_type.size, data_type.size
+        before = low % step // size if low % size == 0 else 0
+        span = before + index.last + 1
         wide = 1 << (span - 1).bit_length()
-        return wide if low + wide * data_type.size <= self.state.storage.size(key) else span
+        if low + (wide - before) * size > self.state.storage.size(key):
+            wide, before = index.last + 1, 0
+        return Window(low - before * size, wide, [before + n for n in index.numbers])
 
     def _read(self, key: Key, low: int, index: Elements, data_type: DataType, by_lane: bool = False) -> Value:
         b, registers, count = self.state.b, self.state.registers, len(index.numbers)
@@ -176,9 +190,9 @@ class Operands:
             if read.zipped is None:
                 part = read >> b.const(words.shift, words.type) if words.shift else read
                 return b.bitcast(b.cast(part, _UNSIGNED[data_type.size]), data_type)
-        wide = self._window(key, low, index, data_type)
+        low, wide, numbers = self._window(key, low, index, data_type)
         whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
-        return b.lanes(whole, index.numbers)
+        return b.lanes(whole, numbers)
 
     def _words(self, key: Key, low: int, index: Elements, data_type: DataType) -> Words | None:
         """The words in which elements with gaps lie: shifts of such are cheaper than picks among all bytes."""
@@ -219,8 +233,8 @@ class Operands:
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Elements with gaps: what lies between them is read and written back; floats by pieces of so many bytes."""
-        b, registers, numbers, t = self.state.b, self.state.registers, index.numbers, value.type
-        wide = self._window(key, low, index, t)
+        b, registers, t = self.state.b, self.state.registers, value.type
+        low, wide, numbers = self._window(key, low, index, t)
         each = LARGEST_SPREAD // t.size if t is types.F else wide
         value = b.broadcast(value, len(numbers))
         if mask is not True:
