@@ -22,9 +22,9 @@ class Probe:
     Contents, predicates and the lanes that run are data of the kernel, so that examples which differ in nothing else share one image.
     """
 
-    def __init__(self, platform="xehp", lanes=LANES, running=None):
-        """``running``: the lanes that run the lines, as bits; all by default."""
-        self.platform, self.lanes, self.running = platform, lanes, running
+    def __init__(self, platform="xehp", lanes=LANES, running=None, group=None):
+        """``running``: the lanes that run the lines, as bits; all by default. ``group``: the shape of the only work-group; one row by default."""
+        self.platform, self.lanes, self.running, self.group = platform, lanes, running, group or (lanes,)
         self.variables, self.predicates, self.declarations, self.lines = {}, {}, [], []
         self.buffers, self.arguments, self.attributes, self.subroutines, self.functions = {}, [], [], [], []
 
@@ -133,7 +133,7 @@ class Probe:
         program = Program(
             image_of(self._text(), self.platform)
         )  # with an address space of its own, whatever ran before
-        program.launch("k", self.lanes, self.lanes, arguments, engine=engine)
+        program.launch("k", self.group, self.group, arguments, engine=engine)
         found, at = dict(buffers), 0
         for name, (t, d) in self.variables.items():
             found[name] = out[at : at + d.size].view(DTYPES[t])

@@ -23,8 +23,8 @@ ATOMICS = (
 )  # fmt: skip
 
 
-def memory_probe(running, size):
-    probe = Probe(running=running)
+def memory_probe(running, size, group=None):
+    probe = Probe(running=running, group=group)
     probe.attributes.append(".kernel_attr SLMSize=1")
     probe.buffer("MEM", (bytes(range(256)) * 2)[:size])
     probe.buffer("OTHER", bytes(range(255, 155, -1)))
@@ -64,6 +64,7 @@ PLACES = st.one_of(
     st.lists(st.integers(0, 70), min_size=16, max_size=16),
     st.integers(0, 70).map(lambda first: [first] * 16),
     st.integers(0, 70).map(lambda first: [first + i for i in range(16)]),
+    st.tuples(st.integers(0, 70), st.integers(0, 70)).map(lambda firsts: [firsts[i // 8] + i % 8 for i in range(16)]),
     st.tuples(st.integers(0, 15), st.integers(0, 1 << 30)).map(
         lambda odd: [odd[1] if i == odd[0] else i for i in range(16)]
     ),
@@ -73,13 +74,18 @@ PLACES = st.one_of(
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=map(str, MESSAGES))
 @pytest.mark.parametrize("op", ["gather", "scatter"])
 @CHECKED
-@example(list(range(16)), 4, 0x8000, 300, 0xFFFF)
-@example([5] * 16, 4, 0, 300, 0xFF00)
-@example([*range(15), 1 << 29], 4, 0, 300, 0x7FFF)
-@given(PLACES, st.sampled_from([1, 4, 8]), st.just(0) | st.integers(0, 0xFFFF), st.integers(1, 600), RUNNING)
-def test_lanes_in_any_way(message, op, places, scale, elsewhere, size, running):
-    """Lanes at places that the code does not know, some of them (``elsewhere``) in another buffer."""
-    probe = memory_probe(running, size)
+@example(list(range(16)), 4, 0x8000, 300, 0xFFFF, (16,))
+@example([5] * 16, 4, 0, 300, 0xFF00, (16,))
+@example([*range(15), 1 << 29], 4, 0, 300, 0x7FFF, (16,))
+@example([*range(8), *range(20, 28)], 4, 0, 300, 0xFFFF, (8, 2))
+@example([*range(8), *range(20, 28)], 4, 0, 100, 0x7FFF, (8, 2))
+@example([*range(8), *range(1 << 28, (1 << 28) + 8)], 4, 0, 300, 0x00FE, (8, 2))
+@given(
+    PLACES, st.sampled_from([1, 4, 8]), st.just(0) | st.integers(0, 0xFFFF), st.integers(1, 600), RUNNING, st.sampled_from([(16,), (8, 2)])
+)  # fmt: skip
+def test_lanes_in_any_way(message, op, places, scale, elsewhere, size, running, group):
+    """Lanes at places that the code does not know, some of them (``elsewhere``) in another buffer, of groups of one row or two."""
+    probe = memory_probe(running, size, group)
     offsets = [(place * scale) + ((1 << 32) * (elsewhere >> i & 1)) for i, place in enumerate(places)]
     probe.fill(PLACE=("ud", [offset & WORD for offset in offsets]), DATA=("ud", range(500, 564)))
     probe.addresses("ADDRESS", "MEM", offsets)

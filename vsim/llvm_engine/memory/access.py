@@ -148,7 +148,8 @@ class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked.
 
     ``has_read_only``: the launch has arrays that writes must leave alone. ``instructions``: how many the function has.
-    ``walks``: accesses whose lanes may walk.
+    ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
+    not.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class MemoryAccess:
         has_read_only: bool,
         instructions: int,
         walks: LaneWalks,
+        row: int,
     ) -> None:
         self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
         self.watch: AccessWatch | None = None
@@ -166,7 +168,7 @@ class MemoryAccess:
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
         copies = LaneCopies(b, helpers, instructions)
-        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks)
+        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row)
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
 
     def watched_by(self, watch: AccessWatch) -> None:

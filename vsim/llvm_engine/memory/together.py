@@ -8,8 +8,8 @@ wrong. Inactive lanes take the place of the first active one, which is inside; w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from visa import types
 from vsim.llvm_engine.ir.builder import Builder
@@ -18,7 +18,7 @@ from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies, place
-from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
+from vsim.llvm_engine.memory.part import SHORTEST_STRIDED, LanePart, first_active, masked, rows
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
@@ -45,13 +45,24 @@ class Together:
     at_first: Value
 
 
+@dataclass(frozen=True)
+class Row:
+    """Lanes that follow each other: a part of an access, the host pointer of its first lane, and the active lanes (None
+    for all).
+    """
+
+    part: LanePart
+    pointer: str
+    vector: Value | None
+
+
 class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
     def __init__(
-        self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies, walks: LaneWalks
+        self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies, walks: LaneWalks, row: int
     ) -> None:
-        self.b, self.bounds, self.loops, self.copies, self.walks = b, bounds, loops, copies, walks
+        self.b, self.bounds, self.loops, self.copies, self.walks, self.row = b, bounds, loops, copies, walks, row
         self.checked_lanes = 0
         self.watch: AccessWatch | None = None
 
@@ -108,14 +119,16 @@ class UnprovedAccess:
             outside = partial(self.loops.load, part, offset, vector, rare=True)
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
-        row, pointer = self._row(part, offset, vector)
-        return b.first_of([(row, "", partial(self._load_row, part, pointer, vector))], scattered, b.new_label("done"))
+        follow, found = self._rows(part, offset, vector)
+        return b.first_of([(follow, "", partial(self._load_rows, found))], scattered, b.new_label("done"))
 
-    def _load_row(self, part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
-        found = load_row(part, pointer, vector)
-        if self.watch:
-            self.watch.row(part, pointer, vector, stores=False)
-        return found
+    def _load_rows(self, found: list[Row]) -> list[Value]:
+        loaded = []
+        for row in found:
+            loaded.append(load_row(row.part, row.pointer, row.vector))
+            if self.watch:
+                self.watch.row(row.part, row.pointer, row.vector, stores=False)
+        return [self.b.concat(list(column)) for column in zip(*loaded, strict=True)]
 
     def _load_each(self, part: LanePart, found: Together, vector: Value | None) -> list[Value]:
         values = self.copies.load(part, found.pointer, found.offsets, vector)
@@ -132,9 +145,12 @@ class UnprovedAccess:
             return
 
         def contiguous() -> list[Value]:
-            store_row(part, pointer, values, vector)
-            if self.watch:
-                self.watch.row(part, pointer, vector, stores=True)
+            for row in found:
+                first = row.part.first - part.first
+                own = [b.lanes(v, list(range(first, first + row.part.lanes))) for v in values]
+                store_row(row.part, row.pointer, own, row.vector)
+                if self.watch:
+                    self.watch.row(row.part, row.pointer, row.vector, stores=True)
             return []
 
         def scattered() -> list[Value]:
@@ -152,8 +168,8 @@ class UnprovedAccess:
             self.loops.store(part, offset, values, vector, rare=True)
             return []
 
-        row, pointer = self._row(part, offset, vector)
-        b.first_of([(row, "", contiguous)], scattered, b.new_label("done"))
+        follow, found = self._rows(part, offset, vector)
+        b.first_of([(follow, "", contiguous)], scattered, b.new_label("done"))
 
     def _is_inline(self, part: LanePart) -> bool:
         self.checked_lanes += part.lanes * part.count
@@ -194,15 +210,26 @@ class UnprovedAccess:
         counted = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
         return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), counted
 
-    def _row(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, str]:
-        """Whether the lanes follow each other and all are inside, active or not (i1), and lane 0's pointer then."""
-        b, t = self.b, offset.type
-        first = first_active(b, vector, offset.lanes)
-        low = b.lane(offset, first)
-        if first != "0":
-            low = low - b.cast(Value(b, types.UQ, 1, first), t) * b.const(part.size, t)
-        low.base_pointer = offset.base_pointer
-        follow = offset == low + byte_steps(b, t, offset.lanes, part.size)
-        outside, pointer = self.bounds.span(part, low, offset.lanes * part.size)
-        inside = b.assign(f"xor i1 {outside}, true")
-        return b.assign(f"and i1 {b.all(follow if vector is None else follow | ~vector)}, {inside}"), pointer
+    def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[Row]]:
+        """Whether the lanes of each row of local ids follow each other and all are inside, active or not (i1), and the
+        rows then: a rim or a guard of a picture keeps that from being proved, and hardly ever from being so.
+        """
+        b, lanes, t = self.b, offset.lanes, offset.type
+        length = self.row if SHORTEST_STRIDED <= self.row < lanes else lanes
+        starts, tests, found = [], [], []
+        for own, mask, first in rows(offset, True if vector is None else vector, length):
+            given = None if mask is True else mask
+            active = first_active(b, vector, lanes) if length == lanes else "0"
+            low = b.lane(own, active)
+            if active != "0":
+                low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(part.size, t)
+            low.base_pointer = offset.base_pointer
+            one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
+            outside, pointer = self.bounds.span(one, low, length * part.size)
+            tests.append(b.assign(f"xor i1 {outside}, true"))
+            starts.append(b.broadcast(low, length))
+            found.append(Row(one, pointer, given))
+        steps = b.vector([n % length * part.size for n in range(lanes)], t)
+        follow = offset == b.concat(starts) + steps
+        tests.insert(0, b.all(follow if vector is None else follow | ~vector))
+        return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
