@@ -88,13 +88,23 @@ def _not_truncating(b: Builder, value: Value, mask: Value) -> tuple[Value, Value
     """A masked store of integers that LLVM cannot make a truncating one of.
 
     LLVM 22 for x86 stores the whole source element of a truncated one where the mask is a constant with one lane, and
-    so what lies behind. It does not look for truncations behind a change to floats, and a mask that depends on the sign
-    of a pointer, which is zero, is no constant.
+    so what lies behind. It does not look for truncations behind a change to floats, and a mask that depends on what it
+    does not know is no constant.
     """
     if value.type.size == types.F.size:
         return b.bitcast(value, types.F), mask
-    negative = b.hoist(f"icmp slt i64 {b.hoist('ptrtoint ptr %ctx to i64')}, 0")
-    return value, mask ^ b.broadcast(Value(b, mask.type, 1, negative), mask.lanes)
+    return value, mask ^ b.broadcast(Value(b, mask.type, 1, _unknown_false(b)), mask.lanes)
+
+
+def opaque(b: Builder, value: Value) -> Value:
+    """The same integers, of which LLVM does not know how they came about."""
+    zero = b.hoist(f"zext i1 {_unknown_false(b)} to {ir_type(value.type, 1)}")
+    return value | b.broadcast(Value(b, value.type, 1, zero), value.lanes)
+
+
+def _unknown_false(b: Builder) -> str:
+    """A condition (i1) that never holds, which LLVM does not know: the sign of a pointer to memory of a process."""
+    return b.hoist(f"icmp slt i64 {b.hoist('ptrtoint ptr %ctx to i64')}, 0")
 
 
 @cache

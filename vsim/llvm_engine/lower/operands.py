@@ -22,6 +22,7 @@ from visa.operands import (
 from visa.types import DataType
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.constant_masks import only_lane
+from vsim.llvm_engine.ir.intrinsics import opaque
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -40,7 +41,8 @@ _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 LARGEST_SPREAD = 32
 """Bytes of a register that lanes of type f with gaps are written to at once. Of spreads of floats to 64 bytes LLVM's
 code generator makes extensions of vectors of which it takes the lower half where that is no longer allowed, and ends
-the process: "cannot select" (LLVM 22, processors with AVX-512). Of 9,000 such shapes none of other types did.
+the process: "cannot select" (LLVM 22, processors with AVX-512). The same happens to dwords that it knows as floats, of
+which it must not see that what lies between them is zero.
 """
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -240,6 +242,8 @@ class Operands:
         if mask is not True:
             old = b.broadcast(registers.read(key, low, wide, t), wide)
             value = b.select(mask, value, b.lanes(old, numbers))
+        if t in (types.D, types.UD) and wide > LARGEST_SPREAD // t.size and self.state.layout.floats_as_dwords:
+            value = opaque(b, value)
         for first in range(0, wide, each):
             places = range(first, min(first + each, wide))
             if any(i in numbers for i in places):
