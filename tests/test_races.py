@@ -15,7 +15,7 @@ from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
 from vsim.checks.selection import RACE, Checking
 from vsim.launch import Launch
-from vsim.llvm_engine.runtime import race
+from vsim.llvm_engine.runtime import race, race_runs
 from vsim.program import Program
 from vsim.schedule import parse_schedule
 
@@ -231,3 +231,47 @@ def test_a_kernel_is_looked_through_once(monkeypatch):
     for _ in range(3):
         program.launch("k", 16, 16, [np.zeros(4, np.uint32)], engine="llvm", check="race")
     assert len(looked) == 1
+
+
+# -- parts of dwords -----------------------------------------------------------------------------------------------
+
+PART = st.tuples(
+    st.sampled_from(["load", "store"]),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from(["", 0, 1, 2, 3, 4, 8]),
+    st.sampled_from([0, 8, 16, 17, 32, 34, 64]),
+    st.integers(0, 5),
+    st.sampled_from([16, 16, 7]),
+)
+"""An access: what it does, bytes, bytes between lanes (an argument if empty) and between threads, where it begins, lanes."""
+
+
+def text_of_parts(accesses):
+    """A kernel with such accesses, with a barrier in front of some."""
+    lines = [line for line in HEAD if "SLMSize" not in line and ".decl TO " not in line]
+    lines[4:4] = [".decl TO v_type=G type=uq num_elts=16 align=GRF", ".decl AT v_type=G type=ud num_elts=16 align=GRF",
+                  ".decl STEP v_type=G type=ud num_elts=1", ".decl FROM v_type=G type=ud num_elts=1", ".input STEP offset=72 size=4"]  # fmt: skip
+    for n, (what, size, stride, step, start, lanes) in enumerate(accesses):
+        value = f"X:{f'd{8 * size}u32' if size < 4 else 'd32'}"
+        lines += ["barrier"] * (start == 5)
+        lines += [f"mad (M1_NM, 1) FROM(0,0)<1> NUMBER(0,0)<0;1,0> {step}:ud {start}:ud",
+                  f"mad (M1, 16) AT(0,0)<1> LANE(0,0)<1;1,0> {'STEP(0,0)<0;1,0>' if stride == '' else f'{stride}:ud'} FROM(0,0)<0;1,0>",
+                  "add (M1, 16) TO(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>", "mov (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0>",
+                  f"cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> {lanes}:ud", f"(P1) goto (M1, 16) L{n}",
+                  f"lsc_load.ugm (M1, 16) {value} flat[TO]:a64" if what == "load" else f"lsc_store.ugm (M1, 16) flat[TO]:a64 {value}", f"L{n}:"]  # fmt: skip
+    return "\n".join([*lines, "ret (M1, 1)"])
+
+
+@pytest.mark.parametrize("finer", [False, True])
+@effort(5)
+@given(accesses=st.lists(PART, min_size=1, max_size=4), stride=st.sampled_from([1, 2, 3, 5]), shift=st.integers(0, 3))
+def test_bytes_and_words_race_as_in_the_reference(finer, accesses, stride, shift):
+    """Whether threads share dwords or bytes; ``finer``: as where more dwords are suspicious than can be recorded."""
+    source, found = text_of_parts(accesses), []
+    for engine in ENGINES:
+        memory = np.zeros(1024, np.uint8)[shift:]
+        with pytest.MonkeyPatch.context() as patch:
+            if finer:
+                patch.setattr(race_runs.RaceRun, "is_too_coarse", property(lambda run: run.block.has_narrow))
+            found.append(list(findings(source, engine, 128, 64, [memory, stride])))
+    assert found[0] == found[1]

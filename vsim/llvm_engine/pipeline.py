@@ -29,7 +29,7 @@ from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
-from vsim.llvm_engine.runtime.race import LARGEST_UNIT, RECORDING
+from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 
 MAXIMUM_TURNS = 2000
@@ -62,7 +62,7 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
     while True:
         state = ModuleState(dispatch, full, row, race_unit=unit)
         found = _translated(state)
-        if not dispatch.checks & {RACE, RECORDING} or state.smallest_change >= unit:
+        if FINE not in dispatch.checks or state.smallest_change >= unit:
             return found
         unit = state.smallest_change
 

@@ -211,12 +211,16 @@ class BatchRaces:
 def _lost(rows: Array, offsets: Array, values: list[Array]) -> Bools:
     """The lanes that stored something else than what their thread left at their places.
 
-    Elements are stored one after the other, each by all lanes: of a thread's at one place the last one stays.
+    Elements are stored one after the other, each by all lanes: of a thread's at one place the last one stays. Where
+    elements may overlap in part, that is asked of each byte.
     """
     count, size = len(values), values[0].itemsize
     lanes = np.tile(np.arange(rows.size), count)
     places = np.concatenate([offsets + k * size for k in range(count)])
     stored = np.ascontiguousarray(np.concatenate(values)).view(f"u{size}")
+    if np.any((places - places[:1]) % size):
+        lanes, stored = np.repeat(lanes, size), stored.view("u1")
+        places = np.repeat(places, size) + np.tile(np.arange(size), places.size)
     order = np.lexsort((np.arange(lanes.size), places, rows[lanes]))
     last = np.ones(order.size, bool)
     last[:-1] = (np.diff(places[order]) != 0) | (np.diff(rows[lanes[order]]) != 0)

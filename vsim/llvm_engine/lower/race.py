@@ -30,8 +30,8 @@ from vsim.semantics.messages import meaning
 _WATCHED = (cx.FLAT, cx.FLAT_WRITTEN, cx.SURFACE, cx.SURFACE_WRITTEN, cx.LOCAL)
 _MARKING = 3
 """The kind of an access whose units are marked in any case."""
-_LONGEST_ROW = 64
-"""Units of a row that are tested at once."""
+_LONGEST_ROW, _LONGEST_NARROW_ROW = 64, 32
+"""Units of a row that are tested at once, and lanes of a row that are less than a unit each."""
 _BITS = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
@@ -160,31 +160,44 @@ class RaceWatch:
     def _row(self, part: LanePart, lanes: _Lanes, vector: Value | None) -> None:
         """The test of the units of a part that follow each other; ``lanes`` are those that go out of line."""
         b, unit, stores = self.b, self.unit, lanes.kind == WRITE
-        if part.size % unit or self.state.module.takes_turns:
+        if self._goes_out_of_line(part) or (part.size < unit and part.lanes > _LONGEST_NARROW_ROW):
             self._go_through(lanes)
             return
         place, count = self.words.place(lanes.pointer), part.size * part.lanes // unit
         tests = []
+        if part.size < unit:
+            at, mask = self.words.unit_of(place), None
+            count = 1
+            if part.lanes > 1:
+                count, mask = self.words.units_of_row(place, part.size, part.lanes, vector)
+            tests.append(self.words.row(at, 0, count, mask, stores, part.space.kind == cx.LOCAL))
+            self._decide(tests, self.words.misplaced(place, part.size), lanes)
+            return
         for first in range(0, count, _LONGEST_ROW):
             width = min(_LONGEST_ROW, count - first)
             mask = None
             if vector is not None:
                 mask = b.lanes(vector, [(first + i) * unit // part.size for i in range(width)])
             tests.append(self.words.row(place, first, width, mask, stores, part.space.kind == cx.LOCAL))
-        self._decide(tests, self.words.misplaced(place), lanes)
+        self._decide(tests, self.words.misplaced(place, unit), lanes)
+
+    def _goes_out_of_line(self, part: LanePart) -> bool:
+        """Whether the lanes of a part have no test in line: where threads take turns, and lanes of odd sizes."""
+        return self.state.module.takes_turns or bool(part.size % self.unit and self.unit % part.size)
 
     def _scattered(self, lanes: _Lanes) -> None:
         """The test of units of lanes anywhere."""
         b, unit, part = self.b, self.unit, lanes.part
-        if part.size % unit or self.state.module.takes_turns:
+        if self._goes_out_of_line(part):
             self._go_through(lanes)
             return
         mask = lanes.vector if lanes.vector is not None else b.all_lanes(part.lanes)
         place, tests = self.words.place(lanes.pointer, self._wide(lanes)), []
-        for k in range(part.size // unit):
+        misplaced = self.words.misplaced(place, min(part.size, unit))
+        place = place if part.size >= unit else self.words.unit_of(place)
+        for k in range(max(part.size // unit, 1)):
             at = place + b.const(k * unit, types.UQ) if k else place
             tests.append(self.words.scattered(at, mask, lanes.kind == WRITE, part.space.kind == cx.LOCAL))
-        misplaced = self.words.misplaced(place)
         self._decide(tests, misplaced if misplaced is None else misplaced & mask, lanes)
 
     def _decide(self, tests: Sequence[Test], misplaced: Value | None, lanes: _Lanes) -> None:

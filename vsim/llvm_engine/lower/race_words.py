@@ -9,6 +9,7 @@ from visa import types
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.race_ids import RaceIds
+from vsim.llvm_engine.memory.part import mask_bits
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.race import PLACE_BITS
 
@@ -36,12 +37,28 @@ class RaceWords:
             whole = b.broadcast(whole, offsets.lanes) + offsets
         return whole & b.const((1 << PLACE_BITS) - 1, types.UQ)
 
-    def misplaced(self, place: Value) -> Value | None:
-        """Whether places are not beginnings of units; None if all are."""
-        if self.unit == 1:
+    def misplaced(self, place: Value, size: int) -> Value | None:
+        """Whether places are not multiples of a power of two; None if all are."""
+        if size == 1:
             return None
         b = self.b
-        return (place & b.const(self.unit - 1, types.UQ)) != b.const(0, types.UQ)
+        return (place & b.const(size - 1, types.UQ)) != b.const(0, types.UQ)
+
+    def unit_of(self, place: Value) -> Value:
+        """The places of the units that places lie in."""
+        return place & self.b.const(-self.unit, types.UQ)
+
+    def units_of_row(self, place: Value, size: int, lanes: int, vector: Value | None) -> tuple[int, Value]:
+        """How many units a row of lanes of ``size`` bytes may lie in, less than a unit each, and which of them active
+        lanes (None for all) do.
+        """
+        b, per_unit = self.b, self.unit // size
+        count = 1 << (-(-(lanes + per_unit - 1) // per_unit) - 1).bit_length()
+        first = (place >> b.const(size.bit_length() - 1, types.UQ)) & b.const(per_unit - 1, types.UQ)
+        bits = Value(b, types.UQ, 1, mask_bits(b, vector, lanes)) << first
+        steps = b.vector([per_unit * i for i in range(count)], types.UQ)
+        inside = (b.broadcast(bits, count) >> steps) & b.const((1 << per_unit) - 1, types.UQ)
+        return count, inside != b.const(0, types.UQ)
 
     def _pointers(self, field: int, place: Value, size: int) -> str:
         """Pointers to words or marks, ``size`` bytes for each unit."""

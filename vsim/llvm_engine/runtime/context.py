@@ -201,7 +201,7 @@ FINDING_SIZE = 80
 
 # The race check: where the summaries of writes and reads begin, and the marks of suspicious units; which bits of the
 # host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
-# records, with how many there were and how many it has room for.
+# records, with how many there were and how many it has room for; whether parts of units were suspicious.
 (
     RACE_WRITES,
     RACE_READS,
@@ -220,7 +220,8 @@ FINDING_SIZE = 80
     RACE_SEQUENCE,
     RACE_ATOMICS,
     RACE_UNIT_BITS,
-) = range(0, 136, 8)
+    RACE_NARROW,
+) = range(0, 144, 8)
 RACE_SIZE = 192
 RECORD_BYTES = 56
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""

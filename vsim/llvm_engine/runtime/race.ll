@@ -174,6 +174,14 @@ bad:
   br i1 %known, label %after, label %fresh_mark
 fresh_mark:
   store i8 1, ptr %mark.p, align 1
+  %part.a = or i64 %low, %size
+  %part.m = shl i64 -1, %unit_bits
+  %part.n = xor i64 %part.m, -1
+  %part = and i64 %part.a, %part.n
+  %narrow.p = getelementptr i8, ptr %race, i64 $RACE_NARROW
+  %narrow = load i64, ptr %narrow.p, align 8
+  %narrow1 = or i64 %narrow, %part
+  store i64 %narrow1, ptr %narrow.p, align 8
   %count.p = getelementptr i8, ptr %race, i64 $RACE_COUNT
   %count = load i64, ptr %count.p, align 8
   %count1 = add i64 %count, 1

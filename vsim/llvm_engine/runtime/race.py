@@ -1,8 +1,8 @@
 """The race check of compiled code: summaries of what was done to each unit of memory, ids, and the run that records.
 
-**Summaries.** For each unit of memory (a dword; less if the kernel writes less) two words of 32 bits say who wrote it
-last and who read it. They lie in address space that is reserved once for the process, at a place that follows from the
-host's address of the unit: whoever has a pointer to memory finds the words beside it by two additions.
+**Summaries.** For each unit of memory (a dword) two words of 32 bits say who wrote it last and who read it. They lie in
+address space that is reserved once for the process, at a place that follows from the host's address of the unit:
+whoever has a pointer to memory finds the words beside it by two additions.
 
 **Ids.** A word is the id of a thread in a launch with the barriers behind it: ``first + group * span + thread <<
 shift + epoch << flags``. Ids of a launch are greater than those of all earlier ones, so that words need no clearing.
@@ -13,6 +13,9 @@ atomic, and whether plain writes of the same group lie behind it, in an earlier 
 What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
 the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
 access to marked units, and the exact analysis (:mod:`vsim.checks.races`) has the word.
+
+Threads that access different bytes of a dword are suspicious, too. Where that is so of more dwords than can be
+recorded, the launch runs again before that, in code whose units are what the kernel writes at once (:data:`FINE`).
 """
 
 from __future__ import annotations
@@ -42,10 +45,12 @@ from vsim.signature import KernelSignature
 
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
+FINE = "fine race units"
+"""Beside the check: units are as small as what the kernel writes at once."""
 PLACE_BITS = 42
 """Bits of a host address that choose its words."""
 LARGEST_UNIT = 4
-"""Bytes of a unit, in kernels that write no less at once."""
+"""Bytes of a unit, but for code with smaller ones (:data:`FINE`)."""
 EPOCHS = 64
 """Epochs are counted modulo this."""
 _NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
@@ -172,6 +177,10 @@ class ShadowMemory:
         whole = (ctypes.c_uint8 * (1 << PLACE_BITS)).from_address(self.marks)
         np.ctypeslib.as_array(whole)[units] = value
 
+    def forget(self) -> None:
+        """Give the memory of all words back: those of smaller units take many times that of others."""
+        self._libc.madvise(self.writes, self.marks - self.writes, mmap.MADV_DONTNEED)
+
     def clear_marks(self) -> None:
         """Take all marks away."""
         self._libc.madvise(self.marks, 1 << PLACE_BITS, mmap.MADV_DONTNEED)
@@ -270,6 +279,11 @@ class RaceBlock:
     def unit_bits(self) -> int:
         """The size of a unit, as the bits of an address within it; 0 if none was marked."""
         return int(self.words[cx.RACE_UNIT_BITS // 8])
+
+    @property
+    def has_narrow(self) -> bool:
+        """Whether accesses to parts of units were suspicious."""
+        return bool(self.words[cx.RACE_NARROW // 8])
 
     @property
     def listed(self) -> Words:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,19 +18,18 @@ from vsim.checks import races
 from vsim.checks.accesses import RECORD, Records
 from vsim.checks.findings import Findings
 from vsim.checks.queued import LaunchAccesses, Ranges, united
-from vsim.checks.selection import Checking
+from vsim.checks.selection import RACE, Checking
 from vsim.dispatch import PRIVATE_MEMORY, Dispatch
 from vsim.images import SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.plan import LaunchPlan
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import CHOSEN, LARGEST_UNIT, PLACE_BITS, RECORDING, RaceBlock, shadow
+from vsim.llvm_engine.runtime.race import CHOSEN, FINE, LARGEST_UNIT, PLACE_BITS, RECORDING, RaceBlock, shadow
 from vsim.llvm_engine.runtime.tables import address
 from vsim.memory import Buffer
 
 _PLACES = (1 << PLACE_BITS) - 1
-_UNIT_BITS = range(LARGEST_UNIT.bit_length())
-"""Sizes of units that there are: which one a kernel has, only its code knows."""
+DWORD_BITS = LARGEST_UNIT.bit_length() - 1
 RunOnce = Callable[[Dispatch, "RaceRun"], LaunchPlan]
 """Runs a launch, with what compiled code is to find."""
 
@@ -39,11 +38,11 @@ class RaceRun:
     """One run: what compiled code finds, and which units are marked when it begins.
 
     Args:
-        units: those of global memory to record, and offsets in local memory in units; None for a run that checks.
+        units: dwords of global memory to record, and offsets in local memory in dwords; None for a run that checks.
     """
 
-    def __init__(self, dispatch: Dispatch, units: tuple[Words, Words] | None = None, unit_bits: int = 0) -> None:
-        self.dispatch, self.units, self.unit_bits = dispatch, units, unit_bits
+    def __init__(self, dispatch: Dispatch, units: tuple[Words, Words] | None = None) -> None:
+        self.dispatch, self.units = dispatch, units
         self.block = RaceBlock(dispatch, units is not None)
         self.marked: list[Words] = []
 
@@ -55,9 +54,9 @@ class RaceRun:
             inside, offsets = self.units
             self._mark(inside)
             for worker in plan.workers:
-                self._mark(offsets + np.uint64((address(worker.slm) & _PLACES) >> self.unit_bits))
+                self._mark(offsets + np.uint64((address(worker.slm) & _PLACES) >> DWORD_BITS))
         elif private is not None:  # Nobody else's, and not worth a place in the list.
-            for bits in range(3):
+            for bits in range(DWORD_BITS + 1) if FINE in self.dispatch.checks else (DWORD_BITS,):
                 first = (private.host & _PLACES) >> bits
                 self._mark(np.arange(first, first + (private.size >> bits) + 1, dtype=np.uint64))
 
@@ -85,7 +84,8 @@ class RaceRun:
         first = self.block.words[cx.RACE_FIRST_ID // 8]
         count = self.block.words[cx.RACE_ALL_ID // 8] + self.block.words[cx.RACE_SPAN // 8] - first
         found: list[list[Ranges]] = [[np.zeros((0, 2), np.uint64)], [np.zeros((0, 2), np.uint64)]]
-        for (host, size), bits in product(_memories(self.dispatch), _UNIT_BITS):
+        bits = DWORD_BITS
+        for host, size in _memories(self.dispatch):
             begin, end = (host & _PLACES) >> bits, ((host + size - 1) & _PLACES) >> bits
             for words, ranges in zip((shadow().reads, shadow().writes), found, strict=True):
                 own = shadow().words(words, begin, end + 1 - begin) - np.uint32(first) < np.uint32(count)
@@ -96,7 +96,7 @@ class RaceRun:
         return LaunchAccesses(read, changed, again.accesses_to)
 
     def suspicious(self, plan: LaunchPlan) -> tuple[Words, Words]:
-        """Units of global memory that were marked, and offsets of those in local memory."""
+        """Dwords of global memory that were marked, and offsets of those in local memory."""
         found, bits = self.block.listed, self.block.unit_bits
         local, offsets = np.zeros(found.size, bool), [np.zeros(0, np.uint64)]
         for worker in plan.workers:
@@ -104,7 +104,13 @@ class RaceRun:
             own = (found >= first) & (found < first + np.uint64(-(-worker.slm.size >> bits)))
             local |= own
             offsets.append(found[own] - first)
-        return chosen(found[~local]), chosen(np.unique(np.concatenate(offsets)))
+        of_dwords = np.uint64(DWORD_BITS - bits)
+        return chosen(np.unique(found[~local] >> of_dwords)), chosen(np.unique(np.concatenate(offsets) >> of_dwords))
+
+    @property
+    def is_too_coarse(self) -> bool:
+        """Whether more dwords are suspicious than can be recorded, and several threads may have had parts of them."""
+        return self.block.count > CHOSEN and self.block.has_narrow
 
 
 def chosen(units: Words) -> Words:
@@ -154,9 +160,9 @@ def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     again = _Again(dispatch, once, written, before)
     if findings.keeps_accesses:
         findings.accesses = first.accesses(again)
-    units = first.suspicious(plan)
+    units = again.finer() if first.is_too_coarse else first.suspicious(plan)
     if units[0].size or units[1].size:
-        records = again.recorded(units, first.block.unit_bits)
+        records = again.recorded(units)
         races.report(records, findings, partial(races.memory_name, dispatch))
 
 
@@ -169,28 +175,41 @@ class _Again:
     written: Sequence[Array]
     before: Sequence[Array]
 
-    def recorded(self, units: tuple[Words, Words], unit_bits: int) -> Records:
-        """The accesses to units of global memory, and to offsets in local memory; memory is as it was."""
+    def recorded(self, units: tuple[Words, Words]) -> Records:
+        """The accesses to dwords of global memory, and to offsets in local memory; memory is as it was."""
+        run, plan = self._run(units, RECORDING)
+        return _renumbered(run.block.records, self.dispatch, plan.kernel.functions)
+
+    def finer(self) -> tuple[Words, Words]:
+        """The dwords that are suspicious if units are smaller, as :meth:`RaceRun.suspicious` gives them."""
+        shadow().forget()
+        try:
+            run, plan = self._run(None, RACE, FINE)
+        finally:
+            shadow().forget()
+        return run.suspicious(plan)
+
+    def _run(self, units: tuple[Words, Words] | None, *checks: str) -> tuple[RaceRun, LaunchPlan]:
+        """Run the launch again, from the memory that it had before; then memory is as it was."""
         after = [w.copy() for w in self.written]
         both = zip(self.before, self.written, strict=True)
         _restore(self.written, [b.view(w.dtype).reshape(w.shape) for b, w in both])
-        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset([RECORDING]))), coverage=None)
-        second = RaceRun(dispatch, units, unit_bits)
+        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None)
+        run = RaceRun(dispatch, units)
         try:
-            plan = self.once(dispatch, second)
+            plan = self.once(dispatch, run)
         finally:
-            second.end()
+            run.end()
             _restore(self.written, after)
-        return _renumbered(second.block.records, self.dispatch, plan.kernel.functions)
+        return run, plan
 
     def accesses_to(self, ranges: Ranges) -> Records:
         """The accesses to global memory; none if the launch cannot run again."""
         found = [np.zeros(0, np.uint64)]
-        for bits in _UNIT_BITS:
-            first, end = (ranges[:, 0] & _PLACES) >> bits, ((ranges[:, 1] - np.uint64(1)) & _PLACES) >> bits
-            found += [np.arange(a, b + 1, dtype=np.uint64) for a, b in zip(first.tolist(), end.tolist(), strict=True)]
+        first, end = (((edge & _PLACES) >> DWORD_BITS).tolist() for edge in (ranges[:, 0], ranges[:, 1] - np.uint64(1)))
+        found += [np.arange(a, b + 1, dtype=np.uint64) for a, b in zip(first, end, strict=True)]
         try:
-            return self.recorded((chosen(np.unique(np.concatenate(found))), np.zeros(0, np.uint64)), 0)
+            return self.recorded((chosen(np.unique(np.concatenate(found))), np.zeros(0, np.uint64)))
         except SimulationError:  # Memory that it had is gone.
             return np.zeros(0, RECORD)
 
