@@ -280,6 +280,7 @@ def _over_buffer(context: Context, flags: int, format: Format, shape: Shape, hos
     require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
     flags = check_flags(flags, 0) if flags else buffer.flags & ~cl.CL_MEM_COPY_HOST_PTR
     image = Image(context, flags, format, shape, buffer.data[:size], 0, given, buffer)
+    buffer.note_defined()  # Texels count as defined.
     return image
 
 

@@ -13,8 +13,11 @@ from opencl.context import Context
 from opencl.errors import require
 from opencl.info import Answers
 from opencl.objects import ClObject, current_call
+from opencl.rectangles import Rectangle
+from opencl.settings import watches_undefined
 from visa.image import SLOT
 from vsim.arrays import Bytes
+from vsim.memory import UNDEFINED_BYTE
 
 ALIGNMENT = 128
 """Bytes: of the largest type, as the device says; host memory begins at such an address, too."""
@@ -144,6 +147,7 @@ class Buffer(Memory):
 
     Attributes:
         address: what kernels know it by.
+        undefined: which of its bits nobody has written, where that is looked for; None if all count as defined.
     """
 
     kind = cl.CL_MEM_OBJECT_BUFFER
@@ -159,6 +163,13 @@ class Buffer(Memory):
     ) -> None:
         super().__init__(context, flags, data, host_ptr, given)
         self._whole = whole
+        self.undefined: Bytes | None = None
+        if whole is None:
+            has_contents = flags & (cl.CL_MEM_USE_HOST_PTR | cl.CL_MEM_COPY_HOST_PTR)
+            if watches_undefined() and not has_contents:
+                self.undefined = np.full(self.size, UNDEFINED_BYTE, np.uint8)
+        elif whole[0].undefined is not None:
+            self.undefined = whole[0].undefined[whole[1] : whole[1] + self.size]
         self.address: int = self._place() if whole is None else whole[0].address + whole[1]
 
     def _place(self) -> int:
@@ -168,6 +179,7 @@ class Buffer(Memory):
         if shared is not None:
             return shared
         simulated = space.allocate(self.name, self.data)
+        simulated.undefined = self.undefined
         self.at_end(lambda: space.free(simulated))
         return simulated.address
 
@@ -178,6 +190,24 @@ class Buffer(Memory):
     @property
     def offset(self) -> int:
         return self._whole[1] if self._whole else 0
+
+    def note_defined(self, offset: int = 0, size: int | None = None) -> None:
+        """So many bytes have been written by the program; all behind the offset if it is not said how many."""
+        if self.undefined is not None:
+            self.undefined[offset : None if size is None else offset + size] = 0
+
+    def note_copied(self, offset: int, given: Buffer, start: int, size: int) -> None:
+        """Bytes are those of a buffer from ``start`` on."""
+        if self.undefined is not None:
+            found = 0 if given.undefined is None else given.undefined[start : start + size]
+            self.undefined[offset : offset + size] = found
+
+    def note_box(self, box: Rectangle, copied: tuple[Buffer, Rectangle] | None = None) -> None:
+        """The bytes of a box have been written by the program, or are those of a box of a buffer."""
+        if self.undefined is not None:
+            given, other = copied or (self, box)
+            known = None if copied is None else given.undefined
+            box.of_bytes(self.undefined)[...] = 0 if known is None else other.of_bytes(known)
 
     def part(self, offset: int, size: int, what: str = "range") -> Bytes:
         """Bytes of it.

@@ -58,15 +58,23 @@ def thread_count() -> int | None:
 @cache
 def watches_races() -> bool:
     """Whether the check of races watches kernels."""
+    return _watches("race")
+
+
+@cache
+def watches_undefined() -> bool:
+    """Whether the check of undefined values watches kernels."""
+    return _watches("undefined")
+
+
+def _watches(check: str) -> bool:
     if not os.environ.get(CHECK_SETTING):
         return False
-    from vsim.checks.selection import RACE
-
     try:
         found = checks()
     except VisaError:
         return False
-    return found is not None and RACE in found.checks
+    return found is not None and check in found.checks
 
 
 @cache

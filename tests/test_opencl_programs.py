@@ -135,6 +135,28 @@ def _sides(what):
     return frozenset(what.split(" and "))
 
 
+PREPARED = {
+    "nothing": 256, "write": 0, "half write": 128, "fill": 0, "half fill": 128, "contents copied": 0, "copied": 256, "contents box": 0,
+    "half contents box": 128, "box": 256, "map": 0, "half map": 128, "map only": 256, "kernel": 128, "half fill kernel": 64, "sub": 128,
+    "write copied": 256,
+}  # fmt: skip
+"""Ways to give a new buffer contents, and how many of its 256 bytes are undefined after that."""
+
+
+@needs_all
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
+    options = ["--platform", "tgllp", "--check", "undefined", "--engine", engine]
+    done = run(built("fresh"), *PREPARED, options=options)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    for way, wanted in PREPARED.items():
+        found = re.findall(
+            r"error: an undefined value is left in memory: 'to' .*, (\d+) times in all \[K013\]", said[way]
+        )
+        assert sum(map(int, found)) == wanted, (way, said[way])
+
+
 @needs_all
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 def test_sub_buffers_are_kept_apart(built, engine):

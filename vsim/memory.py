@@ -19,6 +19,8 @@ RESTING_SLOTS = 256
 """Slots that rest after their buffers are gone, so that a pointer that was kept too long finds nothing for a while."""
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
 """The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
+UNDEFINED_BYTE = 0xFF
+"""Beside memory: nobody has defined any bit of a byte."""
 Owner = weakref.ReferenceType[Array]
 """The array that some memory belongs to. numpy resizes no array with weak references, which would move the memory."""
 
@@ -32,9 +34,11 @@ class Buffer:
         size: in bytes.
         host: where the bytes lie in this process.
         read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
+        undefined: as many bytes, whose bits say which of its own nobody has defined before a launch, and after it; None
+            for memory that is defined.
     """
 
-    __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "size", "writable")
+    __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "size", "undefined", "writable")
 
     def __init__(self, name: str, address: int, data: Bytes, writable: bool = True, owner: Owner | None = None) -> None:
         place: tuple[int, bool] = data.__array_interface__["data"]
@@ -44,6 +48,7 @@ class Buffer:
         self.read_only = is_read_only
         self._owner = owner
         self._bytes = data if owner is None else None
+        self.undefined: Bytes | None = None
 
     def __repr__(self) -> str:
         return (

@@ -80,6 +80,8 @@ def _transfer(
 
     def work() -> None:
         host.move(*ends, size)
+        if not reads:
+            memory.note_defined(offset, size)
 
     submit(queue, cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER, work, waits, event, blocking)
 
@@ -125,7 +127,12 @@ def clEnqueueCopyBuffer(
     start, end = address_of(a), address_of(b)
     require(start + size <= end or end + size <= start, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
     waits = find_events(events, num, queue.context)
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER, lambda: b.__setitem__(slice(None), a), waits, event)
+
+    def work() -> None:
+        b[:] = a
+        taken.note_copied(target_offset, given, source_offset, size)
+
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER, work, waits, event)
 
 
 @entry
@@ -141,7 +148,12 @@ def clEnqueueFillBuffer(
     data = memory.part(offset, size)
     bits = host.read(pattern, pattern_size)
     waits = find_events(events, num, queue.context)
-    submit(queue, cl.CL_COMMAND_FILL_BUFFER, lambda: fill(data, bits), waits, event)
+
+    def work() -> None:
+        fill(data, bits)
+        memory.note_defined(offset, size)
+
+    submit(queue, cl.CL_COMMAND_FILL_BUFFER, work, waits, event)
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
@@ -187,6 +199,7 @@ def _transfer_rectangle(
             copy_rectangle(memory.data, own, outside, other)
         else:
             copy_rectangle(outside, other, memory.data, own)
+            memory.note_box(own)
 
     command = cl.CL_COMMAND_READ_BUFFER_RECT if reads else cl.CL_COMMAND_WRITE_BUFFER_RECT
     submit(queue, command, work, waits, event, blocking)
@@ -235,7 +248,11 @@ def clEnqueueCopyBufferRect(
     shared = given.host - taken.host
     require(not overlap(own, other, shared), cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
     waits = find_events(events, num, queue.context)
-    work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
+
+    def work() -> None:
+        copy_rectangle(given.data, own, taken.data, other)
+        taken.note_box(other, (given, own))
+
     submit(queue, cl.CL_COMMAND_COPY_BUFFER_RECT, work, waits, event)
 
 
@@ -252,7 +269,12 @@ def clEnqueueMapBuffer(
     memory.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
     pointer = address_of(data)
     memory.note_mapping(Mapping(pointer))
-    submit(queue, cl.CL_COMMAND_MAP_BUFFER, lambda: None, waits, event, blocking)
+
+    def work() -> None:
+        if flags & ~cl.CL_MAP_READ:  # What the program writes there, nobody sees.
+            memory.note_defined(offset, size)
+
+    submit(queue, cl.CL_COMMAND_MAP_BUFFER, work, waits, event, blocking)
     return pointer
 
 

@@ -212,7 +212,11 @@ def clEnqueueCopyImageToBuffer(
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
     waits = find_events(events, num, queue.context)
-    work = lambda: copy_rectangle(image.data, own, buffer.data, other)  # noqa: E731
+
+    def work() -> None:
+        copy_rectangle(image.data, own, buffer.data, other)
+        buffer.note_box(other)
+
     submit(queue, cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, waits, event)
 
 

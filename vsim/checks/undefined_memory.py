@@ -12,9 +12,8 @@ from vsim.checks.kinds import KINDS
 from vsim.checks.undefined import STORED
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
-from vsim.memory import AddressSpace, Buffer
+from vsim.memory import UNDEFINED_BYTE, AddressSpace, Buffer
 
-UNDEFINED_BYTE = 0xFF
 PRIVATE_MEMORY = "private memory"
 _FUNCTION_SHIFT = 20
 """Where the number of the function stands in that of an instruction; functions have fewer instructions than that."""
@@ -36,6 +35,8 @@ class MemoryBeside:
 
     memory: AddressSpace
     name: str
+    follows: bool = False
+    """Whether it begins with what earlier launches and the program have left undefined."""
     slots: dict[int, Buffer] = field(default_factory=dict)
     others: dict[int, Buffer] = field(default_factory=dict)
     """Those of buffers without an address, by the place of their bytes."""
@@ -65,6 +66,8 @@ class MemoryBeside:
             return Buffer(buffer.name, buffer.address, whole.data)
         if found is None or found.size < buffer.size:
             found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
+            if self.follows and buffer.undefined is not None:
+                found.data[: buffer.size] = buffer.undefined
         return found
 
 
@@ -77,7 +80,7 @@ class UndefinedCheck:
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
-        self.validity = MemoryBeside(dispatch.memory, "undefined bits")
+        self.validity = MemoryBeside(dispatch.memory, "undefined bits", follows=True)
         self.origins = MemoryBeside(dispatch.memory, "origins")
         self.left: dict[Site, Who] = {}
         """Who was the first to store undefined bytes at an instruction; at the end it shows which of them stay."""
@@ -93,7 +96,11 @@ class UndefinedCheck:
             self.validity.of(block).data[:] = UNDEFINED_BYTE
 
     def end(self) -> None:
-        """Report what is undefined in buffers when the launch is over."""
+        """Report what is undefined in buffers when the launch is over, and keep it for the next ones."""
+        for number, beside in self.validity.slots.items():
+            known = self.dispatch.memory.slots.get(number)
+            if known is not None and known.undefined is not None:
+                known.undefined[:] = beside.data[: known.size]
         blocks = {b.address for b in self.dispatch.memory.blocks.values()}
         for number, origin in self.origins.slots.items():
             buffer, shadow = self.dispatch.memory.slots.get(number), self.validity.slots.get(number)

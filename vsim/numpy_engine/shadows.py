@@ -21,9 +21,9 @@ from vsim import threads
 from vsim.arrays import Array, Bools, Bytes
 from vsim.checks.findings import site_of
 from vsim.checks.undefined import UndefinedMachine
-from vsim.checks.undefined_memory import UNDEFINED_BYTE, MemoryBeside, UndefinedCheck, number_of
+from vsim.checks.undefined_memory import MemoryBeside, UndefinedCheck, number_of
 from vsim.images import SurfaceImage
-from vsim.memory import AddressSpace, Buffer
+from vsim.memory import UNDEFINED_BYTE, AddressSpace, Buffer
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra, any_lane
 from vsim.numpy_engine.findings import BatchFindings
