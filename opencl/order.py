@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsim.checks.queued import QueuedLaunches
+    from visa.diagnostics import Diagnostic
+    from vsim.checks.queued import LaunchAccesses, QueuedLaunches
     from vsim.dispatch import Dispatch
 
 Numbers = frozenset[int]
@@ -99,21 +100,36 @@ class Order:
 
     # -- launches ------------------------------------------------------------------------------------------
 
+    @property
+    def leaves_some_apart(self) -> bool:
+        """Whether commands may be without an order: there are several queues, or one that is out of order."""
+        return len(self.queues) > 1 or not all(self.queues)
+
     def begins(self, dispatch: Dispatch) -> None:
         """A launch begins: where commands may be without an order, it leaves what it does to memory."""
         if dispatch.findings is not None:
-            dispatch.findings.keeps_accesses = len(self.queues) > 1 or not all(self.queues)
+            dispatch.findings.keeps_accesses = self.leaves_some_apart
 
     def ended(self, turn: Turn, dispatch: Dispatch, held: object) -> None:
         """A launch has ended: it is compared with those that nothing orders with it."""
+        if dispatch.findings is not None and dispatch.findings.accesses is not None:
+            self._compare(turn, dispatch, dispatch.findings.accesses, held)
+
+    def transferred(self, turn: Turn, name: str, accesses: LaunchAccesses, held: object) -> list[Diagnostic]:
+        """A command that is no launch has read and changed memory; the races of it.
+
+        Args:
+            name: of the function that the program has called.
+        """
+        return self._compare(turn, name, accesses, held)
+
+    def _compare(self, turn: Turn, of: Dispatch | str, accesses: LaunchAccesses, held: object) -> list[Diagnostic]:
         from vsim.checks.queued import QueuedLaunch, QueuedLaunches
 
-        if dispatch.findings is None or dispatch.findings.accesses is None:
-            return
         if self.launches is None:
             self.launches = QueuedLaunches()
         live, waiting = frozenset(self.live), list(self.waiting.values())
         wanted, coming = live.union(*(t.apart for t in waiting)), {t.number for t in waiting}
         self.launches.keep(lambda one: one.number in wanted or not coming.isdisjoint(one.apart))
         apart = turn.apart & live if turn.is_open else turn.apart
-        self.launches.ended(QueuedLaunch(turn.number, apart, dispatch, dispatch.findings.accesses, held))
+        return self.launches.ended(QueuedLaunch(turn.number, apart, of, accesses, held))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from opencl import cl
 from opencl.errors import require
@@ -47,6 +48,17 @@ class Rectangle(NamedTuple):
         """Behind the last byte."""
         width, height, depth = self.region
         return self.start + (depth - 1) * self.slice + (height - 1) * self.row + width
+
+    @classmethod
+    def of_part(cls, start: int, size: int) -> Rectangle:
+        """Bytes that follow each other."""
+        return cls(start, (size, 1, 1), size, size)
+
+    def rows(self, host: int) -> npt.NDArray[np.uint64]:
+        """Where the rows of a box begin and end in memory at a place, n x 2."""
+        size, rows, slices = self.region
+        first = host + self.start + self.row * np.arange(rows)[None, :] + self.slice * np.arange(slices)[:, None]
+        return np.stack([first.reshape(-1), first.reshape(-1) + size], 1).astype(np.uint64)
 
     def check(self, size: int) -> None:
         """Refuse what does not lie in so many bytes."""

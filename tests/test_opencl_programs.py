@@ -131,6 +131,35 @@ def test_launches_that_nothing_orders_race(built, engine):
             launches.append(name)
 
 
+TRANSFERS = {
+    "fill read": "fill a write ReadBuffer a read", "fill read wait": "", "fill read event": "", "fill read halves": "", "fill read other": "",
+    "look read": "", "look move": "look a write CopyBuffer a write", "look move event": "", "fill move": "fill a write CopyBuffer a read",
+    "fill clear": "fill a write FillBuffer a write", "write twice": "twice a read WriteBuffer a write|twice a write WriteBuffer a write",
+    "count write": "count an atomic WriteBuffer a write", "count read halves": "", "fill read same in-order": "", "fill read same barrier": "",
+    "write read": "commands", "read read": "", "write clear halves": "", "write move event": "", "clear move": "commands",
+}  # fmt: skip
+"""Ways to queue commands of which at least one is no kernel, and what of them races."""
+
+
+@needs_all
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_copies_that_nothing_orders_race(built, engine):
+    options = ["--platform", "tgllp", "--check", "race", "--engine", engine]
+    done = run(built("two_launches"), *TRANSFERS, options=options)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    for way, wanted in TRANSFERS.items():
+        found = re.findall(
+            r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) and (.*) of the same place, .* \[K004\]\n"
+            r"clEnqueue(\w+): note: the other side: (.*) by this command\n",
+            said[way],
+        )
+        named = {f"{kernel} {one} {command} {kind}" for kernel, one, _, command, kind in found}
+        if re.search(r"commands race: a \w+ by clEnqueue\w+ and a .* \[K004\]", said[way]):
+            named.add("commands")
+        assert named == set(filter(None, wanted.split("|"))), (way, said[way])
+
+
 def _sides(what):
     return frozenset(what.split(" and "))
 

@@ -15,6 +15,7 @@ from opencl.memory import Buffer, Mapping, Memory
 from opencl.queue import Queue
 from opencl.ranges import read_range
 from opencl.rectangles import Rectangle, copy_rectangle, overlap
+from opencl.transfers import Transfer
 from vsim.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -24,13 +25,24 @@ _MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
 
 
 def submit(
-    queue: Queue, command_type: int, work: Callable[[], None], waits: Sequence[Event], event: int, blocking: int = 0
+    queue: Queue,
+    command_type: int,
+    work: Callable[[], None],
+    waits: Sequence[Event],
+    event: int,
+    blocking: int = 0,
+    transfer: Transfer | None = None,
 ) -> None:
     """Give a queue a command, hand its event out, and wait for it if the program does.
+
+    Args:
+        transfer: what of buffers a command reads and changes that is no kernel.
 
     Raises:
         Refused: the program waits, and it failed.
     """
+    if transfer is not None and queue.context.order is not None:
+        work = transfer.watched(queue, work)
     made = queue.add(command_type, work, waits)
     if blocking:
         made.wait()
@@ -83,7 +95,9 @@ def _transfer(
         if not reads:
             memory.note_defined(offset, size)
 
-    submit(queue, cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER, work, waits, event, blocking)
+    command = cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER
+    part = memory, Rectangle.of_part(offset, size)
+    submit(queue, command, work, waits, event, blocking, Transfer(part) if reads else Transfer(None, part))
 
 
 @entry
@@ -132,7 +146,8 @@ def clEnqueueCopyBuffer(
         b[:] = a
         taken.note_copied(target_offset, given, source_offset, size)
 
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER, work, waits, event)
+    parts = (given, Rectangle.of_part(source_offset, size)), (taken, Rectangle.of_part(target_offset, size))
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER, work, waits, event, transfer=Transfer(*parts))
 
 
 @entry
@@ -153,7 +168,8 @@ def clEnqueueFillBuffer(
         fill(data, bits)
         memory.note_defined(offset, size)
 
-    submit(queue, cl.CL_COMMAND_FILL_BUFFER, work, waits, event)
+    transfer = Transfer(None, (memory, Rectangle.of_part(offset, size)))
+    submit(queue, cl.CL_COMMAND_FILL_BUFFER, work, waits, event, transfer=transfer)
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
@@ -202,7 +218,8 @@ def _transfer_rectangle(
             memory.note_box(own)
 
     command = cl.CL_COMMAND_READ_BUFFER_RECT if reads else cl.CL_COMMAND_WRITE_BUFFER_RECT
-    submit(queue, command, work, waits, event, blocking)
+    part = memory, own
+    submit(queue, command, work, waits, event, blocking, Transfer(part) if reads else Transfer(None, part))
 
 
 @entry
@@ -253,7 +270,7 @@ def clEnqueueCopyBufferRect(
         copy_rectangle(given.data, own, taken.data, other)
         taken.note_box(other, (given, own))
 
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER_RECT, work, waits, event)
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER_RECT, work, waits, event, transfer=Transfer((given, own), (taken, other)))
 
 
 @entry
@@ -274,7 +291,8 @@ def clEnqueueMapBuffer(
         if flags & ~cl.CL_MAP_READ:  # What the program writes there, nobody sees.
             memory.note_defined(offset, size)
 
-    submit(queue, cl.CL_COMMAND_MAP_BUFFER, work, waits, event, blocking)
+    transfer = Transfer((memory, Rectangle.of_part(offset, size)) if flags & cl.CL_MAP_READ else None)
+    submit(queue, cl.CL_COMMAND_MAP_BUFFER, work, waits, event, blocking, transfer)
     return pointer
 
 

@@ -1,4 +1,4 @@
-/* Two kernels over one buffer. Each argument is a way to queue them, words with spaces between: the kernels, what orders them ("same" queue,
+/* Two kernels over one buffer, or commands ("read", "write", "clear", "move"). Each argument is a way to queue them, words with spaces between: the two, what orders them ("same" queue,
  * "in-order", "wait", "finish", "barrier", "marker", "event", the program's own "user" event), and where they work ("other" buffer, "halves").
  */
 #define CL_TARGET_OPENCL_VERSION 200
@@ -22,6 +22,26 @@ static cl_command_queue queue(cl_context context, cl_device_id device, int out_o
     return clCreateCommandQueueWithProperties(context, device, out_of_order ? given : NULL, NULL);
 }
 
+/* A command over half of a buffer that is no kernel. */
+static cl_int transfer(cl_command_queue on, const char *name, cl_mem data, cl_mem other, int *memory, int second_half, const cl_event *wait, cl_event *done)
+{
+    static const int zero = 0;
+    const size_t size = ITEMS / 2 * sizeof(int), from = second_half ? size : 0;
+
+    if (!strcmp(name, "read"))
+        return clEnqueueReadBuffer(on, data, CL_FALSE, from, size, memory, wait != NULL, wait, done);
+    if (!strcmp(name, "write"))
+        return clEnqueueWriteBuffer(on, data, CL_FALSE, from, size, memory, wait != NULL, wait, done);
+    if (!strcmp(name, "clear"))
+        return clEnqueueFillBuffer(on, data, &zero, sizeof zero, from, size, wait != NULL, wait, done);
+    return clEnqueueCopyBuffer(on, data, other, from, 0, size, wait != NULL, wait, done);
+}
+
+static int is_kernel(const char *name)
+{
+    return strcmp(name, "read") && strcmp(name, "write") && strcmp(name, "clear") && strcmp(name, "move");
+}
+
 static int run(cl_context context, cl_device_id device, cl_program program, const char *way)
 {
     const size_t items = HAS("halves") ? ITEMS / 2 : ITEMS, offset = ITEMS / 2;
@@ -38,11 +58,16 @@ static int run(cl_context context, cl_device_id device, cl_program program, cons
     for (int i = 0; i < 3; i++)
         buffers[i] = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof data[0], data[0], NULL);
     for (int i = 0; i < 2; i++) {
+        if (!is_kernel(names[i]))
+            continue;
         kernels[i] = clCreateKernel(program, names[i], NULL);
         CHECK(clSetKernelArg(kernels[i], 0, sizeof *buffers, &buffers[i && HAS("other") ? 1 : 0]));
         CHECK(clSetKernelArg(kernels[i], 1, sizeof *buffers, &buffers[2]));
     }
-    CHECK(clEnqueueNDRangeKernel(first, kernels[0], 1, NULL, &items, NULL, 0, NULL, &done));
+    if (is_kernel(names[0]))
+        CHECK(clEnqueueNDRangeKernel(first, kernels[0], 1, NULL, &items, NULL, 0, NULL, &done));
+    else
+        CHECK(transfer(first, names[0], buffers[0], buffers[2], data[0], 0, NULL, &done));
     if (HAS("wait"))
         CHECK(clWaitForEvents(1, &done));
     if (HAS("finish"))
@@ -56,7 +81,10 @@ static int run(cl_context context, cl_device_id device, cl_program program, cons
     if (HAS("user"))
         user = clCreateUserEvent(context, NULL);
     const cl_event *list = HAS("event") ? &done : user ? &user : NULL;
-    CHECK(clEnqueueNDRangeKernel(second, kernels[1], 1, HAS("halves") ? &offset : NULL, &items, NULL, list != NULL, list, NULL));
+    if (is_kernel(names[1]))
+        CHECK(clEnqueueNDRangeKernel(second, kernels[1], 1, HAS("halves") ? &offset : NULL, &items, NULL, list != NULL, list, NULL));
+    else
+        CHECK(transfer(second, names[1], buffers[HAS("other") ? 1 : 0], buffers[2], data[1], HAS("halves"), list, NULL));
     if (user) {
         CHECK(clWaitForEvents(1, &done));
         CHECK(clSetUserEventStatus(user, CL_COMPLETE));

@@ -50,12 +50,14 @@ class OtherSide(NamedTuple):
         site, who: where, and who.
         kind: ``read``, ``write``, ``atomic``, ``barrier`` or ``wait``.
         launch: the launch that it belongs to, if that is another one.
+        command: the command of a queue that it was, if it was no kernel; then nobody was anywhere.
     """
 
     site: Site
     who: Who
     kind: str
     launch: Dispatch | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,11 @@ class Finding:
     count: int = 1
 
     @property
-    def key(self) -> tuple[str, Site, Site | None, int]:
+    def key(self) -> tuple[str, Site, Site | None, int, str]:
         """What findings are grouped by: the same defect at the same instructions (of the same program)."""
         launch = self.other.launch if self.other else None
-        return self.code, self.site, self.other.site if self.other else None, id(launch.image) if launch else 0
+        site, command = (self.other.site, self.other.command) if self.other else (None, "")
+        return self.code, self.site, site, id(launch.image) if launch else 0, command
 
 
 class Findings:
@@ -101,7 +104,7 @@ class Findings:
         self.keeps_accesses = False
         """Whether the launch is compared with others: the engine leaves what it did to memory in ``accesses``."""
         self.accesses: LaunchAccesses | None = None
-        self._found: dict[tuple[str, Site, Site | None, int], Finding] = {}
+        self._found: dict[tuple[str, Site, Site | None, int, str], Finding] = {}
 
     @property
     def checks(self) -> frozenset[str]:

@@ -2,18 +2,20 @@
 
 An engine leaves of a launch which memory it read and changed, as ranges, and a function that gives the accesses to some
 of it. Where the ranges of two launches meet and one of them changes what is there, these accesses are compared.
+Commands of queues that copy memory take part with the ranges alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from vsim.checks.accesses import ATOMIC, GLOBAL, READ, Records
+from visa.diagnostics import Diagnostic
+from vsim.checks.accesses import ATOMIC, GLOBAL, READ, RECORD, WRITE, Records
 
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch
@@ -40,17 +42,18 @@ class LaunchAccesses:
 
 @dataclass(frozen=True)
 class QueuedLaunch:
-    """A launch of a program that queues commands.
+    """A launch of a program that queues commands, or another command that reads or changes memory.
 
     Attributes:
         number: of the command.
         apart: commands that were queued before it, and that nothing orders with it.
+        of: the launch; of another command its name.
         held: what must live as long as the launch may be looked at.
     """
 
     number: int
     apart: frozenset[int]
-    dispatch: Dispatch
+    of: Dispatch | str
     accesses: LaunchAccesses
     held: object = None
 
@@ -61,21 +64,23 @@ class QueuedLaunches:
     def __init__(self) -> None:
         self.known: list[QueuedLaunch] = []
 
-    def ended(self, launch: QueuedLaunch) -> None:
-        """A launch has ended: what it races with is added to its findings."""
+    def ended(self, launch: QueuedLaunch) -> list[Diagnostic]:
+        """A launch has ended: what it races with is added to its findings. What another command races with is
+        returned.
+        """
+        said: list[Diagnostic] = []
         for other in self.known:
             if other.number in launch.apart or launch.number in other.apart:
-                _compare(launch, other)
+                said += _compare(launch, other)
         self.known = [*self.known, launch][-KEPT:]
+        return said
 
     def keep(self, wanted: Callable[[QueuedLaunch], bool]) -> None:
         """Forget the launches that nothing which comes can be unordered with."""
         self.known = [one for one in self.known if wanted(one)]
 
 
-def _compare(launch: QueuedLaunch, other: QueuedLaunch) -> None:
-    from vsim.checks.races import report_launches
-
+def _compare(launch: QueuedLaunch, other: QueuedLaunch) -> list[Diagnostic]:
     mine, theirs = launch.accesses, other.accesses
     both = [
         meeting(mine.changed, theirs.changed),
@@ -83,8 +88,61 @@ def _compare(launch: QueuedLaunch, other: QueuedLaunch) -> None:
         meeting(mine.read, theirs.changed),
     ]
     shared = united(both)
-    if shared.size:
-        report_launches((launch.dispatch, mine.records(shared)), (other.dispatch, theirs.records(shared)))
+    if not shared.size:
+        return []
+    if isinstance(launch.of, str):
+        if isinstance(other.of, str):
+            return [_of_commands(launch, other)]
+        return _after_its_report(other.of, theirs.records(shared), launch.of, mine)
+    records = mine.records(shared)
+    others = _of_command(records, theirs) if isinstance(other.of, str) else theirs.records(shared)
+    _report(launch.of, records, other.of, others)
+    return []
+
+
+def _report(dispatch: Dispatch, records: Records, other: Dispatch | str, others: Records) -> None:
+    """Add the races of a launch with another one, or with another command, to its findings."""
+    from vsim.checks.races import report_launches
+
+    report_launches((dispatch, records), (other, others))
+
+
+def _after_its_report(dispatch: Dispatch, records: Records, command: str, theirs: LaunchAccesses) -> list[Diagnostic]:
+    """The races of a command with a launch whose findings have been reported."""
+    from vsim.checks.findings import Findings
+    from vsim.checks.report import diagnostics
+
+    assert dispatch.findings is not None
+    again = replace(dispatch, findings=Findings(dispatch.findings.checking))
+    _report(again, records, command, _of_command(records, theirs))
+    return diagnostics(again)
+
+
+def _of_command(records: Records, accesses: LaunchAccesses) -> Records:
+    """What a command does to the places of accesses: as much of them as lies in its ranges."""
+    own = records[(records["kind"] <= ATOMIC) & (records["space"] == GLOBAL)]
+    places = np.unique(np.stack([own["address"], own["address"] + own["size"]], 1).astype(np.uint64), axis=0)
+    found: list[Records] = [np.zeros(0, RECORD)]
+    for ranges, kind in ((accesses.read, READ), (accesses.changed, WRITE)):
+        if not (ranges.size and places.size):
+            continue
+        at = np.searchsorted(ranges[:, 1], places[:, 0], side="right").clip(max=len(ranges) - 1)
+        first, end = np.maximum(places[:, 0], ranges[at, 0]), np.minimum(places[:, 1], ranges[at, 1])
+        inside = first < end
+        part: Records = np.zeros(int(inside.sum()), RECORD)
+        part["address"], part["size"], part["kind"] = first[inside], (end - first)[inside], kind
+        found.append(part)
+    return np.concatenate(found)
+
+
+def _of_commands(one: QueuedLaunch, other: QueuedLaunch) -> Diagnostic:
+    """Of two commands that are no launches, and conflict."""
+    sides = [f"a {'write' if side.accesses.changed.size else 'read'} by {side.of}" for side in (one, other)]
+    message = (
+        f"commands race: {sides[0]} and {sides[1]} of the same place, and no event, barrier or wait orders the two"
+    )
+    hint = "let the second command wait for the event of the first, or put a barrier between them"
+    return Diagnostic("K004", message, None, hint)
 
 
 def of_records(records: Records) -> LaunchAccesses:

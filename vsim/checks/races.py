@@ -46,7 +46,7 @@ NameMemory = Callable[[int, int], str]
 
 class Races(NamedTuple):
     """Conflicts: their code, the records of both sides, the first byte in common, and the launch of the second side if
-    it is another one.
+    it is another one, or the command of a queue.
     """
 
     code: str
@@ -54,6 +54,7 @@ class Races(NamedTuple):
     second: Records
     address: npt.NDArray[np.uint64]
     launch: Dispatch | None = None
+    command: str = ""
 
 
 def report(records: Records, findings: Findings, name: NameMemory) -> None:
@@ -62,10 +63,15 @@ def report(records: Records, findings: Findings, name: NameMemory) -> None:
         _add(races, findings, name)
 
 
-def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch, Records]) -> None:
-    """Find the races of two launches that nothing orders, and add them to the findings of the first."""
+def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch | str, Records]) -> None:
+    """Find the races of two launches that nothing orders, and add them to the findings of the first.
+
+    Args:
+        other: the second one; the name of a command of a queue that is no launch.
+    """
     dispatch, mine = one
-    launch, theirs = other
+    second_one, theirs = other
+    launch, command = (None, second_one) if isinstance(second_one, str) else (second_one, "")
     whole = np.concatenate([mine, theirs])
     accesses = whole.copy()
     accesses["number"], accesses["group"] = np.arange(len(whole)), np.arange(len(whole)) >= len(mine)
@@ -77,7 +83,8 @@ def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch, Record
     first, second = (whole[accesses["number"][rows[side]]] for side in (a, b))
     address = np.maximum(first["address"], np.maximum(second["address"], units[a]))
     assert dispatch.findings is not None
-    _add(Races(OF_LAUNCHES, first, second, address, launch), dispatch.findings, partial(memory_name, dispatch))
+    races = Races(OF_LAUNCHES, first, second, address, launch, command)
+    _add(races, dispatch.findings, partial(memory_name, dispatch))
 
 
 def suspicious(records: Records) -> npt.NDArray[np.uint64]:
@@ -266,7 +273,8 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
             Finding(
                 *(races.code, RACE, _MESSAGES[races.code].format(*(f"{_article(s)} {s}" for s in sides))),
                 *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
-                *(OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch), _HINTS[races.code], count),
+                OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch, races.command),
+                *(_HINTS[races.code], count),
             )
         )
 

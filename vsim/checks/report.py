@@ -68,7 +68,7 @@ def kept(dispatch: Dispatch) -> list[Finding]:
 
 def _sides(dispatch: Dispatch, finding: Finding) -> list[Described]:
     sides = [(dispatch, finding.site)]
-    if finding.other is not None:
+    if finding.other is not None and not finding.other.command:
         sides.append((finding.other.launch or dispatch, finding.other.site))
     return [place(launch, site).described for launch, site in sides]
 
@@ -107,6 +107,8 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
 
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
     launch = other.launch or dispatch
+    if other.command:
+        return Label(Span(other.command, 0), f"the other side: a {other.kind} by this command")
     at = place(launch, other.site)
     of = f" in the launch of '{launch.kernel.name}'" if other.launch is not None else ""
     return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who_in_words(launch, other.who)})")
@@ -126,7 +128,8 @@ def _tree(dispatch: Dispatch, finding: Finding) -> dict[str, object]:
     found |= {"memory": finding.memory, "count": finding.count}
     if finding.other is not None:
         other = finding.other
-        found["other"] = {"kind": other.kind} | _side(other.launch or dispatch, other.site, other.who)
+        who = {"command": other.command} if other.command else _side(other.launch or dispatch, other.site, other.who)
+        found["other"] = {"kind": other.kind} | who
     return found
 
 
