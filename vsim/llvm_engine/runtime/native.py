@@ -13,6 +13,7 @@ from llvmlite import binding as llvm
 from visa.diagnostics import UsageError
 from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
+from vsim.llvm_engine.runtime.room import room_for
 from vsim.llvm_engine.runtime.target import converts_halves, target
 
 _INITIALIZED = False
@@ -178,9 +179,10 @@ def compile_support(text: str) -> bytes:
 def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
     """Object code in memory, linked together."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))
-    for code in codes:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
+    with room_for(sum(map(len, codes))):
+        for code in codes:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
     return engine
 
 

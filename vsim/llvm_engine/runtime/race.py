@@ -38,6 +38,7 @@ from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.room import set_aside
 from vsim.llvm_engine.runtime.tables import address
 from vsim.llvm_engine.runtime.templates import fill
 from vsim.semantics.messages import meaning
@@ -148,6 +149,7 @@ class ShadowMemory:
         found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
         if found != _FIRST_PLACE:
             raise Unsupported("the check 'race', as the system does not give it enough address space")
+        set_aside(self.size)
         self.writes, self.reads, self.marks = found, found + room, found + 2 * room
         libc.madvise(found, 2 * room, _HUGE_PAGES)
         self._libc = libc
