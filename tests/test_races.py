@@ -204,6 +204,34 @@ def test_raw_messages_that_are_fences_order_as_the_instructions_do(fence, raw, o
     assert ([f.code for f in found[0]] == []) == orders
 
 
+SWAP = (
+    "mov (M1, 8) ONE(0,0)<1> {found}:ud\nmov (M1, 8) X(0,0)<1> 5:ud\nsvm_atomic.cmpxchg (M1, 8) FLAG.0 OLD.0 X.0 ONE.0"
+)
+ADD, READS = "svm_atomic.add (M1, 8) FLAG.0 OLD.0 ONE.0 %null.0", "svm_gather.4.1 (M1, 8) FLAG.0 X.0"
+LOOKS = [
+    ({0: SWAP.format(found=7), 1: READS}, ["K003"], 0),
+    ({0: SWAP.format(found=5), 1: READS}, ["K003", "K003"], 5),
+    ({0: READS, 1: SWAP.format(found=7)}, ["K003"], 0),
+    ({1: SWAP.format(found=7)}, [], 0),
+    ({0: SWAP.format(found=7)}, ["K003"], 0),
+    ({1: "lsc_atomic_load.ugm (M1, 8) OLD:d32 flat[FLAG]:a64 V0 V0"}, [], 0),
+]  # fmt: skip
+"""In the place of what group 0 and group 1 do to the flag: what is found, as the flag holds a number. Without a release, or where nobody
+acquires, what was written before races, too.
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("instead", "codes", "flag"), LOOKS)
+def test_an_exchange_that_does_not_find_its_value_is_a_read(instead, codes, flag, engine):
+    first, second, rest = "\n".join(FLAG).replace("FENCE", "lsc_fence.ugm.none.gpu").split(ADD)
+    source = first + instead.get(0, ADD) + second + instead.get(1, ADD) + rest
+    memory = np.zeros(64, np.uint32)
+    memory[16] = flag
+    found = findings(source, engine, 16, 8, [memory], platform="dg2")
+    assert [f.code for f in found] == codes, [f.message for f in found]
+
+
 RAW_ACCESSES = [
     ("svm_scatter.4.1 (M1, 8) AT.0 ONE.0", f"raw_sends.12.2.1.0 (M1, 8) 0xc:ud {2 << 25 | 0x1A << 14 | 1 << 8 | 255:#x}:ud AT.0 ONE.0 %null.0"),
     ("svm_gather.4.1 (M1, 8) AT.0 X.0", f"raw_send (M1, 8) 0xc 2 1 {2 << 25 | 0x10 << 14 | 1 << 8 | 255:#x}:ud AT.0 X.0"),

@@ -13,9 +13,14 @@ from visa.program import Instruction
 from vsim.arrays import Array
 from vsim.checks.findings import Site
 
-READ, WRITE, ATOMIC, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(7)
-"""Kinds of records: accesses, fences by who sees what they order, and named barriers."""
-KINDS = ("read", "write", "atomic")
+READ, WRITE, ATOMIC, ATOMIC_READ, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(8)
+"""Kinds of records: accesses, fences by who sees what they order, and named barriers.
+
+An atomic that only reads is a load, or a compare-and-exchange that has not found what it was to replace.
+"""
+LOOKING = ("load", "cmpxchg")
+"""Atomic operations that may only read."""
+KINDS = ("read", "write", "atomic", "atomic read")
 """Accesses, as findings name them."""
 GLOBAL, LOCAL = 0, 1
 """Spaces: global memory, whose addresses are those of the host, and a group's local memory, whose are offsets."""

@@ -15,7 +15,17 @@ from collections import defaultdict
 import numpy as np
 import numpy.typing as npt
 
-from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, DEVICE_FENCE, GROUP_FENCE, LOCAL, READ, Records
+from vsim.checks.accesses import (
+    ARRIVAL,
+    ATOMIC,
+    ATOMIC_READ,
+    DEPARTURE,
+    DEVICE_FENCE,
+    GROUP_FENCE,
+    LOCAL,
+    WRITE,
+    Records,
+)
 
 Clock = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int64]
@@ -115,17 +125,20 @@ class _Replay:
         for wide in range(scope + 1):
             np.maximum(thread.now.released[wide], thread.now.seen, out=thread.now.released[wide])
 
-    def atomic(self, thread: _Thread, group: int, place: tuple[int, int, int]) -> None:
-        """Find what others released at a place, and leave what the thread has released."""
+    def atomic(self, thread: _Thread, group: int, place: tuple[int, int, int], changes: bool) -> None:
+        """Find what others released at a place, and leave what the thread has released if it changes what is there."""
         space, owner, address = place
         for scope, key in ((_TO_GROUP, (space, group + 1, address)), (_TO_ALL, (space, 0, address))):
             if scope == _TO_ALL and owner:
                 continue  # local memory, which no other group sees
             known = self.places.get(key)
+            if known is not None:
+                np.maximum(thread.acquired[scope], known, out=thread.acquired[scope])
+            if not changes:
+                continue
             if known is None:
                 self.places[key] = thread.now.released[scope].copy()
             else:
-                np.maximum(thread.acquired[scope], known, out=thread.acquired[scope])
                 np.maximum(known, thread.now.released[scope], out=known)
 
     def named_barrier(self, thread: _Thread, group: int, number: int, opening: int, arrives: bool) -> None:
@@ -205,15 +218,16 @@ def _sources(records: Records, rows: Indices) -> Indices:
 
 
 def _conflict(one: int, other: int) -> bool:
-    return one != other or one not in (READ, ATOMIC)
+    """Whether accesses conflict by their kinds: one changes memory, and one is not atomic."""
+    return not {one, other}.isdisjoint((WRITE, ATOMIC)) and min(one, other) <= WRITE
 
 
 def _happen(replay: _Replay, thread: _Thread, record: np.void) -> None:
     """An atomic, fence or named barrier."""
     group, kind = int(record["group"]), int(record["kind"])
-    if kind == ATOMIC:
+    if kind in (ATOMIC, ATOMIC_READ):
         space, address = int(record["space"]), int(record["address"])
-        replay.atomic(thread, group, (space, group + 1 if space == LOCAL else 0, address))
+        replay.atomic(thread, group, (space, group + 1 if space == LOCAL else 0, address), kind == ATOMIC)
     elif kind in (GROUP_FENCE, DEVICE_FENCE):
         replay.fence(thread, _TO_ALL if kind == DEVICE_FENCE else _TO_GROUP)
     else:

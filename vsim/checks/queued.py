@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic
-from vsim.checks.accesses import ATOMIC, GLOBAL, READ, RECORD, WRITE, Records
+from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, Records
 
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch
@@ -120,7 +120,7 @@ def _after_its_report(dispatch: Dispatch, records: Records, command: str, theirs
 
 def _of_command(records: Records, accesses: LaunchAccesses) -> Records:
     """What a command does to the places of accesses: as much of them as lies in its ranges."""
-    own = records[(records["kind"] <= ATOMIC) & (records["space"] == GLOBAL)]
+    own = records[(records["kind"] <= ATOMIC_READ) & (records["space"] == GLOBAL)]
     places = np.unique(np.stack([own["address"], own["address"] + own["size"]], 1).astype(np.uint64), axis=0)
     found: list[Records] = [np.zeros(0, RECORD)]
     for ranges, kind in ((accesses.read, READ), (accesses.changed, WRITE)):
@@ -147,8 +147,8 @@ def _of_commands(one: QueuedLaunch, other: QueuedLaunch) -> Diagnostic:
 
 def of_records(records: Records) -> LaunchAccesses:
     """What a launch did whose accesses were all recorded."""
-    own = records[(records["kind"] <= ATOMIC) & (records["space"] == GLOBAL)]
-    reads = own["kind"] == READ
+    own = records[(records["kind"] <= ATOMIC_READ) & (records["space"] == GLOBAL)]
+    reads = (own["kind"] == READ) | (own["kind"] == ATOMIC_READ)
     read, changed = (_places(own[chosen]) for chosen in (reads, ~reads))
     return LaunchAccesses(read, changed, lambda ranges: own)
 

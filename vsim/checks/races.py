@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vsim.checks.accesses import ATOMIC, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WRITE, Records, site
+from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WRITE, Records, site
 from vsim.checks.findings import Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.selection import RACE
@@ -75,7 +75,7 @@ def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch | str, 
     whole = np.concatenate([mine, theirs])
     accesses = whole.copy()
     accesses["number"], accesses["group"] = np.arange(len(whole)), np.arange(len(whole)) >= len(mine)
-    accesses = accesses[(accesses["kind"] <= ATOMIC) & (accesses["space"] == GLOBAL)]
+    accesses = accesses[(accesses["kind"] <= ATOMIC_READ) & (accesses["space"] == GLOBAL)]
     rows, units = _units(accesses)
     a, b = _pairs_of_groups(accesses, rows, _places(accesses, rows, units))
     swapped = accesses["group"][rows[a]] == 1
@@ -100,7 +100,7 @@ def suspicious(records: Records) -> npt.NDArray[np.uint64]:
 
 def _between_threads(records: Records) -> list[Races]:
     """Races of threads of one group, and those of groups."""
-    accesses = records[records["kind"] <= ATOMIC]
+    accesses = records[records["kind"] <= ATOMIC_READ]
     rows, units = _units(accesses)
     places = _places(accesses, rows, units)
     keep = _may_conflict(accesses, rows, places)
@@ -110,7 +110,9 @@ def _between_threads(records: Records) -> list[Races]:
     inside, across = _pairs_in_groups(accesses, rows, places), _pairs_of_groups(accesses, rows, places)
     if may_order(records) and inside[0].size + across[0].size:
         chosen = np.isin(places, np.unique(places[np.concatenate([*inside, *across])]))
-        a, b = unordered(records, rows=np.flatnonzero(records["kind"] <= ATOMIC)[rows[chosen]], places=places[chosen])
+        a, b = unordered(
+            records, rows=np.flatnonzero(records["kind"] <= ATOMIC_READ)[rows[chosen]], places=places[chosen]
+        )
         a, b = np.flatnonzero(chosen)[a], np.flatnonzero(chosen)[b]
         same = accesses["group"][rows[a]] == accesses["group"][rows[b]]
         inside, across = (a[same], b[same]), (a[~same], b[~same])
@@ -153,8 +155,8 @@ def _may_conflict(accesses: Records, rows: Indices, places: Indices) -> npt.NDAr
     np.minimum.at(lowest, places, thread)
     np.maximum.at(highest, places, thread)
     changed, plain = np.zeros(count, bool), np.zeros(count, bool)
-    changed[places[kind != READ]] = True
-    plain[places[kind != ATOMIC]] = True
+    changed[places[(kind == WRITE) | (kind == ATOMIC)]] = True
+    plain[places[kind <= WRITE]] = True
     found: npt.NDArray[np.bool_] = (changed & plain & (lowest != highest))[places]
     return found
 
@@ -202,8 +204,8 @@ def _witnesses(a: Records, items: Indices, keys: list[Indices], name: str) -> Pa
         left, right = chosen[near], chosen[near + distance]
         conflict = a[name][left] != a[name][right]
         kind, kind2 = a["kind"][left], a["kind"][right]
-        conflict &= (kind != READ) | (kind2 != READ)
-        conflict &= (kind != ATOMIC) | (kind2 != ATOMIC)
+        conflict &= (kind == WRITE) | (kind2 == WRITE) | (kind == ATOMIC) | (kind2 == ATOMIC)
+        conflict &= (kind <= WRITE) | (kind2 <= WRITE)
         found.append((left[conflict], right[conflict]))
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -282,7 +284,7 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
 def _oriented(races: Races) -> tuple[Records, Records, npt.NDArray[np.uint64]]:
     """Both sides of the conflicts: what writes first, else the instruction that stands first, else who is first."""
     a, b = races.first, races.second
-    rank = {READ: 2, WRITE: 0, ATOMIC: 1}
+    rank = {READ: 2, WRITE: 0, ATOMIC: 1, ATOMIC_READ: 3}
     ranks = np.array([rank[k] for k in sorted(rank)])
     columns = [(ranks[a["kind"]], ranks[b["kind"]])]
     columns += [(a[n], b[n]) for n in ("function", "instruction", "group", "thread", "lane")]

@@ -27,7 +27,9 @@ class BatchArgumentChecks:
         """A store."""
         self._look(function, instruction, access)
 
-    def changed(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+    def changed(
+        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
+    ) -> None:
         """An atomic."""
         self._look(function, instruction, access)
 

@@ -14,6 +14,7 @@ from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.arrays import Array, Bools
+from vsim.checks.accesses import LOOKING
 from vsim.numpy_engine import memory
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask
@@ -31,8 +32,10 @@ class MessageWatch(Protocol):
     def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
         """A store."""
 
-    def changed(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
-        """An atomic."""
+    def changed(
+        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
+    ) -> None:
+        """An atomic; which of its lanes have changed nothing, None for none."""
 
 
 class BatchMessages:
@@ -94,8 +97,11 @@ class BatchMessages:
         """Atomic operations in lane order; gives the old values."""
         access = self._access(space, address, mask, data_type.size, instruction, writes=True)
         found = atomic(access, op, DTYPES[data_type], sources)
+        only_read = None
+        if self.watches and op in LOOKING:
+            only_read = np.ones(found.shape, bool) if op == "load" else found != sources[0].view(found.dtype)
         for watch in self.watches:
-            watch.changed(self.faults.function, instruction, access)
+            watch.changed(self.faults.function, instruction, access, only_read)
         return found
 
     def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:

@@ -12,6 +12,7 @@ from vsim.checks import races
 from vsim.checks.accesses import (
     ARRIVAL,
     ATOMIC,
+    ATOMIC_READ,
     DEPARTURE,
     GLOBAL,
     LOCAL,
@@ -88,9 +89,11 @@ class BatchRaces:
         """A store, which has happened."""
         self._note(function, instruction, access, WRITE, values)
 
-    def changed(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+    def changed(
+        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
+    ) -> None:
         """An atomic."""
-        self._note(function, instruction, access, ATOMIC)
+        self._note(function, instruction, access, ATOMIC, only_read=only_read)
 
     def _note(
         self,
@@ -99,6 +102,7 @@ class BatchRaces:
         access: MessageAccess,
         kind: int,
         values: list[Array] | None = None,
+        only_read: Array | None = None,
     ) -> None:
         space, threads = access.space, self.execution.running.threads
         if not (access.address.size and self._is_of_program(space)):
@@ -111,14 +115,17 @@ class BatchRaces:
             own = positions if part.lanes is None else positions[part.lanes]
             rows, lanes = np.divmod(own, access.shape[1])
             addresses = self._addresses(space, part, rows)
-            lost = np.zeros(own.size, bool)
+            lost, kinds = np.zeros(own.size, bool), np.full(own.size, kind)
+            if only_read is not None:
+                looks = access.per_lane(only_read)
+                kinds[looks if part.lanes is None else looks[part.lanes]] = ATOMIC_READ
             if values is not None:
                 mine = [access.per_lane(v) for v in values]
                 lost = _lost(rows, part.offsets, mine if part.lanes is None else [m[part.lanes] for m in mine])
             if access.shape[0] == 1:  # the same access by all threads
                 everybody = np.flatnonzero(self.execution.running.activation.active_rows)
                 rows, lanes = np.repeat(everybody, own.size), np.tile(lanes, everybody.size)
-                addresses, lost = np.tile(addresses, everybody.size), np.tile(lost, everybody.size)
+                addresses, lost, kinds = (np.tile(column, everybody.size) for column in (addresses, lost, kinds))
             self.whole.log.add(
                 rows.size,
                 **self._place(function, instruction),
@@ -127,7 +134,7 @@ class BatchRaces:
                 sequence=sequence,
                 size=access.size,
                 lane=_lane_numbers(instruction, access.shape[1], lanes),
-                kind=kind,
+                kind=kinds,
                 space=LOCAL if space is threads.slm else GLOBAL,
                 lost=lost,
             )

@@ -23,6 +23,7 @@ from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.memory.each_lane import Offsets
 from vsim.llvm_engine.memory.part import LanePart, mask_bits
 from vsim.llvm_engine.memory.scatter import LaneLoops
+from vsim.llvm_engine.memory.watch import OnlyRead
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, LOG_ARGUMENTS, RECORDING
 from vsim.semantics.messages import meaning
@@ -39,7 +40,8 @@ _BITS = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 class _Lanes:
     """Lanes of an access with offsets from a host pointer, or of the space if that is its base.
 
-    ``lost``: emits which of them have lost what they stored to another lane of the instruction; None where none can.
+    ``lost``: emits which of them have lost what they stored to another lane of the instruction, or have only read in an
+    atomic operation; None where none can.
     """
 
     part: LanePart
@@ -106,10 +108,12 @@ class RaceWatch:
             self._go_through(lanes)
             self._mark_lost(lanes)
 
-    def changed(self, part: LanePart, offset: Value, vector: Value | None) -> None:
+    def changed(self, part: LanePart, offset: Value, vector: Value | None, only_read: OnlyRead) -> None:
         """Atomics, out of line as they are themselves."""
         if self._is_watched(part, ATOMIC):
-            self._go_through(_Lanes(part, part.space.pointer or "null", offset, vector, ATOMIC))
+            looks = only_read() if self.recording else None
+            lost = None if looks is None else lambda: looks
+            self._go_through(_Lanes(part, part.space.pointer or "null", offset, vector, ATOMIC, lost))
 
     def _is_watched(self, part: LanePart, kind: int) -> bool:
         """Whether others share the memory; notes how little of it is changed at once."""

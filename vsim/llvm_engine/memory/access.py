@@ -8,6 +8,7 @@ from functools import partial
 
 from visa import types
 from visa.types import DataType
+from vsim.checks.accesses import LOOKING
 from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -240,5 +241,12 @@ class MemoryAccess:
         found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
         if self.watch:
             self.watch.begin(lanes)
-            self.watch.changed(part, offset, vector)
+            self.watch.changed(part, offset, vector, lambda: self._only_read(op, found, sources))
         return found
+
+    def _only_read(self, op: str, found: Value, sources: list[Value]) -> Value | None:
+        """The lanes of an atomic operation that have changed nothing; None if there cannot be any."""
+        b = self.b
+        if op == "load":
+            return b.all_lanes(found.lanes)
+        return found != b.broadcast(b.bitcast(sources[0], found.type), found.lanes) if op in LOOKING else None

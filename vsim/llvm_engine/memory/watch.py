@@ -4,12 +4,14 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.each_lane import Offsets
 from vsim.llvm_engine.memory.part import LanePart
+
+OnlyRead = Callable[[], Value | None]
 
 
 class AccessWatch(Protocol):
@@ -35,5 +37,5 @@ class AccessWatch(Protocol):
     def loop(self, part: LanePart, offset: Value, vector: Value | None, values: Sequence[Value] | None) -> None:
         """Lanes with addresses of the space that a function out of line has gone through."""
 
-    def changed(self, part: LanePart, offset: Value, vector: Value | None) -> None:
-        """Lanes that have changed memory in an atomic operation."""
+    def changed(self, part: LanePart, offset: Value, vector: Value | None, only_read: OnlyRead) -> None:
+        """Lanes of an atomic operation; ``only_read`` emits which of them have changed nothing, None for none."""

@@ -229,8 +229,11 @@ record:
   %lane.n = add i64 %lane0, %number
   %has_lane = icmp ult i64 %lane0, 255
   %lane.k = select i1 %has_lane, i64 %lane.n, i64 255
-  %lost.s = lshr i64 %lost, %number
-  %lost.b = and i64 %lost.s, 1
+  %bit.s = lshr i64 %lost, %number
+  %bit = and i64 %bit.s, 1
+  %lost.b = select i1 %is_atomic, i64 0, i64 %bit
+  %looks = select i1 %is_atomic, i64 %bit, i64 0
+  %kind.k = add i64 %kind, %looks
 $stores
   br label %next
 

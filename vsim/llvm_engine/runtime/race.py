@@ -90,7 +90,7 @@ def helpers(recording: bool) -> str:
         "address": "shown",
         "size": "size",
         "lane": "lane.k",
-        "kind": "kind",
+        "kind": "kind.k",
         "space": "space",
         "lost": "lost.b",
     }
