@@ -13,11 +13,12 @@ import re
 import struct
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, declared_names
 from visa.diagnostics import Diagnostic, VisaError
 from visa.files import read_text
+from visa.isa import instruction_set
 
 _TOKEN = re.compile(
     r"""(?P<skip>//[^\n]*|/\*.*?(?:\*/|\Z)|\\\r?\n)
@@ -37,7 +38,16 @@ _CONSTANTS = frozenset("PinIJKLMNO")
 _REGISTERS = frozenset("ra")
 """Constraints of the vector compiler, which writes registers with their regions."""
 _FLAGS = re.compile(r"[=&+]+|@\d+")
-_IS_VISA = re.compile(r"\(\s*(?:M\d|NoMask)|\.decl\b|\blsc_fence\b")
+_WITHOUT_SIZE = sorted(
+    name
+    for name, forms in instruction_set((4, 2)).by_mnemonic.items()
+    if name[0] != "." and all("(exec)" not in form.text for form in forms)
+)
+"""Instructions that have no execution size to tell them by."""
+_NAMES = "|".join(re.escape(name) for name in _WITHOUT_SIZE if "." in name or "_" in name)
+_IS_VISA = re.compile(rf"""\(\s*(?:M\d|NoMask)|\.decl\b|^[\s{{"']*(?:{_NAMES})\b""")
+_MAY_BE_VISA = re.compile(rf"^[\s{{]*(?:{'|'.join(map(re.escape, _WITHOUT_SIZE))})(?![\w.])")
+"""One of these words, which other assemblers know, too: vISA in a file that has more of it."""
 _IS_LABEL = re.compile(r"\s*[A-Za-z_]\w*:\s*")
 """A statement that is a label alone, to which those of other statements go."""
 _FLOAT = re.compile(r"([-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?)([fF]?)")
@@ -147,7 +157,7 @@ def _statement(sections: list[list[re.Match[str]]], start: int) -> Iterator[Snip
     characters = [c for t in template for c in _literal(t)]
     named = [o for section in operands[:2] for o in _operands(section)]
     written = "".join(c for c, _ in characters)
-    if not _IS_VISA.search(written) and not _IS_LABEL.fullmatch(written):
+    if not any((_IS_VISA.search(written), _MAY_BE_VISA.match(written), _IS_LABEL.fullmatch(written))):
         return
     if any(t["raw"] is None and t["string"] is None for t in template):
         yield None
@@ -241,7 +251,7 @@ def _python(text: str) -> Iterator[Snippet | None]:
         begin = starts[template.lineno - 1] + template.col_offset
         end = starts[(template.end_lineno or 1) - 1] + (template.end_col_offset or 0)
         literal, offset = data[begin:end].decode(), len(data[:begin].decode())
-        if not _IS_VISA.search(literal):
+        if not _IS_VISA.search(str(template.value) if _is_text(template) else literal):
             continue
         if not _is_text(template) or not _is_text(constraints):
             yield None
@@ -254,19 +264,19 @@ def _python(text: str) -> Iterator[Snippet | None]:
         yield Snippet(characters, _constrained(ast.literal_eval(constraints), ()), "$", offset)
 
 
-def _is_text(node: ast.expr) -> bool:
+def _is_text(node: ast.expr) -> TypeGuard[ast.Constant]:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _ir(text: str) -> Iterator[Snippet | None]:
     """``asm "...", "constraints"(arguments)``."""
     for m in _IR.finditer(text):
-        if not _IS_VISA.search(m[1]):
-            continue
         characters = [
             (chr(int(c[0][1:], 16)) if len(c[0]) > 1 else c[0], m.start(1) + c.start())
             for c in re.finditer(r"\\[0-9A-Fa-f]{2}|.", m[1], re.DOTALL)
         ]
+        if not _IS_VISA.search("".join(c for c, _ in characters)):
+            continue
         end = text.find("\n", m.end())
         arguments = text[m.end() : end if end >= 0 else len(text)].rpartition(")")[0].split(",")
         yield Snippet(characters, _constrained(m[2], arguments), "$", m.start())
