@@ -262,9 +262,10 @@ TURN = "xor (M1, 16) TO(0,0)<1> TO(0,0)<1;1,0> 0xfc:ud"
 ROUND = "\n".join([READ, "add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud"])
 
 
-def group(work, engine, platform="xehp"):
+def group(work, engine, platform="xehp", schedule=None):
     out = np.zeros(64, "u4")
-    Program(build_text(GROUP.replace("WORK", "\n".join(work)), platform)).launch("k", 64, 64, [out], engine=engine)
+    program = Program(build_text(GROUP.replace("WORK", "\n".join(work)), platform))
+    program.launch("k", 64, 64, [out], engine=engine, schedule=schedule)
     return out.tolist()
 
 
@@ -284,6 +285,30 @@ def test_named_barriers(engine):
     work = ["cmp.lt (M1_NM, 16) P1 NUMBER(0,0)<0;1,0> 2:ud", "(!P1) goto (M1, 16) consumer", WRITE, "nbarrier.signal 3:ub 2:ub", "goto (M1, 16) over", "consumer:",
             "nbarrier.wait 3:ub", TURN, READ, "over:"]  # fmt: skip
     assert group(work, engine, "pvc") == [7 * i for i in range(32)] + [7 * (63 - i) for i in range(32, 64)]
+
+
+@pytest.mark.parametrize("schedule", [None, "reverse"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_named_barriers_with_roles(engine, schedule):
+    """The first thread produces, the last two consume, the second does both; who consumes waits, and reads what all wrote."""
+    signal = "nbarrier.signal 3:ub {}:uw 2:ub 3:ub"
+    work = [WRITE, "cmp.eq (M1_NM, 16) P1 NUMBER(0,0)<0;1,0> 0:ud", "(P1) goto (M1, 16) first", "cmp.eq (M1_NM, 16) P1 NUMBER(0,0)<0;1,0> 1:ud", "(P1) goto (M1, 16) both",
+            signal.format(2), "goto (M1, 16) met", "both:", signal.format(0), "met:", "nbarrier.wait 3:ub", TURN, READ, "goto (M1, 16) over", "first:", signal.format(1), "over:"]  # fmt: skip
+    assert group(work, engine, "pvc", schedule) == [7 * i for i in range(16)] + [7 * (63 - i) for i in range(16, 64)]
+
+
+@pytest.mark.parametrize("schedule", [None, "reverse"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_named_barriers_serve_other_threads_later(engine, schedule):
+    """That a barrier has opened twice for the first two threads does not let the third through, which the fourth keeps waiting."""
+    meet, late = (
+        ["nbarrier.signal 3:ub 2:ub", "nbarrier.wait 3:ub"],
+        ["nbarrier.signal 5:ub 1:ub", "nbarrier.wait 5:ub"],
+    )
+    work = ["cmp.lt (M1_NM, 16) P1 NUMBER(0,0)<0;1,0> 2:ud", "(!P1) goto (M1, 16) later", *meet, *meet, "later:", "barrier", "(P1) goto (M1, 16) over",
+            "cmp.eq (M1_NM, 16) P1 NUMBER(0,0)<0;1,0> 2:ud", "(P1) goto (M1, 16) meeting", *late, *late, *late, "meeting:",
+            WRITE, *meet, "xor (M1, 16) TO(0,0)<1> TO(0,0)<1;1,0> 0x7c:ud", READ, "over:"]  # fmt: skip
+    assert group(work, engine, "pvc", schedule) == [7 * i for i in range(32)] + [7 * (95 - i) for i in range(32, 64)]
 
 
 @CHECKED
@@ -318,6 +343,7 @@ COVERED = {
     "sbarrier.signal",
     "sbarrier.wait",
     "nbarrier.signal",
+    "nbarrier.signal (roles)",
     "nbarrier.wait",
     "movs",
 }

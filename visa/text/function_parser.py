@@ -66,7 +66,7 @@ class FunctionParser:
         """
         opcode = statement.opcode.node
         assert isinstance(opcode, OpcodeNode)
-        desc, fields, saturate = resolve(self.table, opcode.words)
+        desc, fields, saturate = resolve(self.table, opcode.words, len(statement.operands))
         self._check_platform(desc)
         args: Fields = dict(fields)
         self._bind_operands(desc, statement.operands, args, text)

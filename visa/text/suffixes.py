@@ -28,8 +28,12 @@ _SATURATES = "saturate"
 
 
 @functools.cache
-def resolve(table: InstructionSet, words: tuple[str, ...]) -> tuple[InstructionDesc, dict[str, int], bool]:
+def resolve(
+    table: InstructionSet, words: tuple[str, ...], operands: int
+) -> tuple[InstructionDesc, dict[str, int], bool]:
     """Instruction, fields set by suffixes, and whether ``.sat`` was given, of words such as svm_atomic, add, 64.
+
+    Of several forms that take these suffixes it is the one with as many operands as the line has, or the first.
 
     Raises:
         Problem: there is no such instruction, or it does not take these suffixes.
@@ -38,16 +42,18 @@ def resolve(table: InstructionSet, words: tuple[str, ...]) -> tuple[InstructionD
         descs = table.by_mnemonic.get(".".join(words[:count]).lower()) if len(words) >= count else None
         if descs:
             problem: Problem | None = None
+            found: list[tuple[InstructionDesc, dict[str, int]]] = []
             for desc in descs:
                 try:
-                    fields = _read(desc, words[count:])
+                    found.append((desc, _read(desc, words[count:])))
                 except Problem as error:
                     problem = problem or error
-                else:
-                    saturate = bool(fields.pop(_SATURATES, 0))
-                    return desc, fields | desc.fixed, saturate
-            assert problem
-            raise problem
+            if not found:
+                assert problem
+                raise problem
+            desc, fields = next((f for f in found if len(f[0].text) == operands), found[0])
+            saturate = bool(fields.pop(_SATURATES, 0))
+            return desc, fields | desc.fixed, saturate
     from visa.isa.elsewhere import ELSEWHERE
 
     name = words[0].lower()

@@ -68,10 +68,11 @@ class NamedBarriers:
     def __init__(self, groups: npt.NDArray[np.intp]) -> None:
         self.groups = groups
         count = int(groups.max(initial=0)) + 1
-        self.arrivals: Counts = np.zeros((count, NAMED_BARRIERS), np.int64)
+        self.arrivals: Counts = np.zeros((count, NAMED_BARRIERS, 2), np.int64)
+        """Producers and consumers."""
         self.openings: Counts = np.zeros((count, NAMED_BARRIERS), np.int64)
         self.waits: Counts = np.zeros((groups.size, NAMED_BARRIERS), np.int64)
-        """How often each thread has waited for each."""
+        """How often each had opened when a thread came to it as a consumer, and how often it has waited since."""
         self.watch: BarrierWatch | None = None
 
     def restart(self) -> None:
@@ -79,12 +80,15 @@ class NamedBarriers:
         self.arrivals[:] = self.openings[:] = self.waits[:] = 0
 
     def arrive(self, row: int, number: int, wanted: int) -> None:
-        """A thread arrives at a barrier that opens after so many arrivals."""
+        """A thread arrives at a barrier; what ``wanted`` says: :meth:`vsim.semantics.algebra.Machine.named_barrier`."""
         barrier = self.groups[row], number
         if self.watch is not None:
             self.watch.arrived(row, number, int(self.openings[barrier]))
-        self.arrivals[barrier] += 1
-        if self.arrivals[barrier] >= wanted:
+        produces, consumes = wanted >> 16 & 1, wanted >> 17 & 1
+        if consumes:
+            self.waits[row, number] = self.openings[barrier]
+        self.arrivals[barrier] += (produces, consumes)
+        if (self.arrivals[barrier] >= (wanted & 0xFF, wanted >> 8 & 0xFF)).all():
             self.arrivals[barrier] = 0
             self.openings[barrier] += 1
 

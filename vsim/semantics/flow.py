@@ -12,7 +12,7 @@ from visa import types
 from visa.isa.record import Flow
 from visa.operands import ACTIVE_LANES, EVERY_LANE, Execution
 from visa.program import Instruction
-from vsim.semantics.algebra import Machine, ReadMask, Step
+from vsim.semantics.algebra import Lanes, Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
 
@@ -118,9 +118,35 @@ def sbarrier_wait(m: Machine, instruction: Instruction) -> Step:
 @semantics("nbarrier.signal")
 def nbarrier_signal(m: Machine, instruction: Instruction) -> Step:
     """Arrive at a named barrier, which opens when as many threads have arrived as ``thread_count`` says."""
-    args = instruction.args
-    number, arrivals = (source(m, args[n], 1, types.UD) for n in ("barrier_id", "thread_count"))
-    return m.named_barrier(number, arrivals, instruction)
+    args, a = instruction.args, m.algebra
+    number, count = (source(m, args[n], 1, types.UD) for n in ("barrier_id", "thread_count"))
+
+    def arrival() -> Lanes:
+        n = count() & a.const(0xFF, types.UD)
+        return n | (n << a.const(8, types.UD)) | a.const(3 << 16, types.UD)
+
+    return m.named_barrier(number, arrival, instruction)
+
+
+@semantics("nbarrier.signal (roles)")
+def nbarrier_signal_roles(m: Machine, instruction: Instruction) -> Step:
+    """Arrive at a named barrier as producer and consumer (0), producer (1) or consumer (2).
+
+    It opens when as many of both have arrived as the operands say.
+    """
+    args, a = instruction.args, m.algebra
+    names = ("barrier_id", "role", "producers", "consumers")
+    number, role, producers, consumers = (source(m, args[n], 1, types.UD) for n in names)
+
+    def arrival() -> Lanes:
+        byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
+        kind = role()
+        produces = ~(kind >> one) & one
+        consumes = ~kind & one
+        wanted = (producers() & byte) | ((consumers() & byte) << a.const(8, types.UD))
+        return wanted | (produces << a.const(16, types.UD)) | (consumes << a.const(17, types.UD))
+
+    return m.named_barrier(number, arrival, instruction)
 
 
 @semantics("nbarrier.wait")

@@ -73,7 +73,7 @@ class ThreadWaits:
             else:
                 if self.races:
                     self.races.arrived(n)
-                b.emit(f"call void @arrive(ptr %worker, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
+                b.emit(f"call void @arrive(ptr %worker, ptr %record, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
 
         return self._between_blocks(step)
 

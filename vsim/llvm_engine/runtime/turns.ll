@@ -320,15 +320,29 @@ $ended
 }
 
 ;; arrive
-; A thread comes to a named barrier, which opens when as many have come as are wanted.
-define void @arrive(ptr %worker, i64 %n, i64 %wanted) #1 {
+; A thread comes to a named barrier, which opens when as many producers and consumers have come as are wanted: numbers of
+; 8 bits; two bits behind them say what this thread is. Arrivals are two numbers of 32 bits in one.
+define void @arrive(ptr %worker, ptr %record, i64 %n, i64 %wanted) #1 {
 entry:
   %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
   %named = load ptr, ptr %named.p, align 8
   %arrivals.p = getelementptr i64, ptr %named, i64 %n
   %arrivals = load i64, ptr %arrivals.p, align 8
-  %arrivals1 = add i64 %arrivals, 1
-  %enough = icmp uge i64 %arrivals1, %wanted
+  %as_producer = lshr i64 %wanted, 16
+  %produces = and i64 %as_producer, 1
+  %as_consumer = lshr i64 %wanted, 17
+  %consumes = and i64 %as_consumer, 1
+  %consumer = shl i64 %consumes, 32
+  %arrival = or i64 %produces, %consumer
+  %arrivals1 = add i64 %arrivals, %arrival
+  %producers = and i64 %arrivals1, 4294967295
+  %consumers = lshr i64 %arrivals1, 32
+  %wanted_producers = and i64 %wanted, 255
+  %behind = lshr i64 %wanted, 8
+  %wanted_consumers = and i64 %behind, 255
+  %enough_produce = icmp uge i64 %producers, %wanted_producers
+  %enough_consume = icmp uge i64 %consumers, %wanted_consumers
+  %enough = and i1 %enough_produce, %enough_consume
   %left = select i1 %enough, i64 0, i64 %arrivals1
   store i64 %left, ptr %arrivals.p, align 8
   %opens = zext i1 %enough to i64
@@ -337,6 +351,12 @@ entry:
   %openings = load i64, ptr %openings.p, align 8
   %openings1 = add i64 %openings, %opens
   store i64 %openings1, ptr %openings.p, align 8
+  %all_waits = getelementptr i8, ptr %record, i64 $RECORD_WAITS
+  %waits.p = getelementptr i64, ptr %all_waits, i64 %n
+  %waits = load i64, ptr %waits.p, align 8
+  %waits_here = icmp ne i64 %consumes, 0
+  %waits1 = select i1 %waits_here, i64 %openings, i64 %waits
+  store i64 %waits1, ptr %waits.p, align 8
   ret void
 }
 

@@ -33,7 +33,7 @@ _DECLARATIONS = {
 }
 KERNEL_DECLARATIONS = {
     "frames": "declare ptr @frame_allocate(ptr, i64)",
-    "arrive": "declare void @arrive(ptr, i64, i64)",
+    "arrive": "declare void @arrive(ptr, ptr, i64, i64)",
 }
 """What kernels call."""
 
