@@ -72,6 +72,27 @@ def test_bit_fields_with_predication_and_indirect_addressing(engine):
     vsim.expect(words, kind | slot << 2 | value << 5)
 
 
+@ENGINES
+@pytest.mark.parametrize("size", [1000, 40, 17, 16, 3])
+def test_a_group_is_whole_threads_where_the_kernel_counts_them(engine, size):
+    a, out = np.arange(size, dtype="f4"), np.zeros(size, "f4")
+    program("add").add(OUT=out, A=a, B=a, global_size=size, engine=engine)
+    vsim.expect(out, 2 * a)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"global_size": 40, "local_size": 10}, r"threads of 16 work-items, and groups of 10 cut .*S005.*multiple of 16"),
+        ({"global_size": 8, "local_size": 8, "global_offset": 8}, "an offset of 8 cuts threads apart"),
+    ],
+)
+def test_groups_that_cut_threads_apart(sizes, message):
+    arrays = [np.zeros(48, "f4") for _ in range(3)]
+    with pytest.warns(visa.VisaWarning, match=message):
+        program("add").launch("add", args=arrays, **sizes)
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from visa.diagnostics import Diagnostic, Span
+from visa.usage import warn
 from vsim.launch import Launch, dimensions
 from vsim.payload import encoded
 from vsim.signature import KernelSignature
@@ -66,7 +68,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
     size, required = dimensions(launch.global_size), signature.required_size
     if 0 in size:
         raise signature.error(f"the global size {launch.global_size} has a zero")
-    local = launch.local_size or required or (_default_local_size(size[0], signature.simd),)
+    local = launch.local_size or required or (_default_local_size(size[0], signature),)
     local_size = dimensions(local)
     if required and local_size != dimensions(required):
         raise signature.error(f"the kernel requires work-groups of {required}, the launch has {tuple(local)}")
@@ -78,12 +80,34 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
     found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
     if found.group_count > MAXIMUM_GROUPS:
         raise signature.error(f"the launch has {found.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
+    if signature.counts_threads:
+        _warn_of_parts_of_threads(signature, found)
     return found
 
 
-def _default_local_size(first: int, simd: int) -> int:
-    """The smallest divisor of the first dimension that fills a hardware thread, else the largest up to 256."""
-    largest = min(first, MAXIMUM_DEFAULT_GROUP)
+def _warn_of_parts_of_threads(signature: KernelSignature, found: NdRange) -> None:
+    """Warn where several threads of a row have the same ``%thread_x``, as groups do not begin where threads do."""
+    simd, (width, height, depth) = signature.simd, found.local_size
+    is_apart = width % simd and found.group_counts[0] > 1
+    if height * depth > 1 or not (is_apart or found.offset[0] % simd):
+        return
+    what = f"groups of {width}" if is_apart else f"an offset of {found.offset[0]}"
+    message = (
+        f"kernel '{signature.name}' reads %thread_x, which counts threads of {simd} work-items, and {what} "
+        f"{'cut' if is_apart else 'cuts'} threads apart: some have the same number"
+    )
+    hint = f"take a local size that is a multiple of {simd}" if is_apart else f"take a multiple of {simd}"
+    warn(Diagnostic("S005", message, Span(signature.image.file, 0), hint, severity="warning"))
+
+
+def _default_local_size(first: int, signature: KernelSignature) -> int:
+    """The smallest divisor of the first dimension that fills a hardware thread, else the largest up to 256.
+
+    Kernels that count threads get whole threads, though the last group be smaller than the others.
+    """
+    simd, largest = signature.simd, min(first, MAXIMUM_DEFAULT_GROUP)
+    if signature.counts_threads and first > simd:
+        return next((d for d in range(simd, largest + 1, simd) if first % d == 0), simd)
     return next(
         (d for d in range(simd, largest + 1) if first % d == 0),
         next(d for d in range(largest, 0, -1) if first % d == 0),

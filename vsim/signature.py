@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from visa.cisa.references import counts_threads
 from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
 from visa.image import LinkedImage
 from visa.isa.record import Flow
@@ -119,6 +120,11 @@ class KernelSignature:
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
+
+    @cached_property
+    def counts_threads(self) -> bool:
+        """Whether the kernel, written by hand, finds its work-items by the number of the thread."""
+        return self.info is None and counts_threads(self.kernel)
 
     @cached_property
     def waits_elsewhere(self) -> bool:

@@ -11,11 +11,14 @@ from visa.program import (
     FIRST_SURFACE,
     FIRST_VARIABLE,
     NAMED_SAMPLER,
+    AliasCircle,
     Function,
     Instruction,
     predefined_names,
 )
 
+THREAD_X = 1
+"""The number of the predefined variable that counts threads."""
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 
@@ -93,3 +96,12 @@ def invalid_reference(function: Function, instruction: Instruction, known: set[t
                 return f"{instruction.desc.mnemonic} refers to {_NAMES[pair[0]]} {pair[1]}, which does not exist"
             known.add(pair)
     return ""
+
+
+def counts_threads(function: Function) -> bool:
+    """Whether a function reads the number of its thread, ``%thread_x``, which it takes times the lanes of a thread."""
+    named = {index for i in function.instructions for what, index in references(i) if what == VARIABLE}
+    try:
+        return any(function.alias_root(index)[0] == THREAD_X for index in named)
+    except AliasCircle:  # such a function is refused where its registers are laid out
+        return False

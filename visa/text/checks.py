@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from visa.cisa.references import counts_threads
 from visa.calls import mismatched_sizes
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.record import Flow
@@ -37,6 +38,7 @@ class Checks:
         self._rules(function, parser.platform.name if parser.platform else "")
         self._end(function)
         self._inputs(function)
+        self._threads(function)
 
     def _labels(self, parser: FunctionParser) -> None:
         names = [label.name for label in parser.function.labels]
@@ -72,6 +74,18 @@ class Checks:
             end = "ret" if function.is_kernel else "fret"
             hint = "end it with ret (M1, 1)" if function.is_kernel else "end it with fret (M1, N), N lanes"
             self.source.warn("W003", f"'{function.name}' does not end with {end}", last.line, hint=hint)
+
+    def _threads(self, function: Function) -> None:
+        """A kernel that counts threads must say how many work-items each of them has."""
+        if function.is_kernel and not function.attribute("SimdSize") and counts_threads(function):
+            message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has: 16 are taken"
+            hint = f"write .kernel_attr SimdSize={self._widest(function)} behind the declarations"
+            self.source.warn("W016", message, function.line, hint=hint)
+
+    def _widest(self, function: Function) -> int:
+        """The largest execution size of a function, from 8 on."""
+        sizes = (i.args["exec"].size for i in function.instructions if "exec" in i.args)
+        return max(8, *sizes)
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""
