@@ -83,7 +83,10 @@ def test_a_group_is_whole_threads_where_the_kernel_counts_them(engine, size):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"global_size": 40, "local_size": 10}, r"threads of 16 work-items, and groups of 10 cut .*S005.*multiple of 16"),
+        (
+            {"global_size": 40, "local_size": 10},
+            r"threads of 16 work-items, and groups of 10 cut .*S005.*multiple of 16",
+        ),
         ({"global_size": 8, "local_size": 8, "global_offset": 8}, "an offset of 8 cuts threads apart"),
     ],
 )
@@ -146,7 +149,11 @@ MISTAKES = {
     "an index": Mistake("table", "r[A0(0),0]<0;1,0>:ud", "TABLE[WHICH]", "V012", r"'TABLE\[WHICH\]' is not an operand", "indexed through an address variable"),
     "dwords to addr_add": Mistake("bits", "PLACE  v_type=G type=uw", "PLACE  v_type=G type=ud", "V034", "addr_add does not take type ud", "it takes uw"),
     "no type of an indirect operand": Mistake("bits", "<1,0>:ud", "<1,0>", "V014", "needs a region and a type", r"r\[A\(element\),offset\]<v;w,h>:type"),
-    "a predicate behind": Mistake("bits", "(P1) mul (M1", "mul (P1) (M1", "V040", r"'\(P1\)' is not an execution mask", r"write \(M1, 16\)"),
+    "a predicate behind": Mistake("bits", "(P1) mul (M1", "mul (P1) (M1", "V040", r"'\(P1\)' is not an execution mask", r"before the instruction: \(P1\) mov"),
+    "elements for an address": Mistake("bits", "addr_add (M1, 16) A0(0)<1> &TABLE", "addr_add (M1, 16) A0(0)<1> TABLE(0,0)<1;1,0>", "V055", "takes the address of a variable here", "write &TABLE"),
+    "a whole number for a float": Mistake("add", X_PLUS_Y, X_PLUS_Y.replace("Y(0,0)<1;1,0>", "2:f"), "W017", "2 are those of almost 0", r"write 2\.0:f"),
+    "no SIMD size": Mistake("add", ".kernel_attr SimdSize=16\n", "", "W016", "does not say how many lanes", r"write \.kernel_attr SimdSize=16"),
+    "no kernel": Mistake("add", '.kernel "add"\n', "", "V006", "stands before any .kernel", "begin with"),
     "a suffix in words": Mistake("bits", "cmp.lt", "cmp.less", "V004", r"'\.less' is not a suffix of cmp", r"\.eq, \.ne, \.gt, \.ge, \.lt, \.le"),
     "no condition": Mistake("bits", "cmp.lt", "cmp", "W011", "has no condition", "write cmp.eq"),
     "a predicate in registers": Mistake("bits", "v_type=P num_elts=16", "v_type=G type=ud num_elts=1", "V011", "'P1' is a general variable", "declared with v_type=P"),

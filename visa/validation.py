@@ -105,7 +105,8 @@ class Extents:
         """What is wrong with where so many bytes of a message lie."""
         if not raw.var:
             return None
-        return self._bytes(name, raw.var, (raw.offset, raw.offset + size), "the message", "", whole=False)
+        tail = f" and has {size} byte{'s' if size > 1 else ''}"
+        return self._bytes(name, raw.var, (raw.offset, raw.offset + size), "the message", tail, whole=False)
 
     def _bytes(
         self, name: str, var: int, place: tuple[int, int], what: str, tail: str, whole: bool = True
@@ -139,7 +140,8 @@ def _missing(name: str, owner: str, elements: int, end: int) -> Violation | None
     if end <= elements:
         return None
     many = f"{elements} element{'s' if elements > 1 else ''}"
-    return Violation("W010", f"the operand reaches element {end - 1} of '{owner}', which has {many}", "", name)
+    message = f"the operand reaches element {end - 1} of '{owner}', which has {many}"
+    return Violation("W010", message, f"declare it with num_elts={end}", name)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         )
     container = read_container(data, name)
     if container.executable:
-        raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0)))
+        hint = "link the objects that it was made of; vlink -r makes an object that can be linked again"
+        raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0), hint))
     lines = read_lines(container.sections.get(LINES, b""), name)
     data = container.sections[VISA]
     calls = read_calls(container.sections.get(CALLS, b""), data)

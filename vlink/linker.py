@@ -220,7 +220,8 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
         (a_major, a_minor), (b_major, b_minor) = a.module.version, b.module.version
         note = Label(Span(a.name, 0), f"version {a_major}.{a_minor}")
         message = f"version {b_major}.{b_minor} cannot be linked with another version"
-        errors.append(Diagnostic("L017", message, Span(b.name, 0), labels=(note,)))
+        hint = f"begin both texts with the same directive, .version {max(a_major, b_major)}.{max(a_minor, b_minor)}"
+        errors.append(Diagnostic("L017", message, Span(b.name, 0), hint, (note,)))
     return chosen, size
 
 

@@ -43,6 +43,17 @@ TYPES_ELSEWHERE = {
 }  # fmt: skip
 """The types of C, OpenCL C, numpy, LLVM and PTX, as they are written here."""
 
+DIRECTIVES_ELSEWHERE = {
+    **dict.fromkeys((".end", ".endkernel", ".end_kernel", ".endfunction", ".end_function"),
+                    "none is needed: a kernel or function ends where the next one begins, or the file"),
+    **dict.fromkeys((".func", ".entry", ".global", ".globl"),
+                    "write .kernel \"name\" for what is launched, .global_function \"name\" for what fcall names"),
+    **dict.fromkeys((".text", ".section", ".data"), "there are no sections: leave the line out"),
+    **dict.fromkeys((".reg", ".var", ".param", ".local"),
+                    "write .decl NAME v_type=G type=d num_elts=8, and .input NAME offset=64 size=8 for an argument"),
+}  # fmt: skip
+"""What to do instead of a directive that other assemblers have."""
+
 FUNCTIONS_ELSEWHERE = {
     "get_group_id": "the number of the work-group is in %group_id_x, %group_id_y and %group_id_z",
     "get_global_id": "a work-item has the number %thread_x times the lanes of a thread, plus its lane (docs/tutorial.md)",

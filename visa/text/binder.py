@@ -94,7 +94,10 @@ class Binder:
         if found is None:
             if name in self.names.misdeclared:
                 raise FollowUp("V010", f"'{name}' is not declared")
-            raise Problem("V010", f"'{name}' is not declared", self.names.similar(name) or declaration_of(name, kinds))
+            hint, similar = declaration_of(name, kinds), self.names.similar(name)
+            if similar:
+                hint = f"{similar} If not, {hint}" if hint.startswith("declare") else similar
+            raise Problem("V010", f"'{name}' is not declared", hint)
         if found.kind not in kinds:
             hint = _hint_for_kind(name, found.kind, kinds)
             raise Problem("V011", f"'{name}' is {KIND_NAMES[found.kind]}, expected {wanted}", hint)
@@ -151,7 +154,8 @@ class Binder:
         elif isinstance(node, syntax.NameNode):
             name, offset = node.name, 0
         else:
-            raise Problem("V012", f"'{text}' is not a message operand", "write V.offset, the offset in bytes")
+            written = f"{node.name}.0" if isinstance(node, syntax.VectorNode) else "V.offset"
+            raise Problem("V012", f"'{text}' is not a message operand", f"write {written}, the offset in bytes")
         index = self.symbol(name, "V").index
         if index >= FIRST_VARIABLE and offset:
             size = self.function.variables[index - FIRST_VARIABLE].size

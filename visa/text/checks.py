@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from visa.cisa.references import counts_threads
 from visa.calls import mismatched_sizes
+from visa.cisa.references import counts_threads
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, Function, Instruction, Module
@@ -14,7 +14,7 @@ from visa.text.function_parser import FunctionParser
 from visa.text.instruction_syntax import operands_of
 from visa.text.problem import Problem
 from visa.text.reader import LineReader
-from visa.text.rules import Rules
+from visa.text.rules import BITS_OF_A_FLOAT, Rules
 from visa.text.source import Source
 from visa.text.syntax import InstructionStatement, Placed
 
@@ -57,6 +57,8 @@ class Checks:
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)
+                if v.code == BITS_OF_A_FLOAT and at is not None and "x" in at.text.lower():
+                    continue
                 if v.code.startswith("W"):
                     self.source.warn(v.code, v.message, i.line, at, v.hint)
                 else:
@@ -84,8 +86,7 @@ class Checks:
 
     def _widest(self, function: Function) -> int:
         """The largest execution size of a function, from 8 on."""
-        sizes = (i.args["exec"].size for i in function.instructions if "exec" in i.args)
-        return max(8, *sizes)
+        return max(8, *(int(i.args["exec"].size) for i in function.instructions if "exec" in i.args))
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""

@@ -223,7 +223,7 @@ def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[in
     node = _value(at)
     if not isinstance(node, syntax.AliasNode):
         word = _word(at)
-        hint = f"write alias=<{word if word.isidentifier() else 'V32'}, 0>"
+        hint = f"write alias=<{word if word.removeprefix('%').isidentifier() else 'V32'}, 0>"
         raise Problem("V009", f"'{word}' is not an alias", hint, at)
     try:
         index = parser.binder.symbol(node.name, "V").index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from visa.isa import InstructionDesc, instruction_set
-from visa.isa.record import target_outputs
+from visa.isa.record import Flow, target_outputs
 from visa.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visa.platforms import PLATFORMS, Platform
 from visa.program import Fields, Function, Instruction, LabelName
@@ -147,6 +147,8 @@ class FunctionParser:
             problem.at = problem.at or at
             if problem.code == "V012" and not problem.hint:
                 problem.hint = f"expected {expected.what}; the form is: {desc.syntax}"
+            elif problem.code == "V010" and desc.flow is Flow.CALL_ADDRESS and isinstance(at.node, NameNode):
+                problem.hint = "fcall calls a function by its name, faddr puts its address into a variable"
             raise
 
 

@@ -70,7 +70,9 @@ def execution(at: Placed) -> Execution:
     node = at.node
     mask, size = (node.mask, node.size) if isinstance(node, syntax.ExecutionNode) else ("M1", single_integer(node))
     if not isinstance(size, int):
-        raise Problem("V040", f"'{at.text}' is not an execution mask and size", "write (M1, 16)")
+        is_name = isinstance(size, syntax.NameNode)
+        hint = f"a predicate stands before the instruction: {at.text} mov (M1, 16) ..." if is_name else "write (M1, 16)"
+        raise Problem("V040", f"'{at.text}' is not an execution mask and size", hint)
     return checked_execution(mask, size)
 
 

@@ -60,6 +60,8 @@ class ModuleParser:
         self.module = Module()
         self.current: FunctionParser | None = None
         self.version_seen = False
+        self.homeless = False
+        """A statement before the first kernel has been reported."""
         self.function_lines: dict[str, int] = {}
 
     def run(self) -> Module:
@@ -103,7 +105,7 @@ class ModuleParser:
         if not self.version_seen:
             message = "there is no .version" if text.strip() else "the text is empty"
             self.source.report(Problem("V005", message, _BEGIN), 1)
-        elif not self.module.all_functions:
+        elif not self.module.all_functions and not self.homeless:
             problem = Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"')
             self.source.report(problem, len(self.source.lines))
 
@@ -151,6 +153,9 @@ class ModuleParser:
         """The parser of the function that a statement is in."""
         if self.current is None:
             self._check_version(at, number)
+            if self.homeless:
+                raise FollowUp("V006", "it is not the first statement without a kernel")
+            self.homeless = True
             raise Problem(
                 "V006",
                 f"'{at.text}' stands before any .kernel or .global_function",

@@ -15,7 +15,7 @@ from visa.isa import InstructionDesc
 from visa.isa.record import INTEGERS, Flow, Rule, Saturation
 from visa.isa.systolic import NAMES, row_bytes
 from visa.operand_classes import wrong_class, wrong_modifier, wrong_together
-from visa.operands import SCALAR, General, Immediate, Indirect, Raw, VectorOperand
+from visa.operands import SCALAR, Address, General, Immediate, Indirect, Raw, VectorOperand
 from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visa.program import FIRST_VARIABLE, Fields, Function, Instruction
 from visa.text.restrictions import is_restricted, restrictions
@@ -35,6 +35,11 @@ _MEANT = {types.V: INTEGERS, types.UV: INTEGERS, types.VF: {"f"}}
 """Types as which packed immediates count."""
 _INTEGER, _F, _HF, _BF, _DF = (1 << n for n in range(5))
 _KINDS = {"f": _F, "vf": _F, "hf": _HF, "bf": _BF, "df": _DF}
+_SMALL_BITS = {"hf": 0x400, "bf": 0x80, "f": 0x10000, "df": 0x10000}
+"""Below these, bits of floats are numbers next to 0, and rather meant as whole numbers."""
+BITS_OF_A_FLOAT = "W017"
+"""The code of a rule about how a number is written, which bits do not say: those in hexadecimal are meant so."""
+_ADDRESSES = frozenset({Address})
 _MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
 """Kinds of types that arithmetic takes together: the manual's type maps."""
 
@@ -178,6 +183,7 @@ class Rules:
             yield from self._column(name, op)
         if size > 1 and name in desc.aligned and isinstance(op, General) and op.var and op.region != SCALAR:
             yield from self._alignment(desc, name, op, desc.aligned[name])
+        yield from self._slips(desc, name, op)
         overrun = self.extents.operand(name, op, count_of(desc, size))
         if overrun:
             yield overrun
@@ -186,6 +192,17 @@ class Rules:
         yield from self._region(name, op, size, destination)
         if isinstance(op, General) and not overrun:
             yield from self._registers(name, op, size)
+
+    def _slips(self, desc: InstructionDesc, name: str, op: VectorOperand) -> Iterator[Violation]:
+        """What can be encoded, and means something else than it looks like."""
+        if isinstance(op, Immediate) and 0 < op.bits < _SMALL_BITS.get(op.type.name, 0):
+            message = f"a whole number before :{op.type} is the bits of a float, and {op.bits} are those of almost 0"
+            hint = f"write {op.bits}.0:{op.type} for the number {op.bits}, {op.bits:#x}:{op.type} for the bits"
+            yield Violation(BITS_OF_A_FLOAT, message, hint, name)
+        computes_address = name == "src0" and desc.classes.get("dst") == _ADDRESSES
+        if computes_address and isinstance(op, General) and op.region != SCALAR:
+            message = f"{desc.mnemonic} takes the address of a variable here, not its elements"
+            yield Violation("V055", message, f"write &{self.function.variable_name(op.var)}", name)
 
     def _type(self, desc: InstructionDesc, name: str, t: DataType, message: bool = False) -> Iterator[Violation]:
         meant, allowed = _MEANT.get(t, {t.name}), desc.types_of(name)

@@ -54,10 +54,10 @@ def resolve(
             desc, fields = next((f for f in found if len(f[0].text) == operands), found[0])
             saturate = bool(fields.pop(_SATURATES, 0))
             return desc, fields | desc.fixed, saturate
-    from visa.isa.elsewhere import ELSEWHERE
+    from visa.isa.elsewhere import ELSEWHERE, FUNCTIONS_ELSEWHERE
 
     name = words[0].lower()
-    hint = ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
+    hint = ELSEWHERE.get(name) or FUNCTIONS_ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
     raise Problem("V003", f"'{words[0]}' is not an instruction", hint)
 
 

@@ -6,6 +6,7 @@ import re
 
 from visa.diagnostics import did_you_mean
 from visa.isa import FORMS
+from visa.isa.elsewhere import DIRECTIVES_ELSEWHERE
 from visa.isa.record import Flow
 from visa.text.grammar import Unexpected
 from visa.text.problem import Problem
@@ -55,7 +56,8 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     if error.reason:
         return Problem("V001", error.reason, at=at)
     if not error.before and error.text.startswith("."):
-        return Problem("V003", f"'{error.text}' is not a directive", did_you_mean(error.text, _directives()), at)
+        hint = DIRECTIVES_ELSEWHERE.get(error.text.lower()) or did_you_mean(error.text, _directives())
+        return Problem("V003", f"'{error.text}' is not a directive", hint, at)
     in_directive = bool(error.before) and error.before[0][0] in _WITH_SETTINGS
     if error.expected == {"$END"} and line.lstrip().startswith("."):
         return Problem("V049", f"'{error.text}' is one argument too many", at=at)
@@ -66,6 +68,9 @@ def problem_of(error: Unexpected, line: str) -> Problem:
         return _bad_region(line, region, error.column)
     if (name := _name_in_expression(error, line)) is not None:
         hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
+        if line[: name.column].endswith(("-", "~")) and line[name.column :].startswith(f"{name.text}("):
+            sign = line[name.column - 1]
+            hint = f"a modifier stands in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
         return Problem("V020", f"'{name.text}' is not a number", hint, name)
     return _unreadable(error, line, in_directive, at)
 
@@ -84,7 +89,10 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
         hint = f"a comma stands between mask and execution size: ({mask[1]}, {error.text})"
         return Problem("V001", f"'{error.text}' cannot stand here", hint, at)
     if not in_directive and (hint := _of_other_languages(error)):
-        return Problem("V001", f"'{error.text[0]}' cannot stand here", hint, at)
+        what = error.text if error.text[0].isalnum() else error.text[0]
+        return Problem("V001", f"'{what}' cannot stand here", hint, at)
+    if found := re.search(r"\br\[(\w+)$", before):
+        return Problem("V001", f"'{error.text[:1]}' cannot stand here", f"write r[{found[1]}(0),0]<0;1,0>:ud", at)
     message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
     if error.text and not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
@@ -101,6 +109,10 @@ def _of_other_languages(error: Unexpected) -> str:
         return (
             "an instruction is written add (M1, 8) D(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>: the destination comes first"
         )
+    if error.text.startswith("@") and not error.before:
+        return "a predicate stands in parentheses before the instruction: (P1) mov ..., (!P1) mov ..."
+    if re.fullmatch(r"%?\w+:", error.text) and len(error.before) > 1:
+        return f"the name of a label has its colon where the label stands; here write {error.text[:-1]}"
     if error.text.startswith(":") and error.before and error.before[-1][0] == "MORETHAN":
         return "a register has the type of its declaration; data of messages are V:d32, without a region"
     return ""
