@@ -84,7 +84,7 @@ def test_an_output_is_no_input_of_its_launch(folder):
         ({"scalar": HUGE, "type": "f32"}, "does not fit f32"),
         ({"scalar": HUGE}, "does not fit i32"),
         ({"scalar": [1, HUGE], "type": "f64"}, "does not fit f64"),
-        ({"scalar": float("inf")}, "does not fit i32"),
+        ({"scalar": float("inf"), "type": "i32"}, "does not fit i32"),
         ({"scalar": "x"}, "is not a number"),
         ({"scalar": 1, "type": ["i32"]}, "a text was expected"),
         ({"local": HUGE}, "'local' is a number of bytes"),

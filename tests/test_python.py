@@ -34,7 +34,7 @@ def test_scalars_take_the_declared_type(program, engine):
     ("args", "message"),
     [
         (lambda d, c: [d, c, 2.5], r"argument 2 \('n'\) is int: 2.5 does not fit"), (lambda d, c: [d, c, 1 << 40], r"argument 2 \('n'\) is int: .* does not fit"),
-        (lambda d, c: [d, c, [1, 2]], r"argument 2 \('n'\) is int, which has 1 elements, found 2"), (lambda d, c: [d, c, "x"], r"argument 2 \('n'\) cannot be a str"),
+        (lambda d, c: [d, c, [1, 2]], r"argument 2 \('n'\) is int, which has 1 element, found 2"), (lambda d, c: [d, c, "x"], r"argument 2 \('n'\) cannot be a str"),
         (lambda d, c: [d[::2], c, 1], r"argument 0 \('data'\) is an array that is not contiguous"), (lambda d, c: [d, c], "takes 3 arguments, the launch has 2"),
         (lambda d, c: [d, c, 1, 2], "takes 3 arguments, the launch has 4"),
         (lambda d, c: [5, c, 1], r"argument 0 \('data'\) is a pointer"), (lambda d, c: [d, np.zeros(3, "f4"), 1], r"argument 1 \('change'\) must be a scalar"),

@@ -4,12 +4,15 @@ The programs are in ``data/walk``. A mistake is an edit of one of them, and what
 to do about it.
 """
 
+import json
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from conftest import DATA
+from golden_files import command_line
 
 import vasm
 import visa
@@ -217,3 +220,54 @@ def test_a_table_that_is_too_small(engine):
     words = np.full(16, 0x3FF << 2, "u4")
     with pytest.raises(visa.SimulationError, match="lies outside the registers whose addresses are taken"):
         program("bits", edit=("3:ud 2:ud", "8:ud 2:ud")).bits(words, global_size=16, local_size=16, engine=engine)
+
+
+LAUNCHES = {
+    "a float without a type": ({"scalar": 2.5}, ""),
+    "a whole number for a float": ({"scalar": 2}, ""),
+    "the type of numpy": ({"scalar": 2.5, "type": "float32"}, "'float32' is not a type of a scalar.*hint: write f32"),
+    "a misspelt type": ({"scalar": 2.5, "type": "flaot"}, "'flaot' is not a type of a scalar.*did you mean 'float'"),
+    "a list": ({"scalar": [1, 2]}, "argument 1: error: .* has 1 element, found 2"),
+}
+
+
+@pytest.mark.parametrize("what", LAUNCHES)
+def test_scalars_of_launch_files(what, tmp_path, monkeypatch):
+    """Numbers without a type are of the kernel's."""
+    argument, message = LAUNCHES[what]
+    text = """.version 4.1
+.kernel "put"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl A v_type=G type=f num_elts=1
+.input OUT offset=64 size=8
+.input A offset=72 size=4
+.kernel_attr SimdSize=8
+svm_scatter.4.1 (M1_NM, 1) OUT.0 A.0
+ret (M1, 1)
+"""
+    monkeypatch.chdir(tmp_path)
+    Path("put.bin").write_bytes(vlink.link([vasm.assemble_text(text, "put").object_bytes()]).to_bytes())
+    np.save("out.npy", np.zeros(1, "f4"))
+    np.save("expected.npy", np.float32([argument["scalar"]]))
+    launch = {"global_size": 1, "args": [{"buffer": "out.npy", "expect": "expected.npy"}, argument]}
+    Path("launch.json").write_text(json.dumps({"launches": [launch]}))
+    out, err, code = command_line("vsim put.bin --launch launch.json --engine numpy")
+    assert (code != 0) == bool(message), err
+    assert re.search(message or "1 checked", (err + out).decode(), re.DOTALL), err
+
+
+def test_values_for_inputs_of_hand_written_kernels():
+    """A number has the type of its input; what no input takes is an error."""
+    calls = program("calls", "weigh").calls
+    out, options = np.zeros(16, "i4"), {"global_size": 16, "local_size": 16}
+    for arguments, message in (
+        ((out, 2.5), "argument 1 is i32: 2.5 does not fit i32"),
+        (
+            (out, np.float64(2)),
+            "argument 1 has 8 bytes, .input 'COUNT' has 4.*pass a number; the kernel declares it as i32",
+        ),
+        (([0] * 16, 2), r"argument 0 is u64, which has 1 element, found 16 .*takes an array: numpy\.array"),
+        ((out, 2, out), "argument 2 has no .input to go to: the kernel has 2"),
+    ):
+        with pytest.raises(visa.LaunchError, match=message):
+            calls(*arguments, **options)

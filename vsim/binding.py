@@ -235,7 +235,14 @@ class _InputBinder:
 
     def _inputs_hint(self) -> str:
         known = f"inputs are {', '.join(self.signature.inputs)}" if self.signature.inputs else "it has no inputs"
-        return f"{known}; what a compiler made is linked with --ze-info"
+        return f"{known}; give them by --arg or a launch file (what a compiler made is linked with --ze-info)"
+
+    def _size_hint(self, found: Input, name: str) -> str:
+        """What to pass for an input that is smaller than what was given."""
+        if found.size >= POINTER_BYTES:
+            return "it is an address: pass an array" if found.size == POINTER_BYTES else ""
+        declared = self.signature.declared_type([*self.signature.inputs].index(name))
+        return f"pass a number; the kernel declares it as {declared}" if declared else ""
 
     def _add_surface(self, surface: Buffer | SurfaceImage) -> int:
         """Make something the next surface; its number."""
@@ -252,7 +259,7 @@ class _InputBinder:
             if is_buffer and self.surface_inputs and not any(inputs[n].size == POINTER_BYTES for n in self.unused):
                 return ""
             if not self.unused:
-                if is_buffer:
+                if is_buffer and (index < len(inputs) or self.signature.has_surfaces):
                     return ""
                 raise self.signature.error(
                     f"argument {index} has no .input to go to: the kernel has {len(inputs)}", self._inputs_hint()
@@ -279,9 +286,8 @@ class _InputBinder:
         found = self.signature.inputs[name]
         if isinstance(argument, ScalarArgument):
             if len(argument.data) > found.size:
-                raise self.signature.error(
-                    f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {found.size}"
-                )
+                words = f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {found.size}"
+                raise self.signature.error(words, self._size_hint(found, name))
             self.values.append((found.offset, argument.data))
         elif isinstance(argument, LocalArgument):
             self._put(found.offset, self.signature.slm_size + self.slm_size, min(found.size, POINTER_BYTES))

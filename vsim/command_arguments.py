@@ -58,7 +58,7 @@ def described_launch(
     texts = _named_values(values)
     signature = program.signature(kernel)
     numbers = _numbers(signature)
-    arguments = {n: _value_of(n, text, declared_type(signature, numbers.get(n))) for n, text in texts.items()}
+    arguments = {n: _value_of(n, text, _declared(signature, numbers.get(n))) for n, text in texts.items()}
     if global_size is None:
         raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
     found = Launch(kernel, sizes(global_size, "--global-size"), local)
@@ -101,7 +101,7 @@ def given_launch(
     named = _named_values(values)
     texts = {number(name): text for name, text in named.items()}
     args = {
-        number(name): _as_wanted(signature, number(name), _value_of(name, text, declared_type(signature, number(name))))
+        number(name): _as_wanted(signature, number(name), _value_of(name, text, signature.declared_type(number(name))))
         for name, text in named.items()
     }
     return Given(
@@ -121,25 +121,8 @@ def _numbers(signature: KernelSignature) -> dict[str, int]:
     return {name: index for index, name in signature.argument_names.items()}
 
 
-_WORDS = {
-    "ub": "u8", "b": "i8", "uw": "u16", "w": "i16", "ud": "u32", "d": "i32", "uq": "u64", "q": "i64",
-    "hf": "f16", "f": "f32", "df": "f64",
-}  # fmt: skip
-"""Types of scalars by the language's."""
-
-
-def declared_type(signature: KernelSignature, index: int | None) -> str:
-    """The type of a scalar as the kernel declares it, in ze_info or by its ``.input``; empty if that is not known."""
-    if index is None:
-        return ""
-    if signature.info is not None:
-        word = signature.argument_types.get(index, "").partition(";")[0]
-        return word if word in SCALAR_TYPES else ""
-    inputs = [*signature.inputs.values()]
-    if not index < len(inputs):
-        return ""
-    t = signature.kernel.variable_type(inputs[index].index)
-    return _WORDS.get(t.name, "") if t.size == inputs[index].size else ""
+def _declared(signature: KernelSignature, index: int | None) -> str:
+    return "" if index is None else signature.declared_type(index)
 
 
 def _value_of(name: str, text: str, wanted: str) -> Argument:

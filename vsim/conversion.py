@@ -20,6 +20,7 @@ from vsim.launch import (
     Argument,
     BufferArgument,
     ImageArgument,
+    Launch,
     LocalArgument,
     SamplerArgument,
     ScalarArgument,
@@ -46,6 +47,11 @@ class _Rule(NamedTuple):
     type: str
     elements: int
     size: int
+
+    @property
+    def is_address(self) -> bool:
+        """Whether it can be the address of a buffer."""
+        return SCALAR_TYPES.get(self.type) == "u8" and self.elements == 1
 
 
 class ArgumentConverter:
@@ -93,6 +99,25 @@ class ArgumentConverter:
             f"cannot be a {type(value).__name__}",
             "pass a numpy array, a number, a numpy scalar (also of a structured dtype), Image or Sampler",
         )
+
+    def read_numbers(self, launch: Launch) -> tuple[int, str]:
+        """Have the scalars of a launch file that say no type have that of the kernel's argument.
+
+        Returns:
+            The number of an argument that cannot be one, and why; an empty text if all can.
+        """
+        names = {id(argument): name for name, argument in launch.names.items()}
+        for index, argument in enumerate(launch.args):
+            if isinstance(argument, ScalarArgument) and argument.numbers is not None:
+                name = names.get(id(argument), "")
+                known = self.signature.names_in_order
+                try:
+                    found = self.argument(known.index(name) if name in known else index, argument.numbers)
+                except LaunchError as error:
+                    return index, error.diagnostics[0].message
+                if isinstance(found, ScalarArgument):
+                    argument.data = found.data
+        return 0, ""
 
     def _array(self, index: int, array: Array) -> Argument:
         problem, hint = array_problem(array)
@@ -149,6 +174,10 @@ class ArgumentConverter:
         return _Rule(self._is_local(index), found[1], int(found[2] or 1), int(found[3]))
 
     def _undeclared(self, index: int) -> _Rule:
+        if self.signature.info is None and not self.signature.surface_inputs:
+            name = self.signature.declared_type(index)
+            if name:
+                return _Rule(False, name, 1, 0)
         field = self._field(index)
         return _Rule(self._is_local(index), "", 0, field.size or 4 if field else 4)
 
@@ -172,8 +201,9 @@ class ArgumentConverter:
                 pass  # The long way takes what C takes, and says what is wrong.
         numbers = list(value) if isinstance(value, Sequence) else [value]
         if rule.elements and len(numbers) != rule.elements:
-            wanted = f"is {self._shown(index, rule.type)}, which has {rule.elements} elements"
-            raise self.fail(index, f"{wanted}, found {len(numbers)}")
+            many = f"{rule.elements} element{'s' if rule.elements > 1 else ''}"
+            message = f"is {self._shown(index, rule.type)}, which has {many}, found {len(numbers)}"
+            raise self.fail(index, message, "an address takes an array: numpy.array of it" if rule.is_address else "")
         name = rule.type or _suggested_type(numbers, rule.size)
         dtype = np.dtype(SCALAR_TYPES[name])
         if dtype.kind == "i":

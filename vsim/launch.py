@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -80,10 +81,12 @@ class ScalarArgument:
     """A scalar, vector or structure by value, as its bytes.
 
     ``reach`` is how many bytes it is meant to reach if it is an address; 0 where nobody says so.
+    ``numbers`` is what a launch file has where it says no type: the kernel's, if that is known.
     """
 
     data: bytes
     reach: int = 0
+    numbers: object = None
 
 
 @dataclass
@@ -192,7 +195,10 @@ def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
         LaunchError: S001, it is none, or does not fit the type; ``name`` is what the message begins with.
     """
     if type_name not in SCALAR_TYPES:
-        raise _fail(f"'{type_name}' is not a type of a scalar", name, f"types are {', '.join(list(SCALAR_TYPES)[:11])}")
+        short = re.sub(r"^(u?)(int|float)(\d+)$", lambda m: (m[1] or m[2][0]) + m[3], type_name)
+        hint = f"write {short}" if short in SCALAR_TYPES else did_you_mean(type_name, SCALAR_TYPES)
+        hint = hint or f"types are {', '.join(list(SCALAR_TYPES)[:11])}"
+        raise _fail(f"'{type_name}' is not a type of a scalar", name, hint)
     dtype = np.dtype(SCALAR_TYPES[type_name])
     given = value if isinstance(value, (list, tuple)) else (value,)
     numbers = [n for n in given if isinstance(n, (int, float))]
@@ -399,13 +405,21 @@ class LaunchFile(LaunchEntries):
             form = self.text(item, "format", "rgba_f32", where)
             return ImageArgument(array, form, self.truth(item, "layered", where), **checks)
         if "scalar" in item:
-            return ScalarArgument(scalar_bytes(item["scalar"], self.text(item, "type", "i32", where), where))
+            return self._scalar(item, where)
         if "local" in item:
             size = item["local"]
             if type(size) is not int or not 0 < size < MAXIMUM_LOCAL:
                 raise _fail(f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", where)
             return LocalArgument(size)
         return self._sampler(item["sampler"], f"{where}, sampler")
+
+    def _scalar(self, item: Mapping[str, object], where: str) -> ScalarArgument:
+        """Numbers by value. Where the file does not say their type, the kernel may."""
+        numbers = item["scalar"]
+        if "type" in item:
+            return ScalarArgument(scalar_bytes(numbers, self.text(item, "type", "", where), where))
+        is_real = any(isinstance(n, float) for n in (numbers if isinstance(numbers, list) else [numbers]))
+        return ScalarArgument(scalar_bytes(numbers, "f32" if is_real else "i32", where), numbers=numbers)
 
     def _contents(self, item: Mapping[str, object], key: str, where: str) -> Array:
         """The array of a buffer or image: its own, or one that several launches share."""

@@ -142,7 +142,9 @@ SHAPES: dict[str, Shape] = {
         {
             "scalar": Key("numbers", "Its value; of vectors and structures the elements, one after the other.", True),
             "type": Key(
-                "text", "Of the elements: i8 to i64, u8 to u64, f16, f32, f64, or OpenCL's word. i32 if missing."
+                "text",
+                "Of the elements: i8 to i64, u8 to u64, f16, f32, f64, or OpenCL's word. If missing, that of the "
+                "kernel's argument; where that is not known, f32 of numbers with a point, else i32.",
             ),
             **_NAME,
         },

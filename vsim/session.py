@@ -12,8 +12,9 @@ from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError
 from visa.files import read_text
 from visa.reporting import report
 from vsim.arrays import Array
+from vsim.conversion import ArgumentConverter
 from vsim.element_types import as_elements
-from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, image_launch, parse_launch
+from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, ScalarArgument, image_launch, parse_launch
 from vsim.program import Program, RunOptions
 from vsim.progress import watch_on_terminal
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
@@ -113,6 +114,7 @@ class Session:
         found: list[str] = []
         for index in range(len(file)):
             launch = file.launch(index)
+            self._read_numbers(file, index, launch)
             self.read.update(file.read)
             found.append(launch.kernel)
             if kernel in ("", launch.kernel):
@@ -120,6 +122,14 @@ class Session:
         if kernel and kernel not in found:
             hint = did_you_mean(kernel, found) or f"it launches {', '.join(dict.fromkeys(found))}"
             raise LaunchError(Diagnostic("S012", f"no launch is of kernel '{kernel}'", Span(file.name, 0), hint))
+
+    def _read_numbers(self, file: LaunchFile, index: int, launch: Launch) -> None:
+        """Give scalars of a launch their kernel's types, where they have none of their own and the kernel is known."""
+        if not any(isinstance(a, ScalarArgument) and a.numbers is not None for a in launch.args):
+            return
+        number, problem = ArgumentConverter(self.program.signature(launch.kernel)).read_numbers(launch)
+        if problem:
+            raise file.fail(problem, f"{file.name}, launch {index}, argument {number}")
 
     def _run_on_cluster(self, cluster: Cluster, launches: list[tuple[int, Launch]]) -> None:
         """Several launches side by side if they share nothing, else one after the other, each on all workers."""

@@ -23,9 +23,16 @@ from visa.program import FIRST_VARIABLE, Function, Input
 from visa.yaml_tree import Tree
 from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
 from vsim.atomics import depends_on_order
+from vsim.launch import SCALAR_TYPES
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
 from vsim.refused import may_be_refused, returns_to_nobody
 from vsim.registers import FloatModes, float_modes
+
+_WORDS = {
+    "ub": "u8", "b": "i8", "uw": "u16", "w": "i16", "ud": "u32", "d": "i32", "uq": "u64", "q": "i64",
+    "hf": "f16", "f": "f32", "df": "f64",
+}  # fmt: skip
+"""Types of scalars by the language's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,6 +124,11 @@ class KernelSignature:
         return tuple(i for i in self.kernel.inputs if i.operand_class != 0)
 
     @cached_property
+    def has_surfaces(self) -> bool:
+        """Whether a function declares surfaces, which buffers may be that no input takes."""
+        return any(function.surfaces for function in self.image.functions_of(self.kernel))
+
+    @cached_property
     def has_barrier(self) -> bool:
         """Whether the kernel itself waits for the other threads of its group."""
         return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
@@ -151,6 +163,20 @@ class KernelSignature:
     def float_modes(self) -> FloatModes:
         """What the kernel and the functions of the image do with %cr0."""
         return float_modes(self.image.functions_of(self.kernel))
+
+    def declared_type(self, index: int) -> str:
+        """The type of a scalar as the kernel declares it, in ze_info or by its ``.input``, in words of launch files.
+
+        Empty if it is not known.
+        """
+        if self.info is not None:
+            word = self.argument_types.get(index, "").partition(";")[0]
+            return word if word in SCALAR_TYPES else ""
+        inputs = [*self.inputs.values()]
+        if not index < len(inputs):
+            return ""
+        t = self.kernel.variable_type(inputs[index].index)
+        return _WORDS.get(t.name, "") if t.size == inputs[index].size else ""
 
     def describe(self, index: int) -> str:
         """An argument as messages name it."""
