@@ -271,3 +271,15 @@ def test_values_for_inputs_of_hand_written_kernels():
     ):
         with pytest.raises(visa.LaunchError, match=message):
             calls(*arguments, **options)
+
+
+def test_build_options_begin_with_a_sign(tmp_path, monkeypatch):
+    """They need no '=', but an option of the command is none of them."""
+    monkeypatch.chdir(tmp_path)
+    for words, message in (
+        ("--build-options -cl-opt-disable nothing.cl", "nothing.cl: error"),
+        ("--build-options --kernel k nothing.cl", "--build-options needs TEXT behind it, found '--kernel'"),
+        ("--kernel -k nothing.cl", "--kernel needs NAME behind it, found '-k'"),
+    ):
+        out, err, code = command_line(f"vsim {words}")
+        assert code and message in err.decode()

@@ -139,7 +139,10 @@ def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> li
     Raises:
         UsageError: an option stands where the value of another one is expected.
     """
+    options = list(options)
     wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
+    names = {name for option in options for name in option.opts}
+    texts = {name for name, metavar in wanted.items() if metavar == "TEXT"}  # such as options of a compiler
     out: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -149,7 +152,8 @@ def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> li
             value = next(rest, None)
             if value is None:
                 raise UsageError(f"{word} needs {wanted[word]} behind it")
-            if len(value) > 1 and value[0] == "-" and not (value[1].isdigit() or value[1] == "."):
+            is_number = value[1:2].isdigit() or value[1:2] == "."
+            if len(value) > 1 and value[0] == "-" and not is_number and not (word in texts and value not in names):
                 raise UsageError(f"{word} needs {wanted[word]} behind it, found '{value}'")
             out += [word, value]
         elif word[:2] in wanted and word[2:3] == "=":
