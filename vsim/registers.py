@@ -45,6 +45,8 @@ class Layout:
     file_offsets: dict[int, int] = field(default_factory=dict)
     file_ranges: list[tuple[int, int]] = field(default_factory=list)
     """The bytes of the file that are variables', from one to before another."""
+    file_sizes: dict[int, int] = field(default_factory=dict)
+    """Bytes of each variable in the file."""
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
@@ -72,6 +74,16 @@ class Layout:
     def has_elements(self, address: int, first: int, end: int) -> bool:
         """Whether an address variable has the elements from ``first`` to before ``end``."""
         return first >= 0 and end <= self.function.addresses[address].elements
+
+    def outside(self, address: int) -> str:
+        """What faults say of an address at which no variable lies: how far behind the nearest one it is."""
+        before = [(start, root) for root, start in self.file_offsets.items() if start <= address]
+        where = ""
+        if before:
+            start, root = max(before)
+            name = self.function.variable_name(root)
+            where = f", {address - start} bytes behind the beginning of '{name}', which has {self.file_sizes[root]},"
+        return f"register address {address}{where} lies outside the registers whose addresses are taken"
 
     @property
     def carried(self) -> list[tuple[int, int, int]]:
@@ -145,6 +157,7 @@ def layout_of(function: Function, grf_size: int) -> Layout:
                     own = predefined_size(root, grf_size)
                     found.sizes[root] = round_up(predefined_size(root, MAXIMUM_GRF_SIZE), 64)
                 found.file_offsets[root] = found.file_size
+                found.file_sizes[root] = own
                 found.file_ranges.append((found.file_size, found.file_size + own))
                 found.file_size += found.sizes[root] + FILE_GAP
     return found

@@ -117,6 +117,5 @@ class IndirectOperands:
         if bad.any():
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])
-            message = f"register address {address} lies outside the registers whose addresses are taken"
-            raise self.faults.at(row, lane, message, instruction)
+            raise self.faults.at(row, lane, self.prepared.layout.outside(address), instruction)
         return np.clip(offsets, 0, file.shape[1] - size)

@@ -24,6 +24,7 @@ from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.memory import Buffer, shown_offset
 from vsim.payload import SCRATCH_HANDLE
 from vsim.positions import ThreadPosition
+from vsim.registers import layout_of
 
 _ALL_BITS = (1 << 64) - 1
 _STOPPED = (cx.WORKER_STOPPED, cx.WORKER_STOPPED_FUNCTION, cx.WORKER_STOPPED_THREAD)
@@ -111,7 +112,7 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
     if record.kind == cx.SHAPE:
         return shape_difference(record.number, record.size)
     if record.kind == cx.REGISTER:
-        return f"register address {record.address} lies outside the registers whose addresses are taken"
+        return layout_of(function, dispatch.grf_size).outside(record.address)
     if record.kind == cx.IMAGE:
         return f"surface {record.number} is used as an image, but is none,"
     if record.kind in _WRITES and (written := _read_only(dispatch, record)):
