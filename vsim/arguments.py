@@ -52,6 +52,7 @@ class Arguments(NamedTuple):
         printf: where the kernel puts what it prints; None if it does not.
         nulls: what faults call the arguments that are null pointers.
         buffers: the memory of arguments by their numbers.
+        implicit: the buffer of the implicit arguments, and what it holds when the launch runs; None for none.
         inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
     """
 
@@ -64,6 +65,7 @@ class Arguments(NamedTuple):
     nulls: tuple[str, ...] = ()
     buffers: Mapping[int, Buffer] = MappingProxyType({})
     inputs: Mapping[int, str] = MappingProxyType({})
+    implicit: tuple[Buffer, bytes] | None = None
 
     def __repr__(self) -> str:
         return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"

@@ -16,6 +16,7 @@ from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.ndrange import IMPLICIT_BYTES, NdRange, implicit_arguments
 from vsim.payload import encoded
 from vsim.signature import KernelSignature
 
@@ -35,10 +36,13 @@ MAXIMUM_PADDING = 8
 """Bytes that a structure in pieces may lack at its end."""
 
 
-def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> Arguments:
+def bind(
+    signature: KernelSignature, launch: Launch, nd_range: NdRange, memory: AddressSpace, guarded: bool = False
+) -> Arguments:
     """Bind the arguments of a launch; arrays keep their addresses from launch to launch.
 
     Args:
+        nd_range: what the launch runs over.
         guarded: give arguments that are parts of larger memory addresses of their own.
 
     Raises:
@@ -47,17 +51,18 @@ def bind(signature: KernelSignature, launch: Launch, memory: AddressSpace, guard
     reader = ArgumentReader(signature, launch, memory, guarded)
     if signature.info is None:
         return _InputBinder(reader).bind()
-    return _FieldBinder(reader, signature.info).bind()
+    return _FieldBinder(reader, signature.info, nd_range).bind()
 
 
 class _FieldBinder:
     """Binds by ze_info: goes through the values of the payload in ze_info's order."""
 
-    def __init__(self, reader: ArgumentReader, info: KernelInfo) -> None:
-        self.reader, self.signature, self.info = reader, reader.signature, info
+    def __init__(self, reader: ArgumentReader, info: KernelInfo, nd_range: NdRange) -> None:
+        self.reader, self.signature, self.info, self.nd_range = reader, reader.signature, info, nd_range
         self.values: list[tuple[int, bytes]] = []
         self.samplers = {number: SamplerState(*sampler) for number, sampler in info.samplers.items()}
         self.printf: Buffer | None = None
+        self.implicit: Buffer | None = None
 
     def bind(self) -> Arguments:
         """All arguments, checked."""
@@ -82,6 +87,7 @@ class _FieldBinder:
             self.printf,
             tuple(reader.nulls),
             reader.buffers,
+            implicit=self._implicit(),
         )
 
     def _check_count(self) -> None:
@@ -142,6 +148,17 @@ class _FieldBinder:
         printf.data[:4].view("<u4")[0] = PRINTF_HEAD
         self._put(at, printf.address, field.size)
 
+    def implicit_buffer(self, at: int, field: PayloadField) -> None:
+        """The buffer of the sizes and ids that functions ask for; today's compiler names it on skl, icllp and tgllp."""
+        self.implicit = self.reader.memory.block("implicit arguments", IMPLICIT_BYTES)
+        self._put(at, self.implicit.address, field.size)
+
+    def _implicit(self) -> tuple[Buffer, bytes] | None:
+        if self.implicit is None:
+            return None
+        printf = self.printf.address if self.printf else 0
+        return self.implicit, implicit_arguments(self.nd_range, self.signature.simd, printf)
+
     def image_property(self, at: int, field: PayloadField) -> None:
         """Width, height, depth or layers of an image, 0 where it does not have them; its format in OpenCL's numbers."""
         image = self.reader.image(field.argument)
@@ -182,7 +199,7 @@ class _FieldBinder:
 
 _FIELDS: dict[str, Callable[[_FieldBinder, int, PayloadField], None]] = {
     "arg_bypointer": _FieldBinder.pointer, "arg_byvalue": _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
-    "printf_buffer": _FieldBinder.printf_buffer,
+    "printf_buffer": _FieldBinder.printf_buffer, "implicit_arg_buffer": _FieldBinder.implicit_buffer,
 }  # fmt: skip
 
 

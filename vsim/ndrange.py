@@ -114,6 +114,27 @@ def _default_local_size(first: int, signature: KernelSignature) -> int:
     )
 
 
+IMPLICIT_BYTES = 128
+_IMPLICIT_LENGTH = 112
+"""What the structure says of itself: its reserved words at the end do not count."""
+_IMPLICIT = struct.Struct("<4B3I3QQ3QQ3II2Q16x")
+
+
+def implicit_arguments(nd_range: NdRange, simd: int, printf: int) -> bytes:
+    """What functions find behind ``%impl_arg_buf_ptr``: the driver's structure of implicit arguments, version 0.
+
+    Args:
+        printf: the address of the buffer that the kernel prints to; 0 for none.
+
+    Its length and version, dimensions and lanes as bytes; the local size; as 64 bits the global size, the buffer for
+    printf, the offset, and a table of local ids, which kernels make themselves; the groups; addresses for ray tracing
+    and assertions, which there are none. The local size is that of a whole group, at the rim of the ND-range, too.
+    """
+    head = _IMPLICIT_LENGTH, 0, nd_range.dims, simd
+    sizes = *nd_range.local_size, *nd_range.global_size, printf, *nd_range.offset, 0, *nd_range.group_counts
+    return _IMPLICIT.pack(*head, *sizes, 0, 0, 0)
+
+
 _TRIPLES: dict[str, Callable[[NdRange], Size]] = {
     "global_id_offset": lambda r: r.offset, "enqueued_local_size": lambda r: r.local_size,
     "global_size": lambda r: r.global_size, "group_count": lambda r: r.group_counts,

@@ -226,7 +226,7 @@ class Program:
             from vsim.checks.findings import watching
 
             findings = watching(check)
-        arguments = bind(signature, launch, self.memory, findings is not None and findings.guards)
+        arguments = bind(signature, launch, nd_range, self.memory, findings is not None and findings.guards)
         payload = with_values(template, arguments)
         coverage = not_executed(self.image) if profile else None
         return Dispatch(
@@ -301,6 +301,9 @@ class Program:
         compiled = 0.0 if native is None else native.kernels.seconds
         if self.memory.limit is not None:
             self.memory.check(_besides_buffers(dispatch))
+        if dispatch.arguments.implicit is not None:  # Other launches have the same buffer.
+            buffer, contents = dispatch.arguments.implicit
+            buffer.data[: len(contents)] = np.frombuffer(contents, np.uint8)
         held = self.memory.hold()  # Whatever becomes of the caller's arrays meanwhile.
         started = perf_counter()
         printf = dispatch.arguments.printf
