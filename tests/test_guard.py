@@ -157,3 +157,19 @@ def test_code_without_the_guard_has_nothing_of_it(monkeypatch):
     launch(loaded, np.zeros(64, "u4"))
     (plan,) = loaded.native.plans.values()
     assert plan.kernel.native.guard is None
+
+
+def test_slots_of_any_type_and_prefetches_are_known():
+    """A slot is memory of its function, whatever its type; a prefetch touches none."""
+    text = """define void @f(ptr %p) {
+entry:
+  %next = alloca <16 x i32>, align 64
+  %at = alloca i64, align 8
+  store <16 x i32> zeroinitializer, ptr %next, align 64
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
+  %x = load i64, ptr %at, align 8
+  ret void
+}"""
+    assert "call ptr @guard_place" not in guard.guarded(text)
+    beyond = guard.guarded(text.replace("store <16 x i32> zero", "store <17 x i32> zero"))
+    assert "@guard_place(ptr %next, i64 68, i64 1, ptr %next, i64 64, i64 %guard.site)" in beyond

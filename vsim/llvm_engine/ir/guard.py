@@ -28,8 +28,8 @@ UNKNOWN_SITE = 0
 _DECLARATIONS = """declare ptr @guard_place(ptr, i64, i64, ptr, i64, i64)
 declare i64 @guard_lanes(ptr, i64, i64, i64, ptr, i64, i64)"""
 _SCALARS = {"ptr": 8, "float": 4, "double": 8, "half": 2}
-_HARMLESS = ("coro.", "frameaddress", "lifetime")
-"""Intrinsics with pointers that touch no memory of the program."""
+_HARMLESS = ("coro.", "frameaddress", "lifetime", "prefetch.")
+"""Intrinsics with pointers that touch no memory of the program; a prefetch never faults, wherever it leads."""
 _TYPE = r"(<\d+ x \w+>|\w+)"
 _LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{_TYPE}, )ptr (%[\w.]+)(.*)")
 _STORE = re.compile(rf"(store (?:atomic |volatile )*{_TYPE} .*, )ptr (%[\w.]+)(.*)")
@@ -37,7 +37,7 @@ _ATOMIC = re.compile(rf"(%[\w.]+ = (?:atomicrmw \w+|cmpxchg) )ptr (%[\w.]+)(, {_
 _CALL = re.compile(r"((?:%[\w.]+ = )?call [^@(]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
-_ALLOCA = re.compile(r"(%[\w.]+) = alloca (?:\[(\d+) x i8\]|i(\d+))")
+_ALLOCA = re.compile(r"(%[\w.]+) = alloca (\[\d+ x i8\]|<\d+ x \w+>|\w+)")
 _MOVED = re.compile(r"(%[\w.]+) = getelementptr (\[\d+ x i8\]|\w+), ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
 _PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+), i64 (\S+)")
 _FILLED = re.compile(r"(%[\w.]+) = insertelement <\d+ x ptr> poison, ptr (%[\w.]+),")
@@ -166,7 +166,7 @@ class _Function:
         for line in self.body:
             text = line.strip()
             if match := _ALLOCA.match(text):
-                self.origins[match[1]] = _Origin(match[1], match[2] or str(_bytes(f"i{match[3]}")), 0)
+                self.origins[match[1]] = _Origin(match[1], str(_bytes(match[2])), 0)
             elif match := _MOVED.match(text):
                 self.moved[match[1]] = match[3], int(match[4]) * _bytes(match[2]) if match[4] else None
             elif match := _JOINED.match(text):
@@ -174,6 +174,7 @@ class _Function:
             elif match := _CHOSEN.match(text):
                 self.joined[match[1]] = [match[3], match[4]]
             else:
+                assert " = alloca " not in text, f"a stack slot that the guard does not know: {text}"
                 self._define_vector(text)
 
     def _define_vector(self, text: str) -> None:
