@@ -7,6 +7,7 @@ from probe import Probe, same_on_both_engines
 from strategies import ENGINES
 
 from visa import SimulationError
+from vsim.llvm_engine.memory import together
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.scatter import LaneLoops
 
@@ -129,3 +130,19 @@ def test_the_last_element_of_one_lane_is_outside(lane):
             probe.run(engine)
         messages.append(str(caught.value))
     assert messages[0] == messages[1] and "16 bytes" in messages[0]
+
+
+def test_what_is_emitted_for_good_counts_alone(monkeypatch):
+    """A function is emitted twice, and the first time only shows what it stores: as many lanes as may be are inline."""
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(together, "CHECKED_LANES", 64)
+    load, rare = LaneLoops.load, []
+    monkeypatch.setattr(LaneLoops, "load", lambda *a, **k: [rare.append(k["rare"]), load(*a, **k)][1])
+    probe = probe_of([64 * (n * 5 % 16) for n in range(16)], 0xFFFF, 4)
+    probe.lines += [
+        line
+        for _ in range(4)
+        for line in ("svm_gather.4.1 (M1, 16) FROM.0 DATA.0", "xor (M1, 16) FROM(0,0)<1> FROM(0,0)<1;1,0> 0x40:uq")
+    ]
+    probe.run("llvm")
+    assert rare == [True] * 4 * 2

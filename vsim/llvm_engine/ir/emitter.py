@@ -41,6 +41,8 @@ class Emitter:
         self.scratch_bytes = 0
         self.inline_lanes = 0
         """Lanes that have code of their own (``memory/each_lane.py``)."""
+        self.checked_lanes = 0
+        """Lanes of accesses of which nothing was proved (``memory/together.py``)."""
         self.assigned = False
         """Whether something was assigned since somebody reset this."""
         self.numbers: dict[str, str] = {}
@@ -61,7 +63,7 @@ class Emitter:
         it.
         """
         self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
-        self.inline_lanes = 0
+        self.inline_lanes = self.checked_lanes = 0
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.levels, self.hoisting = dict(levels or {}), levels is not None
 

@@ -24,7 +24,7 @@ from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
 from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
 from vsim.llvm_engine.memory.watch import AccessWatch
 
-CHECKED_LANES = 1024
+CHECKED_LANES = 512
 """So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
 it takes time to compile.
 """
@@ -63,7 +63,6 @@ class UnprovedAccess:
         self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies, walks: LaneWalks, row: int
     ) -> None:
         self.b, self.bounds, self.loops, self.copies, self.walks, self.row = b, bounds, loops, copies, walks, row
-        self.checked_lanes = 0
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
@@ -172,8 +171,8 @@ class UnprovedAccess:
         b.first_of([(follow, "", contiguous)], scattered, b.new_label("done"))
 
     def _is_inline(self, part: LanePart) -> bool:
-        self.checked_lanes += part.lanes * part.count
-        return self.checked_lanes <= CHECKED_LANES
+        self.b.checked_lanes += part.lanes * part.count
+        return self.b.checked_lanes <= CHECKED_LANES
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 
