@@ -7,7 +7,7 @@ from itertools import pairwise
 from visa.calls import mismatched_sizes
 from visa.cisa.references import counts_threads
 from visa.diagnostics import Label, did_you_mean
-from visa.isa.record import Flow
+from visa.isa.record import Flow, Rule
 from visa.program import FIRST_VARIABLE, Function, Instruction, Module
 from visa.text.comments import strip_line_comment
 from visa.text.function_parser import FunctionParser
@@ -37,6 +37,7 @@ class Checks:
             self.source.report(Problem("V007", message, "close it with }"), parser.line)
         self._rules(function, parser.platform.name if parser.platform else "")
         self._end(function)
+        self._returns(function)
         self._inputs(function)
         self._threads(function)
 
@@ -87,6 +88,19 @@ class Checks:
     def _widest(self, function: Function) -> int:
         """The largest execution size of a function, from 8 on."""
         return max(8, *(int(i.args["exec"].size) for i in function.instructions if "exec" in i.args))
+
+    def _returns(self, function: Function) -> None:
+        """A ret of a function itself, where no subroutine is that it would return from."""
+        if function.is_kernel:
+            return
+        called = {i.args["label"] for i in function.instructions if i.desc.flow is Flow.CALL}
+        for i in function.instructions:
+            if i.desc.flow is Flow.LABEL and i.args["label"] in called:
+                return
+            if i.desc.flow is Flow.RETURN and Rule.FUNCTION_ONLY not in i.desc.rules:
+                message = f"{i.desc.mnemonic} stands in the function '{function.name}', outside its subroutines"
+                hint = "fret returns from a function (manual, chapter 6, FRET)"
+                self.source.warn("W018", message, i.line, self._operand(i, ""), hint)
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""
