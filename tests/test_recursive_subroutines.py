@@ -104,8 +104,10 @@ def test_with_barriers_between(schedule):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_as_deep_as_calls_may_be(engine):
-    """A thousand; the next one is a fault. Lanes that never call do no harm."""
+def test_as_deep_as_calls_may_be(engine, monkeypatch):
+    """A thousand; the next one is a fault. Lanes that never call do no harm, and the call of no lane at the end of the
+    thousand has a frame."""
+    monkeypatch.setenv("VISAKIT_GUARD", "1")
     found, memory = Program(build_text(text("even"))), np.zeros((2, 16), "u4")
     memory[0, 3] = 1000
     found.launch("k", 16, 16, [memory], engine=engine)

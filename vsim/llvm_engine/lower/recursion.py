@@ -15,6 +15,8 @@ from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, MAXIMUM_DEPTH
 
 CELL = 8
 """Bytes of a slot in a frame."""
+FRAMES = MAXIMUM_DEPTH + 1
+"""Calls of no lanes are no fault at any depth: they save their slots, too, and take them back at once."""
 
 
 class Recursion:
@@ -26,7 +28,7 @@ class Recursion:
         """For each subroutine what a call of it saves: stack slots with their types."""
         frame = CELL * max(map(len, self.saved.values()), default=0)
         self.frame = frame
-        if frame * MAXIMUM_DEPTH > LARGEST_FRAME:
+        if frame * FRAMES > LARGEST_FRAME:
             raise Unsupported(f"frames of the recursive subroutines of '{state.function.name}' do not fit on a stack")
 
     def _slots(self, target: int) -> list[tuple[str, str]]:
@@ -41,7 +43,7 @@ class Recursion:
         """Lines that make the frames, and that clear their number for each thread; none without recursion."""
         if not self.saved:
             return [], []
-        made = [f"  %frames = alloca [{self.frame * MAXIMUM_DEPTH} x i8], align 64", "  %nested = alloca i64, align 8"]
+        made = [f"  %frames = alloca [{self.frame * FRAMES} x i8], align 64", "  %nested = alloca i64, align 8"]
         return made, ["  store i64 0, ptr %nested, align 8"]
 
     def push(self, target: int, some: str) -> None:
