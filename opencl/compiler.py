@@ -56,7 +56,10 @@ def whole_program(name: str, source: bytes, device: Device, options: str) -> Mad
 
 def object_of(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:
     """SPIR-V of OpenCL C, with headers that are given as texts."""
-    behind = dependencies(source, options, [headers, os.getcwd()])
+    try:
+        behind = dependencies(source, options, [headers, os.getcwd()])
+    except VisaError as error:
+        return Made(b"", log_of(error.diagnostics))
     make = partial(_object, name, source, device, options, headers)
     return make() if behind is None else _kept(("object", source, device.model.device, options, *behind), make)
 

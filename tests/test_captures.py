@@ -292,7 +292,7 @@ def test_a_text_completes_a_program_binary_without_texts(called, tmp_path, capsy
 DAMAGES = {
     "worksizes.txt": [b"", b"16 \n", b"16 \n16 \n", b"16 \n0 0 \n0 \n", b"a \n0 \n0 \n", b"0 \n0 \n0 \n", b"16 16 \n4 0 \n0 0 \n", b"9" * 30 + b" \n0 \n0 \n", b"-1 \n0 \n0 \n", b"\xff\n\n\n", b"1 1 1 1 \n0 0 0 0 \n0 0 0 0 \n"],
     "enqueueNumber.txt": [b"", b"x", b"1 2", b"32\n"],
-    "kernelName.txt": [b"", b"saxpyy", b"\xff", b"x" * 100000],
+    "kernelName.txt": [b"", b"\n", b"saxpyy", b"\xff", b"x" * 100000],
     "Argument2.bin": [b"", bytes(3), bytes(64), None, bytes(100000)],
     "SVM_Arg_Offset_0.txt": [b"", b"64\n", b"9999999999999999999999\n", b"-1"],
     "Post/Enqueue_0031_Kernel_saxpy_Arg_0_Buffer_0000.bin": [b"", bytes(4), None],
@@ -317,6 +317,16 @@ def test_damaged_captures_are_errors(name, data, tmp_path, capsys):
         (folder / name).write_bytes(data)
     code, _, err = said(capsys, "vsim", "--replay", folder)
     assert code == 1 and "error: " in err and "[" in err.splitlines()[0][-7:]
+
+
+@pytest.mark.parametrize("name", ["kernelName.txt", "Argument2.bin", "Local1.txt", "DeviceBinary0.bin"])
+def test_what_is_too_large_is_not_read(name, tmp_path, capsys):
+    """A hole of a file costs nothing to send; its size is asked first."""
+    folder = saxpy(tmp_path, X, Y, expected(X, Y))
+    with open(folder / name, "wb") as stream:
+        stream.truncate(1 << 36)
+    code, _, err = said(capsys, "vsim", "--replay", folder)
+    assert code == 1 and "it has 68719476736 bytes, more than" in err and "[S014]" in err
 
 
 def test_what_is_no_file(tmp_path, capsys):

@@ -20,6 +20,7 @@ import vlink.cli
 import vsim.cli
 from vasm.assembler import assemble_text
 from visa.command import exit_code
+from visa.diagnostics import Diagnostic, Label, Span, render, render_gnu
 from visa.platforms import PLATFORMS, find
 
 ROOT = Path(__file__).parent.parent
@@ -335,3 +336,16 @@ def test_interrupt(engine, more, tmp_path):
         assert [(d["code"], d["message"]) for d in json.loads(errors)] == [("U004", "interrupted")]
     else:
         assert errors == b"vsim: interrupted\n"
+
+
+def test_what_terminals_obey_is_escaped():
+    """Names of downloaded files stand in messages: they move no cursor, turn no line around and make no second line."""
+    name = "a\nb\x1b[2J\u202ec\udcff\x85"
+    span = Span(name, 1, 3, 1, text="x\t\x1b[31my")
+    d = Diagnostic("S011", f"there is no kernel '{name}'", span, f"hint {name}", (Label(span, f"note {name}"),))
+    shown = r"a\nb\x1b[2J\u202ec\udcff\x85"
+    assert render_gnu(d) == rf"{shown}:1:3: error: there is no kernel '{shown}' [S011] (hint {shown})"
+    human = render([d])
+    assert human.count(shown) == 6 - 1 and len(human.splitlines()) == 7 and "\x1b" not in human
+    assert " 1 | x\t\ufffd[31my" in human
+    assert json.loads(render([d], "json"))[0]["file"] == name

@@ -1,6 +1,7 @@
 """Sources to results: the compiler driver as it is installed, and one of our own that shows how it is called."""
 
 import json
+import os
 import shutil
 import sys
 
@@ -324,6 +325,19 @@ def test_what_a_source_depends_on(source, options, expected, tmp_path, monkeypat
         found = dependencies(source, options, [place])
         names = None if found is None else [part for part in found if isinstance(part, str) and part.endswith(".h")]
         assert names == expected
+
+
+def test_headers_are_files_of_some_size(driver, tmp_path):
+    """A device has no end, a FIFO no beginning: neither the compiler nor we read it. What is large is not kept."""
+    driver()
+    os.mkfifo(tmp_path / "pipe.h")
+    for name in ("pipe.h", os.path.relpath("/dev/zero", tmp_path)):
+        with pytest.raises(visa.FormatError, match=r"is included, and is not a file \[C015\]"):
+            compile_source(str(tmp_path / "k.cl"), f'#include "{name}"\n'.encode(), "tgllp", "", None)
+    assert not (tmp_path / "bin" / "calls").exists()
+    with open(tmp_path / "large.h", "wb") as stream:
+        stream.truncate(1 << 40)
+    assert dependencies(b'#include "large.h"', "", [str(tmp_path)]) is None
 
 
 def test_programs_with_headers_are_kept_until_a_header_changes(driver, tmp_path):

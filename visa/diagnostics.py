@@ -6,6 +6,7 @@ Everything that the library raises for faulty input is a :class:`VisaError`, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -171,18 +172,27 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 
 
+_COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that terminals obey, or that turn lines around; names in files that people download may have them."""
+
+
+def printable(text: object) -> str:
+    """A text as one line, which says nothing to a terminal: what it could obey is escaped as in Python."""
+    return _COMMANDS.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+
+
 def render_gnu(d: Diagnostic) -> str:
     """``file:line:column: severity: message [code]`` on one line."""
     place = f"{d.span}: " if d.span else ""
     hint = f" ({d.hint})" if d.hint else ""
-    return f"{place}{d.severity}: {d.message} [{d.code}]{hint}"
+    return printable(f"{place}{d.severity}: {d.message} [{d.code}]{hint}")
 
 
 def _excerpt(span: Span) -> list[str]:
     if not span.text or not span.line:
         return []
     number = str(span.line)
-    text = span.text.rstrip("\r\n")
+    text = _COMMANDS.sub(lambda match: match[0] if match[0] == "\t" else "\ufffd", span.text.rstrip("\r\n"))
     lead = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
     width = max(1, min(span.length, len(text) - span.column + 1))
     return [f" {number} | {text}", f" {' ' * len(number)} | {lead}{'^' * width}"]
@@ -195,15 +205,16 @@ def render_human(d: Diagnostic, color: bool = False) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if color else text
 
     tone = "1;31" if d.severity == "error" else "1;35"
-    place = paint("1", f"{d.span}: ") if d.span else ""
-    lines = [f"{place}{paint(tone, d.severity + ':')} {d.message} [{d.code}]"]
+    place = paint("1", printable(f"{d.span}: ")) if d.span else ""
+    lines = [f"{place}{paint(tone, d.severity + ':')} {printable(d.message)} [{d.code}]"]
     if d.span:
         lines += _excerpt(d.span)
     for label in d.labels:
-        lines.append(f"{paint('1', f'{label.span}:')} {paint('1;36', 'note:')} {label.message}")
+        place = paint("1", printable(f"{label.span}:"))
+        lines.append(f"{place} {paint('1;36', 'note:')} {printable(label.message)}")
         lines += _excerpt(label.span)
     if d.hint:
-        lines.append(f"  {paint('1;36', 'hint:')} {d.hint}")
+        lines.append(f"  {paint('1;36', 'hint:')} {printable(d.hint)}")
     return "\n".join(lines)
 
 

@@ -22,11 +22,14 @@ class ArrayFileError(Exception):
     """A file is not an array; the message says why."""
 
 
-def read_array(path: str) -> Array:
+def read_array(path: str, most: int | None = None) -> Array:
     """The contents of an array file: ``.npy``, else bytes.
 
+    Args:
+        most: bytes that it may have; None for any number.
+
     Raises:
-        ArrayFileError: it cannot be read, is damaged, or its elements have a type that memory does not hold.
+        ArrayFileError: it cannot be read, is damaged or too large, or its elements have a type that no memory holds.
     """
     try:
         # A FIFO without a writer would be waited for.
@@ -35,6 +38,8 @@ def read_array(path: str) -> Array:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise ArrayFileError("it is not a file")
+            if most is not None and status.st_size > most:
+                raise ArrayFileError(f"it has {status.st_size} bytes, more than {most}")
             if not path.endswith(".npy"):
                 return np.fromfile(stream, np.uint8)
             return _read_npy(stream, status.st_size)

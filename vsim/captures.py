@@ -116,14 +116,14 @@ def _fail(message: str, path: str, hint: str = "") -> LaunchError:
     return LaunchError(Diagnostic("S014", message, Span(path, 0), hint))
 
 
-def contents(path: str) -> Bytes:
-    """The bytes of a file of a capture.
+def contents(path: str, most: int | None = None) -> Bytes:
+    """The bytes of a file of a capture; ``most``: how many it may have.
 
     Raises:
-        LaunchError: S014, it is no file, or cannot be read.
+        LaunchError: S014, it is no file, is larger, or cannot be read.
     """
     try:
-        return read_array(path)
+        return read_array(path, most)
     except ArrayFileError as error:
         raise _fail(f"it cannot be read: {error}", path) from None
 
@@ -137,10 +137,13 @@ def read_capture(folder: str) -> Capture:
     names = _names(folder, required=True)
     if SIZES not in names or NAME not in names:
         raise _no_capture(folder, names)
+    kernel = _words(folder, NAME).strip()
+    if not kernel:
+        raise _fail("the name of a kernel was expected", os.path.join(folder, NAME))
     number = _numbers(folder, NUMBER, 1)[0]
     global_size, local_size, offset = _sizes(folder)
     capture = Capture(
-        folder=folder, number=number, kernel=_words(folder, NAME).strip(), global_size=global_size,
+        folder=folder, number=number, kernel=kernel, global_size=global_size,
         local_size=local_size, global_offset=offset,
         options=" ".join(_words(folder, OPTIONS).split()) if OPTIONS in names else "",
         types=tuple(_words(folder, TYPES).splitlines()) if TYPES in names else (),
@@ -178,9 +181,7 @@ def _names(folder: str, required: bool = False) -> set[str]:
 def _words(folder: str, name: str) -> str:
     """A small text."""
     path = os.path.join(folder, name)
-    data = contents(path)
-    if data.size > MAXIMUM_WORDS:
-        raise _fail(f"the file has {data.size} bytes; a line of words was expected", path)
+    data = contents(path, MAXIMUM_WORDS)
     try:
         return data.tobytes().rstrip(b"\0").decode("utf-8")
     except UnicodeDecodeError:
@@ -237,10 +238,7 @@ def _argument(capture: Capture, kind: str, index: int, name: str) -> None:
     """Enter what a file says of an argument."""
     folder = capture.folder
     if kind == "Argument":
-        data = contents(capture.path(name))
-        if data.size > MAXIMUM_WORDS:
-            raise capture.fail(f"an argument of {data.size} bytes is none", name)
-        capture.values[index] = data.tobytes()
+        capture.values[index] = contents(capture.path(name), MAXIMUM_WORDS).tobytes()
     elif kind == "Local":
         size = _numbers(folder, name, 1)[0]
         if not 0 < size < MAXIMUM_LOCAL:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+
+from visa.diagnostics import Diagnostic, FormatError, Span
 
 Place = str | Mapping[str, bytes]
 """Where the compiler looks for headers: a folder, or texts by their names."""
 MAXIMUM_HEADERS = 256
+MAXIMUM_TEXT = 1 << 24
+"""Bytes of a header; of a source that includes a larger one nothing is kept."""
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 _INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE)
 _ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
@@ -40,6 +44,7 @@ def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
 
     Raises:
         Unknown: one is not there, is named by a macro, or there are too many; or a text depends on something else.
+        FormatError: C015, one is no file, so that the compiler might read it for ever.
     """
     found: dict[tuple[int, str], bytes] = {}
     waiting = [(source, -1, "")]
@@ -80,7 +85,19 @@ def _find(name: str, places: Sequence[Place], beside: int, folder: str) -> tuple
 def _read(place: Place, name: str) -> bytes | None:
     if not isinstance(place, str):
         return place.get(os.path.normpath(name))
+    path = os.path.join(place, name)
     try:
-        return Path(place, name).read_bytes()
-    except (OSError, ValueError):
+        # A FIFO would be waited for, and a device may have no end.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as stream:
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                raise FormatError(Diagnostic("C015", "this is included, and is not a file", Span(path, 0)))
+            text = stream.read(MAXIMUM_TEXT + 1)
+    except FormatError:
+        raise
+    except (OSError, ValueError):  # a folder, too, which compilers pass over
         return None
+    if len(text) > MAXIMUM_TEXT:
+        raise Unknown
+    return text

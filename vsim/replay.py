@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from visa.diagnostics import FormatError, VisaError
+from visa.files import MAXIMUM_INPUT
 from visa.image import read_image
 from visa.usage import check_platform, whole_number
 from visa.zebin import find_zebin, is_zebin, platform_of, read_zebin, with_text
@@ -51,7 +52,9 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
         FormatError: there is none, or it is damaged, or it does not compile.
         UsageError: nothing says for which platform it is to be compiled.
     """
-    binaries = [(contents(capture.path(name)).tobytes(), capture.path(name)) for name in capture.binaries]
+    binaries = [
+        (contents(capture.path(name), MAXIMUM_INPUT).tobytes(), capture.path(name)) for name in capture.binaries
+    ]
     reasons: list[VisaError] = []
     for data, path in binaries:
         try:
@@ -60,7 +63,7 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
         except FormatError as error:
             reasons.append(error)
     for name in capture.sources:
-        data = contents(capture.path(name)).tobytes()
+        data = contents(capture.path(name), MAXIMUM_INPUT).tobytes()
         if name == SOURCE:
             data = data.rstrip(b"\0")  # The end of the text, which programs from SPIR-V have, too.
         if data.strip():
@@ -81,7 +84,7 @@ def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
         LaunchError: S014, there is none.
     """
     for name in capture.binaries:
-        data = contents(capture.path(name)).tobytes()
+        data = contents(capture.path(name), MAXIMUM_INPUT).tobytes()
         if is_zebin(data):
             return Loaded(with_text(data, capture.path(name), text, capture.kernel), path)
     message = f"it holds no zebin, which would say where the arguments of '{path}' are"
