@@ -24,6 +24,7 @@ MOVE = "mov (M1, 16) %0(0,0)<1> %1(0,0)<1;1,0>"
         ('R"(' * 1000, 0),
         ('"' + '\\"' * 1000, 0),
         ("asm(" * 1000, 0),
+        (f'asm("\\x" "\\xg{MOVE}\\x" : "=rw"(a) : "rw"(b));', 1),
     ],
 )
 def test_statements_of_c(source, count):

@@ -178,7 +178,7 @@ def _unescaped(body: str, start: int) -> list[Character]:
     for m in escapes.finditer(body):
         c = m[0]
         if len(c) > 1:
-            c = "" if c[-1] == "\n" else chr(int(c[2:], 16)) if c[1:2] == "x" else _ESCAPES.get(c[1], c[1])
+            c = "" if c[-1] == "\n" else chr(int(c[2:], 16)) if len(c) > 2 else _ESCAPES.get(c[1], c[1])
         found += [(c, start + m.start())] if c else []
     return found
 
