@@ -103,6 +103,34 @@ def test_parts_of_dwords_are_shifted_not_picked():
     assert "lshr <16 x i32>" in found and "shufflevector <6" not in found
 
 
+HALF = ["svm_block_ld (2) OUT(0,0)<0;1,0> V.0", "svm_block_ld (2) OUT(0,0)<0;1,0> V.32"]
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        ("mov (M1, 8) V(0,0)<2> F(0,0)<1;1,0>", True),
+        ("mov (M1, 8) V(0,1)<2> X(0,0)<1;1,0>", True),
+        ("(P1) mov (M1, 4) V(0,0)<4> X(0,0)<1;1,0>", True),
+        ("mov (M1, 4) V(0,0)<2> X(0,0)<1;1,0>", False),
+        ("mov (M1, 8) V(0,0)<1> X(0,0)<1;1,0>", False),
+    ],
+)
+def test_dwords_with_gaps_are_hidden_from_llvm(line, hidden):
+    """Of reinterpreted floats that are spread over 64 bytes LLVM's code generator ended the process on AVX-512."""
+    declarations = [
+        ".decl F v_type=G type=f num_elts=16 align=GRF",
+        ".decl X v_type=G type=ud num_elts=16 align=GRF alias=<F, 0>",
+        ".decl V v_type=G type=ud num_elts=16 align=GRF",
+        ".decl P1 v_type=P num_elts=8",
+    ]
+    zero = "ptrtoint ptr %ctx to i64"
+    lines = [*HALF, "mul (M1, 16) F(0,0)<1> F(0,0)<1;1,0> 2.5:f", line, "svm_block_st (4) OUT(0,0)<0;1,0> V.0"]
+    assert (zero in ir_of(lines, declarations)) is hidden
+    without = [*HALF, "mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 5:ud", line.replace("F(", "X("), *lines[-1:]]
+    assert zero not in ir_of(without, [d.replace("type=f", "type=ud") for d in declarations])
+
+
 def test_blocks_at_one_address_are_rows():
     """A transposed message reads what lies behind one address, which nothing need find out."""
     found = ir_of(

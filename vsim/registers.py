@@ -50,8 +50,8 @@ class Layout:
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
-    floats_as_dwords: bool = False
-    """Whether a register holds floats under one name and dwords under another."""
+    has_floats: bool = False
+    """Whether a variable is of floats."""
 
     def allow_overrun(self) -> None:
         """Let addresses lie anywhere in the file."""
@@ -133,19 +133,14 @@ def layout_of(function: Function, grf_size: int) -> Layout:
         SimulationError: an alias names itself.
     """
     found, ends = Layout(function, grf_size), dict[int, int]()
-    of_floats, of_dwords = set[int](), set(range(FIRST_VARIABLE))
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = var, offset = _alias_root(function, number)
-        if variable.type is types.F:
-            of_floats.add(var)
-        elif variable.type in (types.D, types.UD):
-            of_dwords.add(var)
         if var >= FIRST_VARIABLE:
             size = offset + variable.size
             found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
             ends[var] = max(ends.get(var, 0), size)
             found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
-    found.floats_as_dwords = not of_floats.isdisjoint(of_dwords)
+    found.has_floats = any(variable.type.is_float for variable in function.variables)
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)

@@ -39,10 +39,10 @@ from vsim.registers import operand_type
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 LARGEST_SPREAD = 32
-"""Bytes of a register that lanes of type f with gaps are written to at once. Of spreads of floats to 64 bytes LLVM's
-code generator makes extensions of vectors of which it takes the lower half where that is no longer allowed, and ends
-the process: "cannot select" (LLVM 22, processors with AVX-512). The same happens to dwords that it knows as floats, of
-which it must not see that what lies between them is zero.
+"""Bytes of a register up to which dwords are put into gaps as they are. Beyond it LLVM's code generator, on processors
+with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which it then
+takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which ones
+depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
 """
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -234,24 +234,18 @@ class Operands:
         return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
     def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
-        """Elements with gaps: what lies between them is read and written back; floats by pieces of so many bytes."""
+        """Elements with gaps: what lies between them is read and written back."""
         b, registers, t = self.state.b, self.state.registers, value.type
         low, wide, numbers = self._window(key, low, index, t)
-        each = LARGEST_SPREAD // t.size if t is types.F else wide
+        old = b.broadcast(registers.read(key, low, wide, t), wide)
         value = b.broadcast(value, len(numbers))
         if mask is not True:
-            old = b.broadcast(registers.read(key, low, wide, t), wide)
             value = b.select(mask, value, b.lanes(old, numbers))
-        if t in (types.D, types.UD) and wide > LARGEST_SPREAD // t.size and self.state.layout.floats_as_dwords:
-            value = opaque(b, value)
-        for first in range(0, wide, each):
-            places = range(first, min(first + each, wide))
-            if any(i in numbers for i in places):
-                at, count = low + first * t.size, len(places)
-                between = b.broadcast(registers.read(key, at, count, t), count)
-                spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in places])
-                picks = [count + n if i in numbers else n for n, i in enumerate(places)]
-                registers.write(key, at, count, b.mixed(between, spread, picks) if count > 1 else spread)
+        if t.size == types.UD.size and wide * t.size > LARGEST_SPREAD and self.state.layout.has_floats:
+            value = b.bitcast(opaque(b, b.bitcast(value, types.UD)), t)
+        spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
+        picks = [wide + i if i in numbers else i for i in range(wide)]
+        registers.write(key, low, wide, b.mixed(old, spread, picks) if wide > 1 else spread)
 
     def address_of(self, op: General) -> Read:
         """Byte address of a register operand, as address variables hold it (type UD): its
