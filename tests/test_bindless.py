@@ -105,13 +105,15 @@ def test_checks_know_them(program: vsim.Program, engine: str) -> None:
     ]
 
 
-def test_data_of_the_program(engine: str) -> None:
-    """Tables of the source are surfaces by handle, too; those of another program are none of this one's."""
-    value = "      - {arg_type: const_base, offset: 0, size: 4, addrmode: bindless}\n"
+@pytest.mark.parametrize("how", ["addrmode: bindless", "bti_value: 3"])
+def test_data_of_the_program(how: str, engine: str) -> None:
+    """Tables of the source are surfaces by handle or number, too; those of another program are none of this one's."""
+    value = f"      - {{arg_type: const_base, offset: 0, size: 4, {how}}}\n"
+    text = TEXT if "bindless" in how else TEXT.replace("bss(FROM)", "bti(0x3)")
     info = ZE_INFO.replace(VALUE.format(at=0, index=0), value).replace("arg_index: 1", "arg_index: 0")
     info = info.replace("      - {index: 0, name: source, address_qualifier: __global, type_name: 'uint*;8'}\n", "")
     image = vlink.link(
-        [vasm.assemble_text(TEXT, platform="dg2").object_bytes()], info.replace("index: 1", "index: 0").encode()
+        [vasm.assemble_text(text, platform="dg2").object_bytes()], info.replace("index: 1", "index: 0").encode()
     )
     to = numbers()
     with pytest.raises(SimulationError, match="which has 0 bytes"):

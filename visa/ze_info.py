@@ -49,6 +49,7 @@ class PayloadField(NamedTuple):
         image_type: of images, such as ``image_2d_array``.
         slm_alignment: of a pointer to local memory.
         access: of images and buffers, ``readonly``, ``writeonly`` or ``readwrite``.
+        surface: of the program's data, the number of the surface that leads to them; None where none does.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class PayloadField(NamedTuple):
     image_type: str
     slm_alignment: int
     access: str
+    surface: int | None = None
 
     @classmethod
     def of(cls, tree: Tree) -> PayloadField:
@@ -78,6 +80,7 @@ class PayloadField(NamedTuple):
             image_type=str(tree.get("image_type", "")),
             slm_alignment=_number(tree, "slm_alignment", limit=MAXIMUM_PAYLOAD) or 16,
             access=str(tree.get("access_type") or ""),
+            surface=_number(tree, "bti_value", limit=MAXIMUM_INDEX) if "bti_value" in tree else None,
         )
 
     @property

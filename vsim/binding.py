@@ -78,6 +78,10 @@ class _FieldBinder:
             if data is not None:
                 reader.bindless[handle] = data
         surfaces = {number: reader.surface(index) for number, index in signature.surfaces}
+        for number, address in signature.layout.data_surfaces.items():
+            data = reader.memory.behind(address)
+            if data is not None:
+                surfaces[number] = data
         return Arguments(
             self.values,
             surfaces,

@@ -46,6 +46,7 @@ class PayloadLayout(NamedTuple):
         handles: handles of surfaces, samplers and scratch memory as dwords by place: they depend on nothing but the
             argument's number.
         data: addresses of the program's data that surfaces lead to, by handle.
+        data_surfaces: the same by number.
         pointers: places of addresses of buffers, as far as they are known.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
     """
@@ -58,6 +59,7 @@ class PayloadLayout(NamedTuple):
     private_at: tuple[int, ...]
     handles: dict[int, int]
     data: dict[int, int]
+    data_surfaces: dict[int, int]
     pointers: frozenset[int]
     local_id_rows: int
 
@@ -69,7 +71,7 @@ def layout_of_inputs(kernel: Function) -> PayloadLayout:
     """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
     size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
     pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
-    return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, pointers, 0)
+    return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, {}, pointers, 0)
 
 
 def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
@@ -88,6 +90,11 @@ def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> Payload
         private_at=_places(fields, lambda f: f.kind == "private_base_stateless"),
         handles=_dwords_of(fields, handles),
         data={handles[at]: _data_address(image, f) for at, f in fields if f.kind in _DATA_SECTIONS and f.is_handle},
+        data_surfaces={
+            f.surface: _data_address(image, f)
+            for _, f in fields
+            if f.kind in _DATA_SECTIONS and f.surface is not None and not f.is_handle
+        },
         pointers=frozenset(_places(fields, _is_address)),
         local_id_rows=per_thread // local_id_row(info.simd_size, grf),
     )

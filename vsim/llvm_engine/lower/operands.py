@@ -33,7 +33,7 @@ from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
-from vsim.operands import indirect_elements, packed_elements
+from vsim.operands import indirect_elements, packed_elements, reads_for
 from vsim.registers import operand_type
 
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
@@ -337,7 +337,7 @@ class Operands:
         if at.execution is None:
             return True
         predicate = self.state.function.instructions[at.pc].args.get("pred")
-        return self.masks.mask(at.execution, predicate)()
+        return self.masks.mask(reads_for(at.execution, self.state.lanes), predicate)()
 
     def _read_indirect(self, op: Indirect, count: int) -> Value:
         """Lanes that do not execute read something of the register file."""
