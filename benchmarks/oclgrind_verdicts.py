@@ -40,6 +40,7 @@ TYPES = {
     "ulong": "u8", "float": "f4", "double": "f8", "size_t": "u8",
 }  # fmt: skip
 BARRIERS = frozenset(("K020", "K021", "K022"))
+NOT_RUN = "not run: "
 SHOWN_WIDER = ("race", "divergence")
 Value = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -161,16 +162,17 @@ def launch(test: Test, program: Program, times: int, engine: str) -> frozenset[t
 
 
 def verdicts(test: Test, device: str, engine: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
-    """What is found in each build and size, with its name."""
+    """What is found in each build and size, with its name; of a build that does not run the reason, and nothing."""
     for options in OPTIONS:
         built = f"{test.options} {options}".strip()
-        zebin = compile_source(str(test.source), test.source.read_bytes(), device, built, None).zebin
-        program = vsim.load(zebin)
-        for times in (1, WIDER) if test.sizes[1][0] > 1 else (1,):
-            yield (
-                f"{options or 'optimised'}{f', {times} times' if times > 1 else ''}",
-                launch(test, program, times, engine),
-            )
+        name = options or "optimised"
+        try:
+            zebin = compile_source(str(test.source), test.source.read_bytes(), device, built, None).zebin
+            program = vsim.load(zebin)
+            for times in (1, WIDER) if test.sizes[1][0] > 1 else (1,):
+                yield f"{name}{f', {times} times' if times > 1 else ''}", launch(test, program, times, engine)
+        except VisaError as error:
+            yield f"{NOT_RUN}{name}: {error.diagnostics[0].message[:90]}", frozenset()
 
 
 def explained() -> dict[str, str]:
@@ -195,10 +197,11 @@ def main() -> int:
         test = read(path)
         if given.only not in test.name or not path.with_suffix(".ref").exists():
             continue
-        try:
-            found = dict(verdicts(test, given.device, given.engine))
-        except VisaError as error:
-            print(f"{test.name:45} not run: {error.diagnostics[0].message[:90]}")
+        every = dict(verdicts(test, given.device, given.engine))
+        found = {name: findings for name, findings in every.items() if not name.startswith(NOT_RUN)}
+        for name in every.keys() - found.keys():
+            print(f"{test.name:45} {name}")
+        if not found:
             continue
         ours = frozenset(check for findings in found.values() for check, _ in findings)
         codes = sorted({code for findings in found.values() for _, code in findings})
