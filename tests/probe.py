@@ -120,9 +120,9 @@ class Probe:
 
     def _move(self, op, pointer, name, at, size):
         """Lines that load or store all of a variable, whose bytes lie at an offset from a pointer."""
-        for start in range(0, size, 64):
+        for start in range(0, size, 128):
             yield f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud"
-            yield f"{op} (4) AT(0,0)<0;1,0> {name}.{start}"
+            yield f"{op} ({min(size - start, 128) // 16}) AT(0,0)<0;1,0> {name}.{start}"
 
     def run(self, engine):
         """Contents of the variables, as arrays of their types, of the predicates, as bits, and of the buffers, as bytes."""
