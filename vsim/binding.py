@@ -16,8 +16,8 @@ from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
-from vsim.ndrange import IMPLICIT_BYTES, NdRange, implicit_arguments
-from vsim.payload import encoded
+from vsim.ndrange import NdRange, implicit_arguments
+from vsim.payload import IMPLICIT_HANDLE, encoded
 from vsim.signature import KernelSignature
 
 PRINTF_BYTES = 4 << 20
@@ -26,6 +26,8 @@ PRINTF_HEAD = 4
 URB_NAME = "%urb"
 """The name by which a launch gives the buffer that URB writes go to."""
 SURFACE_NUMBER_BYTES = 4
+IMPLICIT_BUFFER = "implicit_arg_buffer"
+"""Ze_info's word for the address of what functions ask for."""
 _ADDRESS_MODES = {
     "none": 0, "clamp": 1, "clamp_border": 1, "clamp_edge": 2, "clamp_to_edge": 2, "repeat": 3, "mirror": 4,
     "mirrored_repeat": 4,
@@ -62,7 +64,6 @@ class _FieldBinder:
         self.values: list[tuple[int, bytes]] = []
         self.samplers = {number: SamplerState(*sampler) for number, sampler in info.samplers.items()}
         self.printf: Buffer | None = None
-        self.implicit: Buffer | None = None
 
     def bind(self) -> Arguments:
         """All arguments, checked."""
@@ -82,6 +83,10 @@ class _FieldBinder:
             data = reader.memory.behind(address)
             if data is not None:
                 surfaces[number] = data
+        implicit = None
+        if signature.asks_for_ids or any(field.kind == IMPLICIT_BUFFER for _, field in signature.layout.arguments):
+            implicit = self._implicit()
+            reader.bindless[IMPLICIT_HANDLE] = implicit[0]
         return Arguments(
             self.values,
             surfaces,
@@ -91,7 +96,7 @@ class _FieldBinder:
             self.printf,
             tuple(reader.nulls),
             reader.buffers,
-            implicit=self._implicit(),
+            implicit=implicit,
         )
 
     def _check_count(self) -> None:
@@ -153,15 +158,25 @@ class _FieldBinder:
         self._put(at, printf.address, field.size)
 
     def implicit_buffer(self, at: int, field: PayloadField) -> None:
-        """The buffer of the sizes and ids that functions ask for; today's compiler names it on skl, icllp and tgllp."""
-        self.implicit = self.reader.memory.block("implicit arguments", IMPLICIT_BYTES)
-        self._put(at, self.implicit.address, field.size)
+        """The address of the buffer of sizes and ids, as today's compiler wants it on tgllp and before."""
+        self._put(at, self._implicit()[0].address, field.size)
 
-    def _implicit(self) -> tuple[Buffer, bytes] | None:
-        if self.implicit is None:
-            return None
-        printf = self.printf.address if self.printf else 0
-        return self.implicit, implicit_arguments(self.nd_range, self.signature.simd, printf)
+    def _implicit(self) -> tuple[Buffer, bytes]:
+        """The buffer of what functions ask for, and its contents.
+
+        Raises:
+            LaunchError: S010, they ask, and no answer is right for all groups.
+        """
+        sizes = zip(self.nd_range.global_size, self.nd_range.local_size, strict=True)
+        if self.signature.asks_for_ids and any(size % local for size, local in sizes):
+            raise self.signature.error(
+                f"functions ask for sizes or ids, which are given for whole groups of {self.nd_range.local_size}",
+                "take a local size that divides the global size",
+            )
+        simd, printf = self.signature.simd, self.printf.address if self.printf else 0
+        length = len(implicit_arguments(self.nd_range, simd, 0, 0))
+        buffer = self.reader.memory.block("implicit arguments", length)
+        return buffer, implicit_arguments(self.nd_range, simd, printf, buffer.address)
 
     def image_property(self, at: int, field: PayloadField) -> None:
         """Width, height, depth or layers of an image, 0 where it does not have them; its format in OpenCL's numbers."""
@@ -203,7 +218,7 @@ class _FieldBinder:
 
 _FIELDS: dict[str, Callable[[_FieldBinder, int, PayloadField], None]] = {
     "arg_bypointer": _FieldBinder.pointer, "arg_byvalue": _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
-    "printf_buffer": _FieldBinder.printf_buffer, "implicit_arg_buffer": _FieldBinder.implicit_buffer,
+    "printf_buffer": _FieldBinder.printf_buffer, IMPLICIT_BUFFER: _FieldBinder.implicit_buffer,
 }  # fmt: skip
 
 

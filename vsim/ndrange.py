@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from visa.diagnostics import Diagnostic, Span
 from visa.usage import warn
 from vsim.launch import Launch, dimensions
@@ -114,25 +116,38 @@ def _default_local_size(first: int, signature: KernelSignature) -> int:
     )
 
 
-IMPLICIT_BYTES = 128
 _IMPLICIT_LENGTH = 112
 """What the structure says of itself: its reserved words at the end do not count."""
+_LEAST_ROW = 16
 _IMPLICIT = struct.Struct("<4B3I3QQ3QQ3II2Q16x")
 
 
-def implicit_arguments(nd_range: NdRange, simd: int, printf: int) -> bytes:
-    """What functions find behind ``%impl_arg_buf_ptr``: the driver's structure of implicit arguments, version 0.
+def implicit_arguments(nd_range: NdRange, simd: int, printf: int, address: int) -> bytes:
+    """What functions find behind ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
 
     Args:
         printf: the address of the buffer that the kernel prints to; 0 for none.
+        address: where this lies.
 
     Its length and version, dimensions and lanes as bytes; the local size; as 64 bits the global size, the buffer for
-    printf, the offset, and a table of local ids, which kernels make themselves; the groups; addresses for ray tracing
-    and assertions, which there are none. The local size is that of a whole group, at the rim of the ND-range, too.
+    printf, the offset and the table of local ids; the groups; addresses for ray tracing and assertions, which there are
+    none. Behind it the table: for each thread of a group words of x, then y, then z.
     """
     head = _IMPLICIT_LENGTH, 0, nd_range.dims, simd
-    sizes = *nd_range.local_size, *nd_range.global_size, printf, *nd_range.offset, 0, *nd_range.group_counts
-    return _IMPLICIT.pack(*head, *sizes, 0, 0, 0)
+    sizes = *nd_range.local_size, *nd_range.global_size, printf, *nd_range.offset
+    groups = *nd_range.group_counts, 0, 0, 0
+    return _IMPLICIT.pack(*head, *sizes, address + _IMPLICIT.size, *groups) + _local_ids(nd_range.local_size, simd)
+
+
+def _local_ids(size: Size, simd: int) -> bytes:
+    """The local ids of a whole group, in rows of 16 words at least."""
+    width, height, depth = size
+    threads = -(-width * height * depth // simd)
+    items = np.arange(threads * simd).reshape(threads, simd)
+    table = np.zeros((threads, 3, max(simd, _LEAST_ROW)), "<u2")
+    for axis, ids in enumerate((items % width, items // width % height, items // (width * height))):
+        table[:, axis, :simd] = ids
+    return table.tobytes()
 
 
 _TRIPLES: dict[str, Callable[[NdRange], Size]] = {

@@ -16,6 +16,8 @@ SURFACE_HANDLE_STEP = 0x40
 """Bytes of a surface state, of which handles of bindless surfaces are multiples."""
 SCRATCH_HANDLE = 0x20
 """What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory."""
+IMPLICIT_HANDLE = 0
+"""The handle of what ``arg[...]`` reaches: sizes and ids for functions. No argument has it."""
 RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
 """Values that the ND-range alone decides."""
 _NOT_ARGUMENTS = (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from visa.cisa.references import counts_threads
+from visa.cisa.references import asks_for_ids, counts_threads
 from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
 from visa.image import LinkedImage
 from visa.isa.record import Flow
@@ -122,6 +122,13 @@ class KernelSignature:
     def surface_inputs(self) -> tuple[Input, ...]:
         """The ``.input`` variables that are surfaces or samplers."""
         return tuple(i for i in self.kernel.inputs if i.operand_class != 0)
+
+    @cached_property
+    def asks_for_ids(self) -> bool:
+        """Whether functions that the kernel calls may read sizes or ids where a driver leaves them."""
+        kernel, *functions = self.image.functions_of(self.kernel)
+        calls = any(i.desc.flow.calls_function for i in kernel.instructions)
+        return calls and any(asks_for_ids(function) for function in functions)
 
     @cached_property
     def has_surfaces(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from visa.isa import InstructionDesc
+from visa.isa.enums import LSC_ADDRESS_TYPES
 from visa.operands import SURFACE, Address, General, Indirect, Predicate, State
 from visa.program import (
     FIRST_PREDICATE,
@@ -17,8 +18,8 @@ from visa.program import (
     predefined_names,
 )
 
-THREAD_X = 1
-"""The number of the predefined variable that counts threads."""
+THREAD_X, IMPLICIT_POINTER = 1, 18
+"""The numbers of the predefined variables that count threads, and that lead to what functions ask for."""
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 
@@ -100,8 +101,20 @@ def invalid_reference(function: Function, instruction: Instruction, known: set[t
 
 def counts_threads(function: Function) -> bool:
     """Whether a function reads the number of its thread, ``%thread_x``, which it takes times the lanes of a thread."""
+    return _names(function, THREAD_X)
+
+
+def asks_for_ids(function: Function) -> bool:
+    """Whether a function may read sizes or ids where a driver leaves them for functions."""
+    return _names(function, IMPLICIT_POINTER) or any(
+        i.args.get("addr_type") == LSC_ADDRESS_TYPES["arg"] for i in function.instructions
+    )
+
+
+def _names(function: Function, predefined: int) -> bool:
+    """Whether a function's instructions name a predefined variable, be it as an alias."""
     named = {index for i in function.instructions for what, index in references(i) if what == VARIABLE}
     try:
-        return any(function.alias_root(index)[0] == THREAD_X for index in named)
+        return any(function.alias_root(index)[0] == predefined for index in named)
     except AliasCircle:  # such a function is refused where its registers are laid out
         return False
