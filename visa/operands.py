@@ -141,6 +141,15 @@ class Execution:
         """Whether all lanes execute, those that control flow left out too."""
         return self.mask >= 8
 
+    def half(self, lanes: int) -> Execution | None:
+        """Of an instruction without a mask in a thread of 32 lanes: the half that it works for; None for both of them.
+
+        Compilers split what they do for 32 lanes, and what the second half does is nothing to the first.
+        """
+        if not self.no_mask or lanes < MAXIMUM_LANES or self.size > MAXIMUM_LANES // 2:
+            return None
+        return _HALVES[self.offset >= MAXIMUM_LANES // 2]
+
     @property
     def is_aligned(self) -> bool:
         """Whether the first lane is a multiple of the size, or of the four lanes of the smallest mask."""
@@ -157,5 +166,6 @@ class Execution:
 
 EXEC_SIZES = (1, 2, 4, 8, 16, 32)
 MAXIMUM_LANES = 32
+_HALVES = Execution(16, 0), Execution(16, 4)
 ACTIVE_LANES, EVERY_LANE = Execution(MAXIMUM_LANES, 0), Execution(MAXIMUM_LANES, 8)
 """All of a thread's lanes that run, and all of them."""

@@ -13,7 +13,7 @@ from visa.operands import Indirect
 from visa.program import Instruction
 from vsim.arrays import Array, Bytes, Offsets
 from vsim.numpy_engine.activation import Running
-from vsim.numpy_engine.algebra import DTYPES, Mask, broadcast
+from vsim.numpy_engine.algebra import DTYPES, Mask, both, broadcast
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.prepared import PreparedFunction
@@ -58,6 +58,9 @@ class IndirectOperands:
             return self.masks.thread_mask
         execution = reads_for(execution, self.prepared.function.simd_size)
         mask = self.masks.mask(execution, args.get("pred"))
+        half = execution.half(self.prepared.function.simd_size)
+        if half is not None:
+            mask = self._in_a_half(self.masks.mask(half, None), mask)
         if execution.size == count:
             return mask
 
@@ -66,6 +69,15 @@ class IndirectOperands:
             return lanes if lanes is True else np.logical_or.reduce(lanes, axis=1, keepdims=True)
 
         return some
+
+    def _in_a_half(self, half: Callable[[], Mask], mask: Callable[[], Mask]) -> Callable[[], Mask]:
+        """The lanes of a mask where a lane of the half runs: what is done for none is not looked at."""
+
+        def lanes() -> Mask:
+            running = half()
+            return mask() if running is True else both(np.logical_or.reduce(running, axis=1, keepdims=True), mask())
+
+        return lanes
 
     def reader(self, op: Indirect, count: int) -> Callable[[], Array]:
         """Lanes at their addresses.
@@ -119,4 +131,6 @@ class IndirectOperands:
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])
             raise self.faults.at(row, lane, self.prepared.layout.outside(address), instruction)
-        return np.clip(offsets, 0, file.shape[1] - size)
+        last = file.shape[1] - size
+        clipped = np.where((offsets < 0) | (offsets > last), last, offsets)
+        return clipped.astype(np.int64, copy=False)
