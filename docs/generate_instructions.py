@@ -71,7 +71,8 @@ def _suffixes(desc: InstructionDesc) -> list[str]:
         elif isinstance(s, Number):
             rows.append(f"| `{s.field}` | `.{s.prefix}N` | a number{' in hexadecimal' if s.base == 16 else ''} |")
         elif isinstance(s, Saturate):
-            rows.append("| saturation | `.sat` | limits the result to the range of the destination |")
+            if desc.saturation is not Saturation.NONE:
+                rows.append("| saturation | `.sat` | limits the result to the range of the destination |")
         else:
             rows.append(f"| flags | {type(s).__name__} | letters or words in angle brackets |")
     return rows
@@ -103,8 +104,8 @@ def _restrictions(desc: InstructionDesc) -> list[str]:
         out.append(f"* Execution sizes: {', '.join(map(str, desc.sizes))}")
     if any(f.kind == "s" for f in desc.fields):
         out.append(f"* Source modifiers: {desc.modifiers or 'none'}")
-    if any(isinstance(s, Saturate) for s in desc.suffixes) and desc.saturation is not Saturation.ANY:
-        out.append(f"* Saturation: {'of floats' if desc.saturation is Saturation.FLOATS else 'none'}")
+    if any(isinstance(s, Saturate) for s in desc.suffixes) and desc.saturation is Saturation.FLOATS:
+        out.append("* Saturation: of floats")
     out += [f"* `{name}` begins at a multiple of {unit} bytes" for name, unit in desc.aligned.items()]
     out += [f"* `{name}`: {least} to {greatest}" for name, (least, greatest) in desc.limits.items()]
     return out
@@ -131,8 +132,8 @@ def page(
             out += ["| operand | written as |", "|---|---|", *operands, ""]
         if name in worked and not n:
             out += lines_of(worked[name])
-        if desc.suffixes:
-            out += ["| suffix | words | |", "|---|---|---|", *_suffixes(desc), ""]
+        if suffixes := _suffixes(desc):
+            out += ["| suffix | words | |", "|---|---|---|", *suffixes, ""]
         platforms = [p for p in PLATFORMS if p in desc.platforms]
         out += [f"* Category: {desc.category}", f"* Element types: {_names(desc.types) or 'those of the message'}"]
         out += _restrictions(desc)

@@ -440,7 +440,7 @@ class InstructionDesc:
         suffix = ""
         for s in self.suffixes:
             if isinstance(s, Saturate):
-                suffix += "[.sat]"
+                suffix += "[.sat]" if self.saturation is not Saturation.NONE else ""
             elif isinstance(s, Choice):
                 suffix += f".{s.field}" if s.default is None else f"[.{s.field}]"
             elif isinstance(s, Flag):
