@@ -285,3 +285,16 @@ def test_build_options_begin_with_a_sign(tmp_path, monkeypatch):
     ):
         _, err, code = command_line(f"vsim {words}")
         assert code and message in err.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("vlink k.o --out k.bin", "-o"),
+        ("vasm k.visaasm --device bmg", "--platform"),
+        ("vsim k.bin --size 8", "--global-size"),
+    ],
+)
+def test_options_of_other_tools(line, meant):
+    _, err, code = command_line(line)
+    assert code == 2 and f"did you mean '{meant}'?" in err.decode()

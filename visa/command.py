@@ -167,6 +167,14 @@ def _metavar(option: TyperOption) -> str:
     return " or ".join(getattr(option.type, "choices", ())) or str(option.metavar)
 
 
+_OPTIONS_ELSEWHERE = {
+    "--out": "-o", "--output": "-o", "--debug": "-g", "--target": "--platform", "--device": "--platform",
+    "--arch": "--platform", "-march": "--platform", "-mcpu": "--platform", "--args": "--arg", "--size": "--global-size",
+    "--library": "-l", "--wg-size": "--local-size", "--output-dir": "--out-dir", "--options": "--build-options",
+}  # fmt: skip
+"""What other tools call options that a command may have."""
+
+
 def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
     """One line about a mistake on the command line.
 
@@ -186,8 +194,10 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         # -platform is read as -p and more; say what was written.
         found = next((w for w in words if w.startswith(unknown)), unknown)
         name = found.split("=")[0]
-        same = [n for n in names if n.lstrip("-") == name.lstrip("-")]
-        hint = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
+        meant = _OPTIONS_ELSEWHERE.get(name)
+        same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
+        near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
+        hint = f"did you mean '{meant}'?" if same == [meant] else near
         return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
     if message.startswith("Got unexpected extra argument"):
         return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
