@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opencl.device import Device, compiler
-from visa.diagnostics import Diagnostic, VisaError, render
+from visa.diagnostics import Diagnostic, VisaError, printable, render
 from visa.zebin import OPTION
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV
@@ -89,8 +89,11 @@ def _object(name: str, source: bytes, device: Device, options: str, headers: Map
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         for path, contents in headers.items():
             place = Path(folder, "headers", path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(contents)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(contents)
+            except OSError as error:
+                return Made(b"", f"error: the header '{printable(path):.80}' is no file: {error.strerror}\n")
         Path(folder, "source.cl").write_bytes(source)
         given = f"{absolute_includes(options)} -I {folder}/headers -I {os.getcwd()} {ARGUMENT_INFORMATION}"
         words = ["compile", "-file", "source.cl", "-device", device.model.device, "-spv_only", "-output", "program"]

@@ -12,10 +12,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from opencl import cl
+from opencl.errors import require
 from vsim.arrays import Bytes
 
 POINTER = 8
 """Bytes of a pointer, and of ``size_t``."""
+MAXIMUM_COUNT = 1 << 20
+"""Elements of an array that a program gives; a count that was negative is more."""
 
 
 class _Place:
@@ -61,7 +65,12 @@ def read_u32(address: int) -> int:
 
 
 def read_sizes(address: int, count: int) -> tuple[int, ...]:
-    """Numbers of eight bytes: sizes, pointers, handles."""
+    """Numbers of eight bytes: sizes, pointers, handles.
+
+    Raises:
+        Refused: there are more than any program has.
+    """
+    require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array of {count} elements is none")
     return struct.unpack(f"<{count}Q", ctypes.string_at(address, POINTER * count)) if count else ()
 
 

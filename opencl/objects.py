@@ -1,11 +1,13 @@
 """What the driver hands out: handles of objects that count who holds them.
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
-Python never looks behind a handle that a program gives: it knows all that are alive.
+Python never looks behind a handle that a program gives: it knows all that are alive. The loader does, also behind one
+that the program has released: such bytes stay what they are, and serve another object some thousands of objects later.
 """
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import itertools
 import threading
@@ -22,12 +24,31 @@ _HELD: dict[int, ClObject] = {}
 _NUMBERS: dict[str, itertools.count[int]] = {}
 _CALL = threading.local()
 _dispatch_table = 0
+_CELL = 32
+_CELLS = 1024
+"""Cells that are made at once, and released ones that wait before one of them is used again."""
+_blocks: list[ctypes.Array[ctypes.c_char]] = []
+_free: collections.deque[int] = collections.deque()
+_MAKING = threading.RLock()
 
 
 def set_dispatch_table(address: int) -> None:
     """Where the table of functions is that every handle begins with."""
     global _dispatch_table
     _dispatch_table = address
+
+
+def _take_cell() -> int:
+    """The address of bytes for a handle."""
+    with _MAKING:
+        if len(_free) <= _CELLS:
+            block = ctypes.create_string_buffer(_CELL * _CELLS)
+            _blocks.append(block)
+            start = ctypes.addressof(block)
+            _free.extendleft(range(start + _CELL * (_CELLS - 1), start - 1, -_CELL))
+        cell = _free.popleft()
+    host.write(cell, _dispatch_table.to_bytes(8, "little"))
+    return cell
 
 
 def note_call(name: str) -> None:
@@ -54,8 +75,8 @@ class ClObject:
     title: ClassVar[str]
 
     def __init__(self) -> None:
-        self._cell = ctypes.create_string_buffer(_dispatch_table.to_bytes(8, "little"), 32)
-        self.handle = ctypes.addressof(self._cell)
+        self.handle = _take_cell()
+        weakref.finalize(self, _free.append, self.handle).atexit = False
         self.number = next(_NUMBERS.setdefault(self.title, itertools.count(1)))
         self.references = 1
         _ALIVE[self.handle] = self

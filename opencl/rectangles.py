@@ -67,7 +67,8 @@ class Rectangle(NamedTuple):
     def of_bytes(self, data: Bytes) -> Array:
         """The box in some memory: slices, rows, bytes."""
         width, height, depth = self.region
-        strides = (self.slice, self.row, 1)
+        # The pitch of a single row or slice means nothing, and may be more than numpy counts.
+        strides = (self.slice if depth > 1 else 0, self.row if height > 1 else 0, 1)
         return np.lib.stride_tricks.as_strided(data[self.start :], (depth, height, width), strides)
 
 

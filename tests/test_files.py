@@ -261,10 +261,12 @@ def test_every_command_says_that_the_disk_is_full(tmp_path):
         ("vdis", "x.o", "-o", "/dev/full"),
         ("vlink", "x.o", "-o", "/dev/full"),
         ("vlink", "x.o", "-o", "y.bin", "--map", "/dev/full"),
+        ("vasm", "x.visaasm", "-o", "y.o", "--listing", "/dev/full"),
+        ("vasm", "x.visaasm", "-o", "y.o", "-MF", "/dev/full"),
     ):
         done = command(tool, *words, folder=tmp_path)
         assert done.returncode == 1 and b"No space left on device [F001]" in done.stderr, done.stderr
-    assert "y.o" not in names(tmp_path) and Path("/dev/full").is_char_device()
+    assert not {"y.o", "y.bin"} & set(names(tmp_path)) and Path("/dev/full").is_char_device()
 
 
 WRITING = (

@@ -349,6 +349,17 @@ def test_boxes_of_bytes(session):
     assert host.status("clEnqueueReadBufferRect", queue, whole, 1, *far, out, 0, None, None) == cl.CL_INVALID_VALUE
 
 
+@pytest.mark.parametrize("region", [(4, 1, 1), (1, 1, 1)])
+def test_pitches_of_single_rows_mean_nothing(session, region):
+    """As large as they may be."""
+    host, out, most = session.host, np.zeros(4, "u1"), (1 << 64) - 1
+    memory = session.buffer(np.arange(1, 5, dtype="u1"))
+    pitches = (most,) * 4
+    where = (sizes(0, 0, 0), sizes(0, 0, 0), sizes(*region), *pitches)
+    host.clEnqueueReadBufferRect(session.queue, memory, 1, *where, out, 0, None, None)
+    assert out.tolist() == [1, 2, 3, 4][: region[0]] + [0] * (4 - region[0])
+
+
 def test_boxes_overlap_where_they_share_a_byte():
     """Against a count of the bytes of both."""
     rng = np.random.default_rng(7)
@@ -436,6 +447,21 @@ def test_what_nobody_holds_goes_and_says_so(session):
     assert calls == [1, 0]
     given = (1, None, sizes(1), None, 0, None, None)
     assert host.status("clEnqueueNDRangeKernel", session.queue, kernel, *given) == cl.CL_INVALID_KERNEL_ARGS
+
+
+def test_the_loader_may_look_behind_what_was_released(session):
+    """It follows handles before the driver is asked. Those of the objects that are made next are others."""
+    host = session.host
+    table = ctypes.c_uint64.from_address(session.queue).value
+    gone = []
+    for _ in range(3):
+        event = host.clCreateUserEvent(session.context)
+        host.clReleaseEvent(event)
+        gc.collect()
+        gone.append(event)
+    assert len(set(gone)) == 3
+    assert [ctypes.c_uint64.from_address(handle).value for handle in gone] == [table] * 3
+    assert [host.status("clReleaseEvent", handle) for handle in gone] == [cl.CL_INVALID_EVENT] * 3
 
 
 def test_threads_may_share_all_objects(session):

@@ -88,6 +88,10 @@ def test_objects_are_linked(session):
         host.status("clCompileProgram", main, 0, None, None, 0, None, None, None, None) == cl.CL_COMPILE_PROGRAM_FAILURE
     )
     assert "my/own.h" in log(session, main)
+    long = text("x" * 300)
+    given = (main, 0, None, None, 1, sizes(header), sizes(ctypes.addressof(long)), None, None)
+    assert host.status("clCompileProgram", *given) == cl.CL_COMPILE_PROGRAM_FAILURE
+    assert "is no file: File name too long" in log(session, main)
     host.clCompileProgram(main, 0, None, None, 1, sizes(header), sizes(ctypes.addressof(names)), None, None)
     host.clCompileProgram(library, 0, None, None, 0, None, None, None, None)
     kind = lambda p: host.number("clGetProgramBuildInfo", p, session.device, cl.CL_PROGRAM_BINARY_TYPE)  # noqa: E731

@@ -94,3 +94,15 @@ def test_records():
     assert printed(b"%p|", (7, b"")) != "||"
     assert printed(b"one\n", (5, b"foo"), (3, struct.pack("<i", 9))) == 2 * "one\n"
     assert printed(b"%d\n", (3, struct.pack("<i", 1)), (9, struct.pack("<I8b", 2, 1, 2, *bytes(6)))) == 2 * "1\n"
+
+
+def test_what_is_printed_is_bounded(monkeypatch):
+    """A few bytes of a kernel may ask for gigabytes: by a width, and by printing a long text often."""
+    one = (3, struct.pack("<i", 1))
+    for directive in (b"%2000000000d", b"%-2000000000d", b"%02000000000d", b"%.2000000000d"):
+        assert len(printed(directive, one)) == 2 * 4095, directive
+    assert len(printed(b"%.2000000000f", (8, struct.pack("<d", 0.5)))) == 2 * (4095 + 2)
+    assert len(printed(b"%.2000000000a", (8, struct.pack("<d", 0.5)))) < 2 * 4200
+    monkeypatch.setattr("vsim.printf.MAXIMUM_TEXT", 10)
+    assert printed(b"0123456789", one) == 2 * "0123456789"
+    assert printed(b"0123456789a", one) == "0123456789a\n<the rest of what the kernel printed is left out>\n"

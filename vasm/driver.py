@@ -64,8 +64,9 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         if is_ctm_text(file, text):
             from ctm.assembler import assemble
 
-            write_bytes(target, assemble(text, file, options.max_errors).to_bytes())
+            made = assemble(text, file, options.max_errors).to_bytes()
             _write_make_rule(options, target, file)
+            write_bytes(target, made)
             return found
         from vasm.assembler import assemble_text
         from visa.text.reader import line_reader
@@ -81,12 +82,13 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         found = _judge(assembly.warnings, options.fatal)
         if any(d.severity == "error" for d in found):
             return found
-        write_bytes(target, assembly.isa if _is_bare(options) else assembly.object_bytes(options.debug))
         if options.listing:
             from vasm.listing import listing_text
 
             write_bytes(options.listing, listing_text(assembly, text).encode())
         _write_make_rule(options, target, file)
+        # Last, so that it is not there where one of the others cannot be written.
+        write_bytes(target, assembly.isa if _is_bare(options) else assembly.object_bytes(options.debug))
     except AssemblyError as error:
         found = _judge(error.diagnostics, options.fatal)
     except UsageError:

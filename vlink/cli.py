@@ -97,10 +97,10 @@ def app(
         options.data = driver.data_symbols(data or ())
         driver.check_inputs(paths, ze_info)
         linked = driver.link_inputs(inputs, ze_info or (), options)
-        driver.write_linked(linked, output, relocatable)
         driver.write_map(linked, map_file)
-        for line in driver.shown(linked, why_live, print_symbols):
-            print(line)
         if make_rule:
             driver.write_make_rule(output, [*paths, *described])
+        driver.write_linked(linked, output, relocatable)  # last: it is not there where the others cannot be written
+        for line in driver.shown(linked, why_live, print_symbols):
+            print(line)
     return 0

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from visa.diagnostics import Diagnostic, LinkError, Span, UsageError
+from visa.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
 from visa.files import check_outputs, read_bytes, read_text, write_bytes
 from vlink.linker import Linked, Linker, LinkOptions
 
@@ -20,11 +20,22 @@ def input_files(files: Iterable[str], libraries: Iterable[str], directories: Seq
 
     Raises:
         LinkError: a library is in none of the directories.
+        FileError: a file of words cannot be read.
     """
     out: list[str] = []
     for file in files:
-        out += shlex.split(read_text(file[1:])) if file.startswith("@") else [file]
+        out += _words(file[1:]) if file.startswith("@") else [file]
     return out + [_library(name, directories) for name in libraries]
+
+
+def _words(file: str) -> list[str]:
+    """The words in a file, divided as a shell does."""
+    try:
+        return shlex.split(read_text(file))
+    except FileError:
+        raise
+    except ValueError as error:
+        raise FileError(Diagnostic("F005", f"these are no words: {error}", Span(file, 0))) from None
 
 
 def _library(name: str, directories: Sequence[str]) -> str:

@@ -23,6 +23,12 @@ _DIRECTIVE = re.compile(
     r"(?P<kind>[diouxXfFeEgGaAcsp%])"
 )
 
+MAXIMUM_WIDTH = 4095
+"""Characters that a width or precision may ask for; C promises no more."""
+MAXIMUM_TEXT = 1 << 26
+"""Characters that a launch may print. Records of eight bytes may print texts of 64 KiB each."""
+_REST = "\n<the rest of what the kernel printed is left out>\n"
+
 Value = str | float | tuple[float, ...]
 """A text, a number or a vector."""
 
@@ -52,7 +58,8 @@ def _formatted(m: re.Match[str], value: Value) -> str:
         return ",".join(_formatted(m, element) for element in value)
     kind, precision = m["kind"], m["precision"]
     bits = 64 if kind == "p" else _BITS.get(m["length"], 32)
-    directive = Directive(m["flags"], int(m["width"] or 0), int(precision[1:] or 0) if precision else None, bits, kind)
+    digits = min(int(precision[1:] or 0), MAXIMUM_WIDTH) if precision else None
+    directive = Directive(m["flags"], min(int(m["width"] or 0), MAXIMUM_WIDTH), digits, bits, kind)
     if kind == "s":
         return c_format.text(directive, str(value))
     if kind == "c":
@@ -93,8 +100,11 @@ class PrintfRecords:
     def text(self) -> str:
         """What they say, in their order."""
         data = self.data
-        position, out = 4, []
+        position, out, length = 4, list[str](), 0
         while position + 8 <= len(data):
+            if length > MAXIMUM_TEXT:
+                out.append(_REST)
+                break
             (address,) = struct.unpack_from("<Q", data, position)
             position += 8
             text = _string(self.memory, address)
@@ -106,6 +116,7 @@ class PrintfRecords:
             while self._is_surplus(position):
                 _, position = self._value(position)
             out.append(_format(text, values))
+            length += len(out[-1])
         return "".join(out)
 
     def _is_surplus(self, position: int) -> bool:
