@@ -13,6 +13,8 @@ from opencl.errors import require
 from opencl.objects import current_call
 
 _TRIES = 64
+_ADDRESSES = 1 << 47
+"""Where addresses of a process end."""
 _LARGEST_ALIGNMENT = 1 << 16
 """Where buffers begin in their slots."""
 
@@ -53,6 +55,13 @@ def free(context: Context, pointer: int) -> bool:
         context.space.free(found.buffer)
         unmap_memory(found.address, found.size)
         return True
+
+
+def check_range(context: Context, pointer: int, size: int) -> None:
+    """Refuse a range that begins in an allocation and ends behind it; where other memory ends the program knows."""
+    found = find(context, pointer)
+    room = _ADDRESSES - pointer if found is None else found.address + found.size - pointer
+    require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
 
 
 def check_pointer(context: Context, pointer: int) -> None:

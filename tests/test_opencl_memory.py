@@ -307,6 +307,13 @@ def test_svm_is_at_the_same_address_for_all(session):
     assert host.status("clSetKernelArgSVMPointer", kernel, 0, 0x1234) == cl.CL_INVALID_ARG_VALUE
     assert host.status("clSetKernelArgSVMPointer", kernel, 2, y) == cl.CL_INVALID_ARG_INDEX
     assert host.status("clEnqueueSVMMemcpy", queue, 1, x, x + 4, 8, 0, None, None) == cl.CL_MEM_COPY_OVERLAP
+    for call in (
+        ("clEnqueueSVMMemcpy", queue, 1, x + 4, given, 64),
+        ("clEnqueueSVMMemcpy", queue, 1, given, x + 60, 8),
+        ("clEnqueueSVMMemFill", queue, x, np.array([1], "f4"), 4, 68),
+        ("clEnqueueSVMMemFill", queue, given, np.array([1], "f4"), 4, (1 << 64) - 4),
+    ):
+        assert host.status(*call, 0, None, None) == cl.CL_INVALID_VALUE, call
     over = host.clCreateBuffer(session.context, cl.CL_MEM_USE_HOST_PTR, 32, x)
     too_large = (session.context, cl.CL_MEM_USE_HOST_PTR, 61, x + 4)
     assert host.status("clCreateBuffer", *too_large) == cl.CL_INVALID_BUFFER_SIZE

@@ -66,6 +66,8 @@ def _copy(
     require(target and source, cl.CL_INVALID_VALUE, "a pointer is null")
     apart = target + size <= source or source + size <= target
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
+    for pointer in (target, source):
+        svm.check_range(queue.context, pointer, size)
     num, events, event = lists
     waits = find_events(events, num, queue.context)
     submit(queue, kind, lambda: host.move(target, source, size), waits, event, blocking)
@@ -78,6 +80,7 @@ def _fill(
     require(target and pattern, cl.CL_INVALID_VALUE, "a pointer is null")
     require(width in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
     require(not target % width and not size % width, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
+    svm.check_range(queue.context, target, size)
     bits = host.read(pattern, width)
     num, events, event = lists
     waits = find_events(events, num, queue.context)
