@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import BinaryIO, NoReturn
 
-from visa.diagnostics import Diagnostic, FileError, Span, UsageError, did_you_mean
+from visa.diagnostics import Diagnostic, FileError, Span, UsageError, VisaError, did_you_mean
 
 if sys.platform != "win32":
     import fcntl
@@ -155,6 +155,8 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
         else:
             with os.fdopen(_open_in_place(path), "wb") as stream:
                 write(stream)
+    except VisaError:
+        raise
     except (OSError, ValueError) as error:
         raise _failure(path, error) from None
 

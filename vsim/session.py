@@ -206,10 +206,10 @@ class Session:
         if argument.out or (self.out_dir and self._is_output(result, number, argument)):
             path = os.path.join(self.out_dir or "", argument.out or name)
             if not argument.out:
-                self._check_overwriting(path)
+                self.check_overwriting(path)
             save_array(path, argument.array)
         for path in (self.results.save[n] for n in names if n in self.results.save):
-            self._check_overwriting(path)
+            self.check_overwriting(path)
             save_array(path, argument.array)
 
     @staticmethod
@@ -242,8 +242,12 @@ class Session:
         else:
             self.output.write(shown_text(part, value) + "\n")
 
-    def _check_overwriting(self, path: str) -> None:
-        """Refuse an output that is the image, the launch file or an array that a launch has read."""
+    def check_overwriting(self, path: str) -> None:
+        """Refuse an output that is the image, the launch file or an array that a launch has read.
+
+        Raises:
+            FileError: F001, it is one.
+        """
         if os.path.exists(path) and any(os.path.samefile(path, other) for other in self.read if os.path.exists(other)):
             message = f"'{path}' would overwrite an input of the run"
             raise FileError(Diagnostic("F001", message, Span(path, 0), "name another file, or another --out-dir"))

@@ -46,10 +46,15 @@ class TraceOptions(NamedTuple):
             raise UsageError(f"--trace needs the reference engine; leave {other} out")
 
 
-def with_trace(path: str | None, run: Callable[[TextIO | None], bool]) -> bool:
+def with_trace(
+    path: str | None, run: Callable[[TextIO | None], bool], check: Callable[[str], None] | None = None
+) -> bool:
     """Run something that writes a trace to a stream, None if no trace is wanted; what it gives.
 
     The file appears when the run ends, however it ends: a trace is wanted most where something goes wrong.
+
+    Args:
+        check: refuses the file if the run has read it, which nobody knows before.
 
     Raises:
         FileError: the trace cannot be written.
@@ -68,6 +73,8 @@ def with_trace(path: str | None, run: Callable[[TextIO | None], bool]) -> bool:
             outcome.append(error)
             said = error.diagnostics[0].message if isinstance(error, VisaError) else "interrupted"
             text.write(f"# {said}\n")
+        if check:
+            check(path)
         text.flush()
         text.detach()
 
