@@ -291,3 +291,19 @@ def test_what_a_kernel_printed_before_its_fault_is_shown(engine, capsys):
     with pytest.raises(SimulationError) as caught:
         program.steps(y=np.zeros(4, "i4"), t=64, global_size=16, local_size=16, engine=engine)
     assert capsys.readouterr().out == caught.value.printf
+
+
+@pytest.mark.parametrize("name", ["x\0", "\ud800"])
+def test_names_that_no_file_has(name):
+    """They are errors as those of files that are not there."""
+    for read in (vsim.load, lambda path: vlink.link([path])):
+        with pytest.raises(visa.FileError, match="F001"):
+            read(name)
+
+
+@pytest.mark.parametrize("name", [[], {}, bytearray(b"k"), b"k", None, 5])
+def test_names_of_kernels_are_texts(name):
+    program = vsim.load(build_text('.version 4.1\n.kernel "k"\nret (M1, 1)'))
+    for use in (lambda: program.launch(name, 8, 8, []), lambda: program[name]):
+        with pytest.raises(visa.UsageError, match="the name of a kernel is a str, found"):
+            use()

@@ -67,7 +67,7 @@ def read_bytes(path: str) -> bytes:
             data = _contents(path, size)
     except FileNotFoundError as error:
         raise FileError(replace(_failure(path, error).diagnostics[0], hint=_near(path))) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name may have what no path has
         raise _failure(path, error) from None
     if size > MAXIMUM_INPUT:
         raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))

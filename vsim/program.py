@@ -174,8 +174,9 @@ class Program:
 
         Raises:
             LaunchError: there is no such kernel.
+            UsageError: its name is no str.
         """
-        found = self.callable_kernels.get(kernel)
+        found = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
         if found is None:
             found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
         return found
@@ -198,9 +199,8 @@ class Program:
             LaunchError: there is no such kernel.
             UsageError: its name is no str.
         """
-        found = self.signatures.get(kernel)
+        found = self.signatures.get(check_text(kernel, "the name of a kernel"))
         if found is None:
-            check_text(kernel, "the name of a kernel")
             found = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
         return found
 
@@ -439,7 +439,7 @@ class Program:
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
-        last = self.last_launches.get(kernel)
+        last = self.last_launches.get(check_text(kernel, "the name of a kernel"))
         if last is not None and not (profile or check) and last.is_like(whole, args):
             with self.running:
                 return self._execute(last.dispatch, engine, threads, max_seconds)
