@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 from visa import types
-from visa.operands import Execution, Immediate, Indirect, region_elements
-
-
-def reads_for(execution: Execution, simd: int) -> Execution:
-    """The lanes for which an instruction reads registers through addresses.
-
-    One element that is read whatever the mask says is for those from its lane on that it is aligned to: ``M5_NM`` for
-    the second half of 32. Where none of them runs, its address may be anything: compilers make it of the number of the
-    first lane that is left of none, and nobody takes the value.
-    """
-    if not execution.no_mask or execution.size > 1 or not 0 < execution.offset < simd:
-        return execution
-    return Execution(execution.offset & -execution.offset, execution.mask & 7)
+from visa.operands import Immediate, Indirect, region_elements
 
 
 def indirect_elements(op: Indirect, count: int) -> tuple[list[int], list[int]]:

@@ -18,7 +18,7 @@ from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.registers import FILE_BYTES, address_view
-from vsim.operands import indirect_elements, reads_for
+from vsim.operands import indirect_elements
 
 
 class IndirectOperands:
@@ -56,7 +56,6 @@ class IndirectOperands:
         execution = args.get("exec")
         if execution is None:
             return self.masks.thread_mask
-        execution = reads_for(execution, self.prepared.function.simd_size)
         mask = self.masks.mask(execution, args.get("pred"))
         half = execution.half(self.prepared.function.simd_size)
         if half is not None:

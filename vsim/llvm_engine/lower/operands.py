@@ -33,7 +33,7 @@ from vsim.llvm_engine.memory.access import MemoryAccess
 from vsim.llvm_engine.memory.part import first_active
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
-from vsim.operands import indirect_elements, packed_elements, reads_for
+from vsim.operands import indirect_elements, packed_elements
 from vsim.registers import operand_type
 
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
@@ -337,7 +337,13 @@ class Operands:
         if at.execution is None:
             return True
         predicate = self.state.function.instructions[at.pc].args.get("pred")
-        return self.masks.mask(reads_for(at.execution, self.state.lanes), predicate)()
+        mask = self.masks.mask(at.execution, predicate)()
+        half = at.execution.half(self.state.lanes)
+        running = True if half is None else self.masks.running(half.offset, half.size)
+        if running is True:
+            return mask
+        some = Value(self.state.b, MASK, 1, self.state.b.any(running))
+        return some if mask is True else self.state.b.broadcast(some, mask.lanes) & mask
 
     def _read_indirect(self, op: Indirect, count: int) -> Value:
         """Lanes that do not execute read something of the register file."""
