@@ -315,6 +315,17 @@ class Registers:
 
     def write(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
         """Consecutive elements; a scalar value stands for all of them."""
+        self._look_into(value)
+        return self._put(key, low, count, value)
+
+    def _look_into(self, value: Value) -> None:
+        """Where a function is only looked at, emit what is written: what it is made of may be in storage, and would be
+        found when it is stored.
+        """
+        if self.needs is NOTHING_NEEDED:
+            value.emitted()
+
+    def _put(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
         high = self._reach(key, low + count * value.type.size)
         kept = []
         for e in self._known(key):
@@ -347,7 +358,8 @@ class Registers:
         by_all = by_all or any(e.by_all and e.low <= low and e.high >= high for e in self._known(key))
         old, whole, note = self._before(key, low, count, value.type, mask)
         value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
-        written = self.write(key, low, count, self.b.merge(mask, value, old, note))
+        self._look_into(value)
+        written = self._put(key, low, count, self.b.merge(mask, value, old, note))
         written.whole, written.predicated, written.by_all = whole, PredicatedWrite(mask, value, old), by_all
 
     def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
