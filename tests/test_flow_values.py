@@ -343,7 +343,6 @@ COVERED = {
     "sbarrier.signal",
     "sbarrier.wait",
     "nbarrier.signal",
-    "nbarrier.signal (roles)",
     "nbarrier.wait",
     "movs",
 }

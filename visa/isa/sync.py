@@ -20,7 +20,7 @@ FORMS = (
     form(0x60, "nbarrier.signal", "B:mode s:barrier_id s:thread_count", "Arrive at a named barrier.", category=_CATEGORY, flow=Flow.NAMED_BARRIER,
          platforms=since("pvc"), types="ub", limits={"barrier_id": (0, 31)}, mode=1),
     form(0x60, "nbarrier.signal", "B:mode s:barrier_id s:role s:producers s:consumers", "Arrive at a named barrier as producer, consumer or both.",
-         category=_CATEGORY, flow=Flow.NAMED_BARRIER, semantics="nbarrier.signal (roles)", platforms=since("pvc"), types="ub", operands="role:uw",
+         category=_CATEGORY, flow=Flow.NAMED_BARRIER, semantics="roles", platforms=since("pvc"), types="ub", operands="role:uw",
          limits={"barrier_id": (0, 31), "role": (0, 2)}, mode=2),
     form(0x7C, "sbarrier.wait", "B:mode", "Second half of a split barrier: wait.", category=_CATEGORY, flow=Flow.BARRIER, text="", mode=0),
     form(0x7C, "sbarrier.signal", "B:mode", "First half of a split barrier: arrive.", category=_CATEGORY, flow=Flow.SIGNAL, text="", mode=1),

@@ -128,7 +128,7 @@ def nbarrier_signal(m: Machine, instruction: Instruction) -> Step:
     return m.named_barrier(number, arrival, instruction)
 
 
-@semantics("nbarrier.signal (roles)")
+@semantics("roles")
 def nbarrier_signal_roles(m: Machine, instruction: Instruction) -> Step:
     """Arrive at a named barrier as producer and consumer (0), producer (1) or consumer (2).
 
