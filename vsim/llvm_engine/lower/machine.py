@@ -53,7 +53,9 @@ class LoweringMachine:
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
         read_only, walks = state.dispatch.has_read_only, state.walks
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, read_only, size, walks, module.row)
+        self.access = MemoryAccess(
+            state.b, exits.leave_if, module.helpers, read_only, size, walks, module.row, state.is_straight
+        )
         self.races: RaceWatch | None = None
         if state.dispatch.checks & {RACE, RECORDING}:
             self.races = RaceWatch(state, findings, self.access.loops)

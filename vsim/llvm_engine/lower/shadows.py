@@ -57,7 +57,9 @@ class CompiledShadows:
         self.state, self.masks, self.findings = state, masks, findings
         module, size = state.module, len(state.function.instructions)
         read_only, walks = state.dispatch.has_read_only, state.walks
-        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, read_only, size, walks, module.row)
+        self.access = MemoryAccess(
+            state.b, exits.leave_if, module.helpers, read_only, size, walks, module.row, state.is_straight
+        )
         self.operands = ShadowOperands(state, masks, self.access)
         self.type_of_lanes = type_of_value
 

@@ -150,7 +150,7 @@ class MemoryAccess:
 
     ``has_read_only``: the launch has arrays that writes must leave alone. ``instructions``: how many the function has.
     ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not.
+    not. ``is_straight``: the function is one block.
     """
 
     def __init__(
@@ -162,6 +162,7 @@ class MemoryAccess:
         instructions: int,
         walks: LaneWalks,
         row: int,
+        is_straight: bool,
     ) -> None:
         self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
         self.watch: AccessWatch | None = None
@@ -169,7 +170,7 @@ class MemoryAccess:
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
         copies = LaneCopies(b, helpers, instructions)
-        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row)
+        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
 
     def watched_by(self, watch: AccessWatch) -> None:

@@ -25,8 +25,8 @@ from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
 from vsim.llvm_engine.memory.watch import AccessWatch
 
 CHECKED_LANES = 512
-"""So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code for
-it takes time to compile.
+"""So many lanes of a function's accesses are checked inline, twice as many of one that is a single block, the others
+out of line with all that follows: the code for it takes time to compile.
 """
 
 
@@ -60,9 +60,17 @@ class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
     def __init__(
-        self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies, walks: LaneWalks, row: int
+        self,
+        b: Builder,
+        bounds: CheckedBounds,
+        loops: LaneLoops,
+        copies: LaneCopies,
+        walks: LaneWalks,
+        row: int,
+        is_straight: bool,
     ) -> None:
         self.b, self.bounds, self.loops, self.copies, self.walks, self.row = b, bounds, loops, copies, walks, row
+        self.most = 2 * CHECKED_LANES if is_straight else CHECKED_LANES
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
@@ -172,7 +180,7 @@ class UnprovedAccess:
 
     def _is_inline(self, part: LanePart) -> bool:
         self.b.checked_lanes += part.lanes * part.count
-        return self.b.checked_lanes <= CHECKED_LANES
+        return self.b.checked_lanes <= self.most
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 
