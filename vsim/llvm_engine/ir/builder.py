@@ -15,7 +15,7 @@ from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
-from vsim.llvm_engine.ir.pairs import pair_sums, repeated_pair
+from vsim.llvm_engine.ir.pairs import of_a_half, pair_sums, repeated_pair
 from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
@@ -89,10 +89,7 @@ class Builder(Emitter):
             return x
         if x.zipped and (part := x.zipped.part(x.type, indices)):
             return self.retype(self.lanes(*part), x.type)
-        half = x.lanes // 2
-        if x.halves and min(indices) // half == max(indices) // half:
-            return self.retype(self.lanes(x.halves[min(indices) // half], [i % half for i in indices]), x.type)
-        if known := repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
+        if known := of_a_half(self, x, indices) or repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
 

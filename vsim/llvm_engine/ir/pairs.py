@@ -1,5 +1,7 @@
-"""Pairs of words. Products of words, of which neighbours are added, are one instruction of x86, which code generation
-finds in other instructions, too, but takes five times as long for these.
+"""Pairs: of words, and of vectors one behind the other.
+
+Products of words, of which neighbours are added, are one instruction of x86, which code generation finds in other
+instructions, too, but takes five times as long for these.
 """
 
 from __future__ import annotations
@@ -37,6 +39,14 @@ def pair_sums(b: Builder, x: Value, y: Value) -> Value:
             return b.concat(parts)
     products = b.cast(x, types.D) * b.cast(y, types.D)
     return b.lanes(products, list(range(0, count, 2))) + b.lanes(products, list(range(1, count, 2)))
+
+
+def of_a_half(b: Builder, x: Value, indices: list[int]) -> Value | None:
+    """Lanes of one of two vectors that were put one behind the other: lanes of that one. None for other lanes."""
+    half = x.lanes // 2
+    if x.halves is None or min(indices) // half != max(indices) // half:
+        return None
+    return b.retype(b.lanes(x.halves[min(indices) // half], [i % half for i in indices]), x.type)
 
 
 def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value | None:

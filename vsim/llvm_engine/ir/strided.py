@@ -100,6 +100,12 @@ class StridedLanes:
         """How far the lanes of a row are from its first one."""
         return list(self.steps) or [i * self.stride for i in range(self.row)]
 
+    def steps_of_sum(self, other: StridedLanes, sign: int) -> tuple[int, ...] | None:
+        """The steps of a sum (``sign`` 1) or a difference (-1); None where they are not known."""
+        if (self.steps and (other.stride or other.steps)) or (other.steps and self.stride):
+            return None
+        return self.steps or tuple(sign * step for step in other.steps)
+
     @property
     def masks(self) -> set[str]:
         """The masks (SSA names) outside which nothing is known of a lane."""
@@ -172,7 +178,8 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
     left, right = left.in_rows_of(row), right.in_rows_of(row)
     if left is None or right is None:
         return None
-    if (left.steps and (right.stride or right.steps)) or (right.steps and left.stride):
+    steps = left.steps_of_sum(right, sign)
+    if steps is None:
         return None
     b = x.builder
 
@@ -192,7 +199,7 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
         factor=left.factor + sign * right.factor if 1 in (x.lanes, y.lanes) else 0,
         first=left.first + right.first,
         offset=left.offset + sign * right.offset,
-        steps=left.steps or tuple(sign * step for step in right.steps),
+        steps=steps,
     )
 
 
