@@ -39,7 +39,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	@echo "the tests take about ten minutes on two idle processors"
+	@echo "the tests take about seven minutes on two idle processors"
 	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
 	@for package in visa vasm vlink vsim ctm; do \
 	  printf 'coverage of %-6s %3s %%\n' $$package $$($(BIN)/coverage report --include="$$package/*" --format=total); \
