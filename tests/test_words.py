@@ -9,7 +9,7 @@ from probe import LANES, Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
 from visa import SimulationError
-from vsim.launch import Launch
+from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.llvm_engine.ir import pairs
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
@@ -129,6 +129,40 @@ def test_dwords_with_gaps_are_hidden_from_llvm(line, hidden):
     assert (zero in ir_of(lines, declarations)) is hidden
     without = [*HALF, "mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 5:ud", line.replace("F(", "X("), *lines[-1:]]
     assert zero not in ir_of(without, [d.replace("type=f", "type=ud") for d in declarations])
+
+
+def test_texels_with_gaps_where_no_variable_is_of_floats():
+    """Texels are floats whatever their variable is: LLVM's code generator ended the process on AVX-512."""
+    sizes = {"C": 8, "D": 8, "R": 32, "V": 16, "W": 16}
+    lines = [
+        ".version 4.1",
+        '.kernel "k"',
+        *(f".decl {name} v_type=G type=ud num_elts={count} align=GRF" for name, count in sizes.items()),
+        *(f".decl {name} v_type=G type=uq num_elts=1" for name in ("AT", "OUT")),
+        *(f".decl T{n} v_type=T num_elts=1" for n in (6, 7)),
+        ".input OUT offset=64 size=8",
+        ".kernel_attr SimdSize=8",
+        *(f"svm_block_ld ({min(n, 16) // 4}) OUT(0,0)<0;1,0> {name}.0" for name, n in sizes.items() if name != "R"),
+        "load_3d.RGBA (M1, 8) 0x0:uw T7 R.0 C.0 D.0 C.0",
+        "mov (M1, 8) V(0,0)<2> R(2,0)<0;1,0>",
+        "mov (M1, 8) V(0,2)<1> R(1,7)<2;1,0>",
+        "mov (M1, 8) V(0,0)<2> R(0,0)<1;1,0>",
+        "mov (M1, 4) W(0,0)<4> R(1,3)<0;1,0>",
+        "mov (M1, 8) W(0,6)<1> V(0,4)<1;1,0>",
+        "svm_block_st (2) OUT(0,0)<0;1,0> V.0",
+        "add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> 64:ud",
+        "svm_block_st (2) AT(0,0)<0;1,0> W.0",
+        "ret (M1, 1)",
+        "",
+    ]
+    found = []
+    for engine in ENGINES:
+        memory, image = np.arange(64, dtype="u4"), np.arange(64, dtype="u1").reshape(4, 4, 4)
+        program = Program(build_text("\n".join(lines), "tgllp"))
+        arguments = [BufferArgument(memory), ImageArgument(image, "rgba_unorm8")]
+        assert program.run(Launch("k", (8,), (8,), args=arguments), engine).engine == engine
+        found.append(memory.tolist())
+    assert found[0] == found[1] != list(range(64))
 
 
 def test_blocks_at_one_address_are_rows():

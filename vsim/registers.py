@@ -50,8 +50,6 @@ class Layout:
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
-    has_floats: bool = False
-    """Whether a variable is of floats."""
 
     def allow_overrun(self) -> None:
         """Let addresses lie anywhere in the file."""
@@ -140,7 +138,6 @@ def layout_of(function: Function, grf_size: int) -> Layout:
             found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
             ends[var] = max(ends.get(var, 0), size)
             found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
-    found.has_floats = any(variable.type.is_float for variable in function.variables)
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)

@@ -21,6 +21,7 @@ _PURE = (
     "insertelement ", "shufflevector ", "extractelement ", "bitcast ", "getelementptr ", "select ",
     "call i64 @llvm.usub.sat",
 )  # fmt: skip
+_FLOATS = ("float", "half", "double")
 _NAMES = re.compile(r"%[\w.]+")
 INVARIANT_LOAD = "!invariant.load !0"
 UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
@@ -45,6 +46,11 @@ class Emitter:
         """Lanes of accesses of which nothing was proved (``memory/together.py``)."""
         self.assigned = False
         """Whether something was assigned since somebody reset this."""
+        self.has_floats = False
+        """Whether an instruction with a result had to do with floats, in this emission or one before.
+
+        Variables need not be of floats for that: texels are.
+        """
         self.numbers: dict[str, str] = {}
         """Value numbers: the name of each instruction that dominates this place, by its text."""
         self.scope: list[str] = []
@@ -82,6 +88,8 @@ class Emitter:
         place.
         """
         self.assigned = True
+        if not self.has_floats and any(name in text for name in _FLOATS):
+            self.has_floats = True
         pure = text.startswith(_PURE) or text.endswith(INVARIANT_LOAD)
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
             return found

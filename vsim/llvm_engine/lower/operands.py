@@ -241,7 +241,7 @@ class Operands:
         value = b.broadcast(value, len(numbers))
         if mask is not True:
             value = b.select(mask, value, b.lanes(old, numbers))
-        if t.size == types.UD.size and wide * t.size > LARGEST_SPREAD and self.state.layout.has_floats:
+        if t.size == types.UD.size and wide * t.size > LARGEST_SPREAD and b.has_floats:
             value = b.bitcast(opaque(b, b.bitcast(value, types.UD)), t)
         spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
         picks = [wide + i if i in numbers else i for i in range(wide)]
