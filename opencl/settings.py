@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from visa.diagnostics import LaunchError, VisaError
 from visa.usage import whole_number
+from vsim.checks.selection import RACE, UNDEFINED, Checking, parse_checking
 
 if TYPE_CHECKING:
-    from vsim.checks.selection import Checking
     from vsim.schedule import Schedule
 
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
@@ -58,13 +58,13 @@ def thread_count() -> int | None:
 @cache
 def watches_races() -> bool:
     """Whether the check of races watches kernels."""
-    return _watches("race")
+    return _watches(RACE)
 
 
 @cache
 def watches_undefined() -> bool:
     """Whether the check of undefined values watches kernels."""
-    return _watches("undefined")
+    return _watches(UNDEFINED)
 
 
 def _watches(check: str) -> bool:
@@ -89,7 +89,5 @@ def checks() -> Checking | None:
     wanted = os.environ.get(CHECK_SETTING)
     if not wanted:
         return None
-    from vsim.checks.selection import parse_checking
-
     limit = whole_number(os.environ.get(CHECK_LIMIT_SETTING, ""))
     return parse_checking(wanted, limit, os.environ.get(SUPPRESSIONS_SETTING) or None, CHECK_SETTING)

@@ -101,6 +101,13 @@ def test_checks_watch_the_kernels_of_a_program(built, tmp_path):
     assert done.returncode == 2 and "did you mean 'divergence'" in done.stderr
 
 
+def said_by_ways(program, ways, check, engine):
+    """What a check says of each of a program's ways to do things, by their names."""
+    done = run(program, *ways, options=["--platform", "tgllp", "--check", check, "--engine", engine])
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    return dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+
+
 QUEUED = {
     "fill twice": "a read and a write|a write and a write", "fill twice same": "a read and a write|a write and a write",
     "twice look": "a read and a write|", "fill fill halves": "", "fill twice other": "", "look look": "a write and a write",
@@ -115,10 +122,7 @@ QUEUED = {
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 def test_launches_that_nothing_orders_race(built, engine):
     """Out-of-order queues, several queues; events, barriers, markers and waiting order, and nothing else does."""
-    options = ["--platform", "tgllp", "--check", "race", "--engine", engine]
-    done = run(built("two_launches"), *QUEUED, options=options)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    said = said_by_ways(built("two_launches"), QUEUED, "race", engine)
     for way, wanted in QUEUED.items():
         found = re.findall(
             r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) of the same place, .* \[K004\]\n.*", said[way]
@@ -144,10 +148,7 @@ TRANSFERS = {
 @needs_all
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 def test_copies_that_nothing_orders_race(built, engine):
-    options = ["--platform", "tgllp", "--check", "race", "--engine", engine]
-    done = run(built("two_launches"), *TRANSFERS, options=options)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    said = said_by_ways(built("two_launches"), TRANSFERS, "race", engine)
     for way, wanted in TRANSFERS.items():
         found = re.findall(
             r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) and (.*) of the same place, .* \[K004\]\n"
@@ -175,10 +176,7 @@ PREPARED = {
 @needs_all
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
-    options = ["--platform", "tgllp", "--check", "undefined", "--engine", engine]
-    done = run(built("fresh"), *PREPARED, options=options)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    said = dict(f"{part}\n".split("\n", 1) for part in done.stderr.removeprefix("-- ").split("\n-- "))
+    said = said_by_ways(built("fresh"), PREPARED, "undefined", engine)
     for way, wanted in PREPARED.items():
         found = re.findall(
             r"error: an undefined value is left in memory: 'to' .*, (\d+) times in all \[K013\]", said[way]

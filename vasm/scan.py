@@ -256,12 +256,17 @@ def _python(text: str) -> Iterator[Snippet | None]:
         if not _is_text(template) or not _is_text(constraints):
             yield None
             continue
-        characters: list[Character] = []
-        for m in _PYTHON_STRING.finditer(literal):
-            at = offset + m.start(3)
-            raw = [(c, at + n) for n, c in enumerate(m[3])]
-            characters += raw if m[1] in ("r", "R") else _unescaped(m[3], at)
-        yield Snippet(characters, _constrained(ast.literal_eval(constraints), ()), "$", offset)
+        yield Snippet(_characters(literal, offset), _constrained(ast.literal_eval(constraints), ()), "$", offset)
+
+
+def _characters(literal: str, offset: int) -> list[Character]:
+    """The characters of strings one behind the other, with their places in the source."""
+    found: list[Character] = []
+    for m in _PYTHON_STRING.finditer(literal):
+        at = offset + m.start(3)
+        raw = [(c, at + n) for n, c in enumerate(m[3])]
+        found += raw if m[1] in ("r", "R") else _unescaped(m[3], at)
+    return found
 
 
 def _is_text(node: ast.expr) -> TypeGuard[ast.Constant]:

@@ -238,6 +238,25 @@ def _remove_left(temporary: str) -> None:
             os.close(handle)
 
 
+class NoRegularFileError(OSError):
+    """What was to be read is a FIFO, a device or the like."""
+
+
+def open_regular(path: str) -> BinaryIO:
+    """A file, open to be read. A FIFO would be waited for, and a device may have no end.
+
+    Raises:
+        NoRegularFileError: it is none.
+        OSError, ValueError: it cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    stream = os.fdopen(handle, "rb")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        stream.close()
+        raise NoRegularFileError(errno.EINVAL, "it is not a file")
+    return stream
+
+
 def _open_in_place(path: str) -> int:
     """A device or FIFO, open to be written. A FIFO without a reader is an error where it would wait for one."""
     try:

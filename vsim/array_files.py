@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import BinaryIO
 
 import numpy as np
 
+from visa.files import open_regular
 from vsim.arrays import Array, DType
 
 KINDS = "biufV"
@@ -32,17 +32,13 @@ def read_array(path: str, most: int | None = None) -> Array:
         ArrayFileError: it cannot be read, is damaged or too large, or its elements have a type that no memory holds.
     """
     try:
-        # A FIFO without a writer would be waited for.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as stream:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise ArrayFileError("it is not a file")
-            if most is not None and status.st_size > most:
-                raise ArrayFileError(f"it has {status.st_size} bytes, more than {most}")
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if most is not None and size > most:
+                raise ArrayFileError(f"it has {size} bytes, more than {most}")
             if not path.endswith(".npy"):
                 return np.fromfile(stream, np.uint8)
-            return _read_npy(stream, status.st_size)
+            return _read_npy(stream, size)
     except OSError as error:
         raise ArrayFileError(error.strerror or str(error)) from None
     except (ValueError, MemoryError) as error:

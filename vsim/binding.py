@@ -7,6 +7,7 @@ variables.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from visa.diagnostics import did_you_mean
 from visa.payload import round_up
@@ -16,7 +17,7 @@ from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.memory import AddressSpace, Buffer, SamplerState
-from vsim.ndrange import NdRange, implicit_arguments
+from vsim.ndrange import IMPLICIT_BYTES, NdRange, implicit_arguments, local_id_table
 from vsim.payload import IMPLICIT_HANDLE, encoded
 from vsim.signature import KernelSignature
 
@@ -85,8 +86,8 @@ class _FieldBinder:
                 surfaces[number] = data
         implicit = None
         if signature.asks_for_ids or any(field.kind == IMPLICIT_BUFFER for _, field in signature.layout.arguments):
-            implicit = self._implicit()
-            reader.bindless[IMPLICIT_HANDLE] = implicit[0]
+            implicit = self.implicit, self._implicit_contents()
+            reader.bindless[IMPLICIT_HANDLE] = self.implicit
         return Arguments(
             self.values,
             surfaces,
@@ -159,10 +160,16 @@ class _FieldBinder:
 
     def implicit_buffer(self, at: int, field: PayloadField) -> None:
         """The address of the buffer of sizes and ids, as today's compiler wants it on tgllp and before."""
-        self._put(at, self._implicit()[0].address, field.size)
+        self._put(at, self.implicit.address, field.size)
 
-    def _implicit(self) -> tuple[Buffer, bytes]:
-        """The buffer of what functions ask for, and its contents.
+    @cached_property
+    def local_ids(self) -> bytes:
+        """The local ids of a group, as functions that ask for them find them."""
+        return local_id_table(self.nd_range.local_size, self.signature.simd)
+
+    @cached_property
+    def implicit(self) -> Buffer:
+        """The buffer of what functions ask for.
 
         Raises:
             LaunchError: S010, they ask, and no answer is right for all groups.
@@ -173,10 +180,11 @@ class _FieldBinder:
                 f"functions ask for sizes or ids, which are given for whole groups of {self.nd_range.local_size}",
                 "take a local size that divides the global size",
             )
-        simd, printf = self.signature.simd, self.printf.address if self.printf else 0
-        length = len(implicit_arguments(self.nd_range, simd, 0, 0))
-        buffer = self.reader.memory.block("implicit arguments", length)
-        return buffer, implicit_arguments(self.nd_range, simd, printf, buffer.address)
+        return self.reader.memory.block("implicit arguments", IMPLICIT_BYTES + len(self.local_ids))
+
+    def _implicit_contents(self) -> bytes:
+        printf, table = self.printf.address if self.printf else 0, self.implicit.address + IMPLICIT_BYTES
+        return implicit_arguments(self.nd_range, self.signature.simd, printf, table) + self.local_ids
 
     def image_property(self, at: int, field: PayloadField) -> None:
         """Width, height, depth or layers of an image, 0 where it does not have them; its format in OpenCL's numbers."""

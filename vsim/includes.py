@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 
 from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.files import NoRegularFileError, open_regular
 
 Place = str | Mapping[str, bytes]
 """Where the compiler looks for headers: a folder, or texts by their names."""
@@ -87,15 +87,10 @@ def _read(place: Place, name: str) -> bytes | None:
         return place.get(os.path.normpath(name))
     path = os.path.join(place, name)
     try:
-        # A FIFO would be waited for, and a device may have no end.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as stream:
-            mode = os.fstat(handle).st_mode
-            if not stat.S_ISREG(mode):
-                raise FormatError(Diagnostic("C015", "this is included, and is not a file", Span(path, 0)))
+        with open_regular(path) as stream:
             text = stream.read(MAXIMUM_TEXT + 1)
-    except FormatError:
-        raise
+    except NoRegularFileError:
+        raise FormatError(Diagnostic("C015", "this is included, and is not a file", Span(path, 0))) from None
     except (OSError, ValueError):  # a folder, too, which compilers pass over
         return None
     if len(text) > MAXIMUM_TEXT:

@@ -122,25 +122,29 @@ _LEAST_ROW = 16
 _IMPLICIT = struct.Struct("<4B3I3QQ3QQ3II2Q16x")
 
 
-def implicit_arguments(nd_range: NdRange, simd: int, printf: int, address: int) -> bytes:
+IMPLICIT_BYTES = _IMPLICIT.size
+"""Of the structure, behind which the table of local ids lies."""
+
+
+def implicit_arguments(nd_range: NdRange, simd: int, printf: int, table: int) -> bytes:
     """What functions find behind ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
 
     Args:
         printf: the address of the buffer that the kernel prints to; 0 for none.
-        address: where this lies.
+        table: the address of the local ids of a group (:func:`local_id_table`).
 
     Its length and version, dimensions and lanes as bytes; the local size; as 64 bits the global size, the buffer for
     printf, the offset and the table of local ids; the groups; addresses for ray tracing and assertions, which there are
-    none. Behind it the table: for each thread of a group words of x, then y, then z.
+    none.
     """
     head = _IMPLICIT_LENGTH, 0, nd_range.dims, simd
     sizes = *nd_range.local_size, *nd_range.global_size, printf, *nd_range.offset
     groups = *nd_range.group_counts, 0, 0, 0
-    return _IMPLICIT.pack(*head, *sizes, address + _IMPLICIT.size, *groups) + _local_ids(nd_range.local_size, simd)
+    return _IMPLICIT.pack(*head, *sizes, table, *groups)
 
 
-def _local_ids(size: Size, simd: int) -> bytes:
-    """The local ids of a whole group, in rows of 16 words at least."""
+def local_id_table(size: Size, simd: int) -> bytes:
+    """The local ids of a whole group: for each thread words of x, then y, then z, in rows of 16 words at least."""
     width, height, depth = size
     threads = -(-width * height * depth // simd)
     items = np.arange(threads * simd).reshape(threads, simd)

@@ -112,13 +112,8 @@ class Builder(Emitter):
     def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
         """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
         text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
-        first, second = (v.typed if v.lanes > 1 else self._vector_of_one(v) for v in (x, y))
+        first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
         return self.value(x.type, len(picks), f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>")
-
-    def _vector_of_one(self, x: Value) -> str:
-        """A scalar as a vector with its type, which instructions about vectors ask for."""
-        vector = f"<1 x {ir_type(x.type, 1)}>"
-        return f"{vector} {self.assign(f'insertelement {vector} poison, {x.typed}, i64 0')}"
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
@@ -425,3 +420,9 @@ class Builder(Emitter):
         if any(v.lanes != lanes and v.text.startswith("%") for v in values):
             raise Unsupported("ways that give one lane and many")
         return self.phi([self.broadcast(v, lanes) for v in values], ends)
+
+
+def _vector_of_one(x: Value) -> str:
+    """A scalar as a vector with its type, which instructions about vectors ask for."""
+    vector = f"<1 x {ir_type(x.type, 1)}>"
+    return f"{vector} {x.builder.assign(f'insertelement {vector} poison, {x.typed}, i64 0')}"

@@ -146,12 +146,12 @@ class StridedLanes:
 
     def part(self, first: int, count: int) -> StridedLanes | None:
         """Consecutive lanes: part of a row, or whole rows."""
+        if self.steps:
+            return None
         root = self.root
         r, i = divmod(first, self.row)
         if r and self.row_stride is not None:
             root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
-        if self.steps:
-            return None
         found = replace(self, root=root, first=self.first + first)
         if i + count <= self.row:
             found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
