@@ -17,6 +17,9 @@ from visa.isa.record import ANY_SIZE, Saturation, width_of
 from visa.platforms import PLATFORMS
 from visa.text.instruction_syntax import operands_of
 from visa.text.parser import parse_module
+from vsim.fidelity import EXACT, REFUSED_CLASS, class_of
+from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.semantics import ALLOWED_DEVIATION
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -25,6 +28,7 @@ from worked_examples import Example, lines_of  # noqa: E402
 from worked_examples import examples as worked_examples  # noqa: E402
 
 TYPE_ORDER = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
+MESSAGES = ("memory", "lsc", "sampler")
 GOLDEN = ROOT / "tests" / "data" / "golden"
 FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "w": "6", "T": "1", "S": "1", "L": "2", "N2": "2", "N4": "4", "r*": "6 each",
                "r!": "6 each", "L*": "2 each", "A": "0"}  # fmt: skip
@@ -111,6 +115,22 @@ def _restrictions(desc: InstructionDesc) -> list[str]:
     return out
 
 
+def _executed(desc: InstructionDesc) -> str:
+    """How the simulator executes it (docs/fidelity.md)."""
+    found = class_of(desc)
+    if desc.semantics in RAW_MESSAGES:
+        return "as the instruction that its descriptor says"
+    if found == EXACT:
+        return "exactly"
+    if found == REFUSED_CLASS:
+        return f"no. {_sentence(REFUSED[desc.semantics])}"
+    return f"within the manual's freedom. {_sentence(ALLOWED_DEVIATION[desc.semantics])}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
 def _names(names: frozenset[str]) -> str:
     return ", ".join(t for t in TYPE_ORDER if t in names)
 
@@ -135,11 +155,14 @@ def page(
         if suffixes := _suffixes(desc):
             out += ["| suffix | words | |", "|---|---|---|", *suffixes, ""]
         platforms = [p for p in PLATFORMS if p in desc.platforms]
-        out += [f"* Category: {desc.category}", f"* Element types: {_names(desc.types) or 'those of the message'}"]
+        out += [f"* Category: {desc.category}"]
+        if desc.types or desc.category in MESSAGES:
+            out += [f"* Element types: {_names(desc.types) or 'those of the message'}"]
         out += _restrictions(desc)
         out += [f"* Platforms: {'all' if len(platforms) == len(PLATFORMS) else ', '.join(platforms)}"]
         out += [
             f"* Predicate: {'yes' if desc.has_predicate else 'no'}",
+            f"* [Executed](../fidelity.md): {_executed(desc)}",
             "",
             "| field | bytes | contents |",
             "|---|---|---|",

@@ -178,11 +178,21 @@ def test_the_reference_pages_are_those_of_the_table():
     assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()
 
 
-def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch):
+@pytest.mark.parametrize(
+    ("table", "name", "wrong", "said"),
+    [
+        ("ALU", "add", {"pseudo": "src0[i] - src1[i]"}, "add: the pseudo-code gives -9, the instruction 11"),
+        ("MESSAGES", "gather", {"pseudo": "dst[i] = surface[i]"}, "gather.4 "),
+        ("SCENES", "goto", {"effect": "D[i] = 11"}, "goto: the pseudo-code gives 11, the instruction 10"),
+    ],
+)
+def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch, table, name, wrong, said):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import worked_examples
 
-    wrong = worked_examples.ALU["add"]._replace(pseudo="src0[i] - src1[i]")
-    monkeypatch.setitem(worked_examples.ALU, "add", wrong)
-    with pytest.raises(AssertionError, match="add: the pseudo-code gives -9, the instruction 11"):
+    examples = getattr(worked_examples, table)
+    for other in ("ALU", "MESSAGES", "SCENES"):
+        monkeypatch.setattr(worked_examples, other, {})
+    monkeypatch.setattr(worked_examples, table, {name: examples[name]._replace(**wrong)})
+    with pytest.raises(AssertionError, match=said):
         worked_examples.examples()
