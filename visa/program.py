@@ -7,6 +7,7 @@ labels start at 0.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
     return _PREDEFINED_NAMES if version >= (4, 2) else _PREDEFINED_NAMES[:-1]
 
 
+@functools.cache
 def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
     """The strings that every function's pool holds behind the function's own name."""
     return (*predefined_names(version), *PREDEFINED_SURFACES, "S31")
@@ -214,7 +216,10 @@ class Function:
 
     def attribute(self, name: str) -> Attribute | None:
         """The first attribute of a name."""
-        return next((a for a in self.attributes if a.name == name), None)
+        for a in self.attributes:
+            if a.name == name:
+                return a
+        return None
 
     def integer_attribute(self, name: str, default: int = 0) -> int:
         """The value of an attribute; 1 of a flag."""

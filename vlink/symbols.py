@@ -25,8 +25,8 @@ class DeclaredSizes(NamedTuple):
     @classmethod
     def of(cls, function: Function) -> DeclaredSizes:
         """The sizes among the attributes of a function."""
-        integers = {a.name: a.integer for a in function.attributes}
-        return cls(*map(integers.get, _SIZE_ATTRIBUTES))
+        found = (function.attribute(name) for name in _SIZE_ATTRIBUTES)
+        return cls(*(a.integer if a else None for a in found))
 
 
 @dataclass(eq=False, slots=True)
@@ -115,19 +115,20 @@ def resolve_references(
         for call in d.object.described(d.function)[1]:
             name = strings[call.string]
             target = local.get(name) or table.exported.get(name)
-            rivals = table.unexported.get(name, []) if target is None else []
+            rivals = table.unexported.get(name, ()) if target is None else ()
             reference = Reference(d, call, name, rivals[0] if rivals else target)
             references.append(reference)
             if len(rivals) > 1:
                 errors.append(_ambiguous(reference, rivals))
             if reference.target is not None:
-                errors += _mismatched_sizes(reference, reference.target)
+                if (call.arg_grf, call.ret_grf, d.sizes.simd) != reference.target.sizes:
+                    errors += _mismatched_sizes(reference, reference.target)
             elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
                 errors.append(_undefined(reference, table, data))
     return found
 
 
-def _ambiguous(reference: Reference, rivals: list[Definition]) -> Diagnostic:
+def _ambiguous(reference: Reference, rivals: Sequence[Definition]) -> Diagnostic:
     notes = tuple(Label(r.span, "defined here, not exported") for r in rivals)
     message = f"{reference} can mean any of {len(rivals)} functions '{reference.name}'"
     return Diagnostic("L012", message, reference.source.span, "export one of them with .kernel_attr Extern", notes)

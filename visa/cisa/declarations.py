@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -36,6 +37,12 @@ _RESERVED = frozenset([f"V{n}" for n in range(len(PREDEFINED_VARIABLES))] + [n f
 }
 
 
+@functools.cache
+def _reserved(version: tuple[int, int]) -> frozenset[str]:
+    """Names that a variable cannot have."""
+    return _RESERVED if version >= (4, 2) else _RESERVED - {"V21", "%scratchloc"}
+
+
 def is_label(name: str) -> bool:
     """Whether a name can be written as a label: ``name:``."""
     return _LABEL.fullmatch(name) is not None
@@ -47,10 +54,11 @@ def illegal_declarations(function: Function) -> str:
 
 
 def _problems(function: Function) -> Iterator[str]:
-    known = (function.name, *predefined_strings(function.version))
-    if tuple(function.strings[: len(known)]) != known:
+    predefined = predefined_strings(function.version)
+    own, *others = function.strings[: 1 + len(predefined)] or [""]
+    if own != function.name or tuple(others) != predefined:
         yield "the strings do not begin with the function's name and the predefined ones"
-    reserved = _RESERVED if function.version >= (4, 2) else _RESERVED - {"V21", "%scratchloc"}
+    reserved = _reserved(function.version)
     named: list[Variable | Declared] = [*function.variables, *function.addresses, *function.predicates]
     named += [*function.samplers, *function.surfaces]
     for item in named:

@@ -262,10 +262,11 @@ class _FunctionReader:
             what = f"variable '{item.name}' is an alias" if isinstance(item, Variable) else "an input is the value"
             raise r.fail(f"{what} of something that does not exist")
         r.what = f"code {part}"
-        size, entry = r.take("<II")
-        if not function.is_kernel:
-            function.input_size, function.return_size = r.take("<BB")
-        function.attributes = self.attributes(function, r.number("<H"))
+        if function.is_kernel:
+            size, entry, attributes = r.take("<IIH")
+        else:
+            size, entry, function.input_size, function.return_size, attributes = r.take("<IIBBH")
+        function.attributes = self.attributes(function, attributes)
         if problem := illegal_attributes(function):
             raise r.fail(problem)
         position = self.start + entry

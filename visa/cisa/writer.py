@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import chain
 
 from visa.cisa.codec import Encoder
 from visa.collector import paused_collection
@@ -94,7 +95,7 @@ def _write(module: Module) -> bytes:
 
 def _relocations(function: Function) -> bytes:
     tables = (function.variable_relocations, function.function_relocations)
-    return b"".join(struct.pack("<H", len(t)) + b"".join(struct.pack("<HH", *pair) for pair in t) for t in tables)
+    return b"".join(struct.pack(f"<H{2 * len(t)}H", len(t), *chain(*t)) for t in tables)
 
 
 def _attributes(items: list[Attribute]) -> bytes:
