@@ -23,7 +23,7 @@ from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
 from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
-from vsim.program import can_repeat
+from vsim.program import can_repeat, with_numbers
 
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch
@@ -295,18 +295,17 @@ class Kernel(ClObject):
             return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
-        """What an engine gets: that of the last launch, if this one is the same in the same memory."""
+        """What an engine gets: that of the last launch, if this one has the same memory, with its own numbers."""
         with program.running:
             arguments, changes = [g.argument for g in given], program.memory.changes
             last = self.last
-            if (
-                last is not None
-                and last.sizes == sizes
-                and last.changes == changes
-                and last.arguments == arguments
-                and last.program is program
-            ):
-                return last.dispatch
+            if last is not None and last.sizes == sizes and last.changes == changes and last.program is program:
+                pairs = enumerate(zip(arguments, last.arguments, strict=True))
+                changed = [(n, argument) for n, (argument, other) in pairs if argument != other]
+                made = with_numbers(last.dispatch, changed) if changed else last.dispatch
+                if made is not None:
+                    self.last = last._replace(arguments=arguments, dispatch=made)
+                    return made
             global_size, local_size, offset = sizes
             check, launch = checks(), Launch(self.name, global_size, local_size, offset, arguments)
             made = program.bind(launch, schedule(), check=check or "")

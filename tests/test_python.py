@@ -120,6 +120,33 @@ def test_the_same_launch_again(program, engine):
 
 
 @ENGINES
+def test_the_same_launch_with_other_numbers(engine):
+    """It is bound already, but for the numbers; what is wrong with a number is said as for the first launch."""
+    program = Program(build(DATA.parent.parent / "samples" / "saxpy", "tgllp"))
+    x, y = np.arange(64, dtype="f4"), np.zeros(64, "f4")
+
+    def saxpy(a, size=64):
+        y[:] = 1
+        return program.launch("saxpy", size, 16, [y, x, a, 64], engine=engine).dispatch
+
+    first = saxpy(2.0)
+    for a in (3.0, -0.0, 0.5, np.float32(4), np.float32(8), 1, 2, True):
+        again = saxpy(a)
+        assert again.arguments.buffers is first.arguments.buffers or type(a) is not float
+        assert y.tolist() == (1 + np.float32(a) * x).tolist()
+    with pytest.raises(LaunchError, match=r"argument 2 \('a'\) is float, which has 1 element, found 2"):
+        saxpy([1.0, 2.0])
+    saxpy(5.0)
+    with pytest.raises(LaunchError, match=r"argument 3 \('n'\) is int: 1099511627776 does not fit"):
+        program.launch("saxpy", 64, 16, [y, x, 5.0, 1 << 40], engine=engine)
+    saxpy(6.0, 32)
+    assert y.tolist() == [1 + 6 * n if n < 32 else 1 for n in range(64)]
+    x[:] = 1
+    saxpy(7.0, 32)
+    assert y.tolist() == [8] * 32 + [1] * 32
+
+
+@ENGINES
 def test_what_comes_back(program, engine):
     data, change = np.ones(8, "f4"), np.array((2, 1), CHANGE)
     result = program.launch("scale", 8, 8, [data, change, 8], engine=engine)

@@ -27,6 +27,8 @@ PRINTF_HEAD = 4
 URB_NAME = "%urb"
 """The name by which a launch gives the buffer that URB writes go to."""
 SURFACE_NUMBER_BYTES = 4
+BY_VALUE = "arg_byvalue"
+"""Ze_info's word for arguments that are bytes of the payload."""
 IMPLICIT_BUFFER = "implicit_arg_buffer"
 """Ze_info's word for the address of what functions ask for."""
 _ADDRESS_MODES = {
@@ -55,6 +57,17 @@ def bind(
     if signature.info is None:
         return _InputBinder(reader).bind()
     return _FieldBinder(reader, signature.info, nd_range).bind()
+
+
+def number_in_payload(signature: KernelSignature, index: int, argument: Argument) -> tuple[int, bytes] | None:
+    """Where in the payload an argument lies, and its bytes; None where there is more to binding it."""
+    if not isinstance(argument, ScalarArgument) or len(signature.fields.get(index, ())) != 1:
+        return None
+    for at, field in signature.layout.arguments:
+        if field.argument == index:
+            fits = field.kind == BY_VALUE and len(argument.data) == field.size
+            return (at, argument.data) if fits else None
+    return None
 
 
 class _FieldBinder:
@@ -225,7 +238,7 @@ class _FieldBinder:
 
 
 _FIELDS: dict[str, Callable[[_FieldBinder, int, PayloadField], None]] = {
-    "arg_bypointer": _FieldBinder.pointer, "arg_byvalue": _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
+    "arg_bypointer": _FieldBinder.pointer, BY_VALUE: _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
     "printf_buffer": _FieldBinder.printf_buffer, IMPLICIT_BUFFER: _FieldBinder.implicit_buffer,
 }  # fmt: skip
 

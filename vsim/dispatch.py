@@ -5,8 +5,9 @@ What it says of payload and memory, and why, is in docs/architecture.md, "The wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -253,6 +254,19 @@ class Dispatch:
             data[at : at + 8] = encoded(private_address, 8)
         return bytes(data)
 
+    def with_numbers(self, values: Sequence[tuple[int, bytes]]) -> Dispatch:
+        """The same launch with other numbers at some places of the payload."""
+        changed = dict(values)
+        kept = [(at, changed.get(at, data)) for at, data in self.arguments.values]
+        return replace(self, arguments=self.arguments._replace(values=kept), payload=with_values(self.payload, values))
+
+    def differs_in_numbers(self, other: Dispatch) -> bool:
+        """Whether it is another launch or made of it by :meth:`with_numbers`, so that at most the payload differs."""
+        if self is other:
+            return True
+        same = all(map(is_, _but_numbers(self), _but_numbers(other)))
+        return same and self.arguments.surfaces is other.arguments.surfaces
+
     def name_of(self, buffer: Buffer) -> str:
         """What faults and traces call memory: the arguments that it is of in this launch, else its own name.
 
@@ -286,10 +300,14 @@ class Dispatch:
         return SimulationError(Diagnostic("S040", message, None, LIMIT_HINT, notes(self, positions)))
 
 
-def with_values(template: bytes, arguments: Arguments) -> bytes:
-    """The payload that all groups share: a template with the values of the arguments in place."""
+_but_numbers = attrgetter(*(f.name for f in fields(Dispatch) if f.name not in ("arguments", "payload")))
+"""Of a launch, all that is the same with other numbers."""
+
+
+def with_values(template: bytes, values: Iterable[tuple[int, bytes]]) -> bytes:
+    """The payload that all groups share: a template with the values of arguments at their places."""
     payload = bytearray(template)
-    for at, data in arguments.values:
+    for at, data in values:
         payload[at : at + len(data)] = data
     return bytes(payload)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -21,7 +21,7 @@ from visa.image import LinkedImage
 from visa.usage import check_text, warn
 from visa.validation import validate
 from vsim.arrays import Array
-from vsim.binding import bind
+from vsim.binding import bind, number_in_payload
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.kernel import Kernel
@@ -61,7 +61,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class LastLaunch(NamedTuple):
-    """The last launch of a kernel, for another one that is the same: with the same arrays, and numbers that are equal.
+    """The last launch of a kernel, for another one with the same arrays and with numbers that are equal, or others.
 
     ``protections`` are those of the address space.
 
@@ -74,14 +74,17 @@ class LastLaunch(NamedTuple):
     dispatch: Dispatch
     protections: int
 
-    def is_like(self, shape: tuple[object, ...], arguments: Sequence[object]) -> bool:
-        """Whether another launch is the same."""
-        return (
-            shape == self.shape
-            and len(arguments) == len(self.arguments)
-            and self.protections == self.dispatch.memory.protections
-            and all(map(_same, arguments, self.arguments))
-        )
+    def changed(self, shape: tuple[object, ...], arguments: Sequence[object]) -> list[int] | None:
+        """Which arguments of another launch are other numbers than here; None if more than that differs."""
+        if (
+            shape != self.shape
+            or len(arguments) != len(self.arguments)
+            or self.protections != self.dispatch.memory.protections
+        ):
+            return None
+        found = [n for n, pair in enumerate(zip(arguments, self.arguments, strict=True)) if not _same(*pair)]
+        alike = all(_is_number(arguments[n]) and type(arguments[n]) is type(self.arguments[n]) for n in found)
+        return found if alike else None
 
 
 def _known_by(value: object) -> object:
@@ -114,7 +117,11 @@ def _same(value: object, other: object) -> bool:
 
 def _constant(value: object) -> bool:
     """Whether an argument means the same as long as it is the same object: an array or a number, not a list."""
-    return bool(type(value) is np.ndarray and value.shape) or isinstance(value, (int, float, np.number, np.bool_))
+    return bool(type(value) is np.ndarray and value.shape) or _is_number(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))
 
 
 def can_repeat(dispatch: Dispatch) -> bool:
@@ -123,6 +130,17 @@ def can_repeat(dispatch: Dispatch) -> bool:
     return arguments.printf is None and all(
         isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
     )
+
+
+def with_numbers(dispatch: Dispatch, changed: Iterable[tuple[int, Argument]]) -> Dispatch | None:
+    """A launch with other numbers for some arguments; None where more follows from them than bytes of the payload."""
+    values = []
+    for index, argument in changed:
+        value = number_in_payload(dispatch.signature, index, argument)
+        if value is None:
+            return None
+        values.append(value)
+    return dispatch.with_numbers(values)
 
 
 class Program:
@@ -227,7 +245,7 @@ class Program:
 
             findings = watching(check)
         arguments = bind(signature, launch, nd_range, self.memory, findings is not None and findings.guards)
-        payload = with_values(template, arguments)
+        payload = with_values(template, arguments.values)
         coverage = not_executed(self.image) if profile else None
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
@@ -430,7 +448,7 @@ class Program:
             LaunchError: it does not fit the kernel; nothing ran.
             SimulationError: the kernel did something without a defined result, or took too long.
 
-        A launch like the last one of its kernel is bound to it already and begins at once.
+        A launch like the last one of its kernel is bound already and begins at once; so does one with other numbers.
         """
         # What is a tuple or a number already is checked when a launch is made of it.
         shape = global_size if type(global_size) is tuple else _sizes(global_size, "global size")
@@ -440,9 +458,18 @@ class Program:
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
         last = self.last_launches.get(check_text(kernel, "the name of a kernel"))
-        if last is not None and not (profile or check) and last.is_like(whole, args):
-            with self.running:
-                return self._execute(last.dispatch, engine, threads, max_seconds)
+        changed = None if last is None or profile or check else last.changed(whole, args)
+        if last is not None and changed is not None:
+            convert = self._converter(kernel).argument
+            again = (
+                with_numbers(last.dispatch, [(n, convert(n, args[n])) for n in changed]) if changed else last.dispatch
+            )
+            if again is not None:
+                with self.running:
+                    result = self._execute(again, engine, threads, max_seconds)
+                if changed:
+                    self.last_launches[kernel] = last._replace(arguments=tuple(map(_known_by, args)), dispatch=again)
+                return result
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(check_text(schedule, "the schedule")) if schedule else None
         try:
@@ -464,10 +491,14 @@ class Program:
         Raises:
             LaunchError: a value is not what the kernel wants; the message names the argument.
         """
-        converter = self.converters.get(kernel)
-        if converter is None:
-            converter = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
+        converter = self._converter(kernel)
         return [converter.argument(n, a) for n, a in enumerate(args)]
+
+    def _converter(self, kernel: str) -> ArgumentConverter:
+        found = self.converters.get(kernel)
+        if found is None:
+            found = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
+        return found
 
     def usm(self, array: Array) -> int:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.

@@ -115,6 +115,9 @@ class Engine:
         prepared, self.prepared = self.prepared, None
         if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
             prepared = self._prepare(dispatch, thread_count, max_seconds, meanwhile)
+        elif prepared.dispatch is not dispatch:
+            _write_payloads(prepared.plan, dispatch)
+            prepared = prepared._replace(dispatch=dispatch)
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
@@ -177,9 +180,9 @@ class Engine:
 
     @staticmethod
     def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:
-        """Whether the arguments of a launch are those that were prepared."""
+        """Whether the arguments of a launch are those that were prepared, but perhaps for numbers."""
         return (
-            prepared.dispatch is dispatch
+            dispatch.differs_in_numbers(prepared.dispatch)
             and prepared.thread_count == thread_count
             and prepared.changes == dispatch.memory.changes
             and prepared.exact == dispatch.exact
@@ -200,9 +203,7 @@ class Engine:
         plan = self._plan(dispatch, thread_count, max_seconds, meanwhile)
         private_address = dispatch.private_memory(plan.thread_slots)
         fill_surfaces(plan.surfaces, dispatch)
-        for group, payload in plan.payloads:
-            data = dispatch.payload_of(group.size, private_address)
-            payload.data[: len(data)] = data
+        _write_payloads(plan, dispatch, private_address)
         self.slots.update(dispatch.memory)
         context = plan.context
         context[:] = plan.initial
@@ -269,6 +270,13 @@ class Engine:
             if len(found) > 1 and together > 1:
                 found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
         return found[: max(count, together)]
+
+
+def _write_payloads(plan: LaunchPlan, dispatch: Dispatch, private_address: int = 0) -> None:
+    """Give the groups of a plan the payloads of a launch."""
+    for group, payload in plan.payloads:
+        data = dispatch.payload_of(group.size, private_address)
+        payload.data[: len(data)] = data
 
 
 def forget_places(workers: Iterable[WorkerMemory]) -> None:
