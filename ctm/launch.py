@@ -49,6 +49,7 @@ class GridLaunchFile(LaunchEntries):
     def launch(self, index: int) -> GridLaunch:
         """The launch at an index; arrays are read now."""
         where, entry = f"{self.name}, launch {index}", self.entries[index]
+        self.read.clear()
         if not isinstance(entry, dict):
             raise self.fail(f"a launch is a JSON object, found {entry!r}", where)
         check_keys(entry, GRID_LAUNCH, where, self.fail)
@@ -63,6 +64,8 @@ class GridLaunchFile(LaunchEntries):
         for number, item in self._part(entry, "outputs", where).items():
             at = self._number(number, table.OUTPUTS, "an output", where)
             launch.outputs[at] = self._output(item, f"{where}, output {at}")
+        for at, output in launch.outputs.items():
+            self.check_overwriting(output, f"{where}, output {at}")
         return launch
 
     def _size(self, value: object, key: str, where: str) -> int:

@@ -189,8 +189,7 @@ class GridSession:
         image: what the report calls the program.
         out_dir: where outputs go; None for where the launch file says.
         output: where the report goes.
-        trace: where the steps of groups go; None for nowhere.
-        traced: the groups of which they are.
+        traced: the groups of which a trace is.
         allow_paths: whether the launch in an image may use files anywhere.
         max_seconds: when to give up a launch; None for never.
     """
@@ -201,14 +200,17 @@ class GridSession:
         image: str,
         out_dir: str | None,
         output: TextIO,
-        trace: TextIO | None = None,
         allow_paths: bool = False,
         max_seconds: float | None = None,
         traced: Numbers = ALL_NUMBERS,
     ) -> None:
         self.program, self.image, self.out_dir, self.max_seconds = program, image, out_dir, max_seconds
-        self.output, self.trace, self.traced, self.allow_paths = output, trace, traced, allow_paths
+        self.output, self.traced, self.allow_paths = output, traced, allow_paths
+        self.trace: TextIO | None = None
+        """Where the steps of groups go; None for nowhere."""
         self.rows: list[LaunchRow] = []
+        self.read: set[str] = {image}
+        """Files that the trace does not replace."""
 
     @property
     def failed(self) -> bool:
@@ -224,6 +226,7 @@ class GridSession:
         """
         directory = os.path.dirname(os.path.abspath(path))
         paths = LaunchPaths(directory, self.out_dir or directory, (), (path, self.image))
+        self.read.add(path)
         self._run_all(GridLaunchFile.parse(read_text(path), paths, path), directory)
 
     def run_linked(self) -> None:
@@ -243,7 +246,9 @@ class GridSession:
     def _run_all(self, file: GridLaunchFile, directory: str) -> None:
         """Every launch of a file; outputs go to the directory unless the session has one."""
         for index in range(len(file)):
-            self._run(file.launch(index), index, directory)
+            launch = file.launch(index)
+            self.read.update(file.read)
+            self._run(launch, index, directory)
 
     def _run(self, launch: GridLaunch, index: int, directory: str) -> None:
         """Run, write outputs, compare."""

@@ -22,7 +22,7 @@ from visa.reporting import report
 from visa.usage import refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
-from vsim.trace_file import TraceOptions, with_trace
+from vsim.trace_file import TraceOptions
 
 if TYPE_CHECKING:
     from vsim.program import Program
@@ -252,7 +252,7 @@ def app(
         others |= {"--precision": precision != "exact", "--trace-threads": trace_threads, "--trace-lanes": trace_lanes}
         refuse(others, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
-        return int(with_trace(trace, lambda out: run_ctm_image(loaded.name, launch, out_dir, settings, out)))
+        return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
     from vsim.command_arguments import named_files

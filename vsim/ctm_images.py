@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
 from vsim.numbers import Numbers
+from vsim.trace_file import with_trace
 
 
 class CtmSettings(NamedTuple):
@@ -34,12 +35,12 @@ def run_ctm_image(
     launch: str | None,
     out_dir: str | None,
     settings: CtmSettings,
-    trace: TextIO | None = None,
+    trace: str | None = None,
 ) -> bool:
     """Run the launches of a launch file, or of the one in the image, and report them.
 
     Args:
-        trace: where the steps of groups go; None for nowhere.
+        trace: the file that gets the steps of groups; None for none.
 
     Returns:
         Whether a result was not as expected.
@@ -47,16 +48,22 @@ def run_ctm_image(
     Raises:
         UsageError: a setting is unknown.
         LaunchError: there is no launch file, or it cannot be read.
+        FileError: F001, the trace cannot be written.
     """
     from ctm.simulator import GridSession, load, options_from
 
     program = load(image, options_from(settings.choices, settings.group))
     session = GridSession(
-        program, image, out_dir, sys.stdout, trace, settings.allow_paths, settings.max_seconds, settings.traced
+        program, image, out_dir, sys.stdout, settings.allow_paths, settings.max_seconds, settings.traced
     )
-    if launch:
-        session.run_file(launch)
-    else:
-        session.run_linked()
-    session.report(settings.as_json)
-    return session.failed
+
+    def run(out: TextIO | None) -> bool:
+        session.trace = out
+        if launch:
+            session.run_file(launch)
+        else:
+            session.run_linked()
+        session.report(settings.as_json)
+        return session.failed
+
+    return with_trace(trace, run, session.read)

@@ -168,7 +168,7 @@ def run_traced(
         session.report()
         return session.failed
 
-    return with_trace(trace, run, session.check_overwriting)
+    return with_trace(trace, run, session.read)
 
 
 def write_launch(session: Session, path: str, line: CommandLine) -> None:

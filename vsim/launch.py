@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
 from vsim.array_files import ArrayFileError, read_array
 from vsim.arrays import Array
-from vsim.launch_paths import LaunchPaths, PathError
+from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
 
 SCALAR_TYPES = {
@@ -316,6 +315,11 @@ class LaunchEntries:
             "shared": self.text(item, "shared", "", where),
         }  # fmt: skip
 
+    def check_overwriting(self, item: Checked, where: str) -> None:
+        """Refuse an output that is an array of its launch; an array of a later launch may be one."""
+        if item.out and is_one_of(self.paths.output(item.out), self.read):
+            raise self.fail(f"'{item.out}' would overwrite an array that the launch reads", f"{where}, out")
+
     def text(self, item: Mapping[str, object], key: str, default: str, where: str) -> str:
         """A value that is a text."""
         value = item.get(key, default)
@@ -377,15 +381,9 @@ class LaunchFile(LaunchEntries):
             if name := self.text(item, "name", "", place):
                 launch.names[name] = argument
         for number, argument in enumerate(launch.args):
-            if isinstance(argument, Checked) and argument.out:
-                self._check_overwriting(argument.out, f"{where}, argument {number}, out")
+            if isinstance(argument, Checked):
+                self.check_overwriting(argument, f"{where}, argument {number}")
         return launch
-
-    def _check_overwriting(self, name: str, where: str) -> None:
-        """Refuse an output that is an array of its launch; an array of a later launch may be one."""
-        path = self.paths.output(name)
-        if os.path.exists(path) and any(os.path.samefile(path, other) for other in self.read):
-            raise self.fail(f"'{name}' would overwrite an array that the launch reads", where)
 
     def _argument(self, item: Mapping[str, object], where: str) -> Argument:
         kinds = [kind for kind in ARGUMENTS if kind.partition(" ")[0] in item]

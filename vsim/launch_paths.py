@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from visa.diagnostics import Diagnostic, FileError, Span
 
 
 class PathError(Exception):
@@ -88,3 +91,19 @@ class LaunchPaths(NamedTuple):
                     "S013",
                 )
         return path
+
+
+def is_one_of(path: str, others: Iterable[str]) -> bool:
+    """Whether a path leads to a file that is there, and so does one of others."""
+    return os.path.exists(path) and any(os.path.exists(other) and os.path.samefile(path, other) for other in others)
+
+
+def check_overwriting(path: str, read: Iterable[str]) -> None:
+    """Refuse an output that is a file that the run has read: the image, the launch file or an array.
+
+    Raises:
+        FileError: F001, it is one.
+    """
+    if is_one_of(path, read):
+        message = f"'{path}' would overwrite an input of the run"
+        raise FileError(Diagnostic("F001", message, Span(path, 0), "name another file, or another --out-dir"))

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
-from visa.diagnostics import Diagnostic, FileError, LaunchError, SimulationError, Span, did_you_mean
+from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
 from visa.files import read_text
 from visa.reporting import report
 from vsim.arrays import Array
 from vsim.conversion import ArgumentConverter
 from vsim.element_types import as_elements
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, ScalarArgument, image_launch, parse_launch
+from vsim.launch_paths import check_overwriting
 from vsim.program import Program, RunOptions
 from vsim.progress import watch_on_terminal
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
@@ -206,10 +207,10 @@ class Session:
         if argument.out or (self.out_dir and self._is_output(result, number, argument)):
             path = os.path.join(self.out_dir or "", argument.out or name)
             if not argument.out:
-                self.check_overwriting(path)
+                check_overwriting(path, self.read)
             save_array(path, argument.array)
         for path in (self.results.save[n] for n in names if n in self.results.save):
-            self.check_overwriting(path)
+            check_overwriting(path, self.read)
             save_array(path, argument.array)
 
     @staticmethod
@@ -241,16 +242,6 @@ class Session:
             row.setdefault("shown", {})[part.text] = shown_tree(value)
         else:
             self.output.write(shown_text(part, value) + "\n")
-
-    def check_overwriting(self, path: str) -> None:
-        """Refuse an output that is the image, the launch file or an array that a launch has read.
-
-        Raises:
-            FileError: F001, it is one.
-        """
-        if os.path.exists(path) and any(os.path.samefile(path, other) for other in self.read if os.path.exists(other)):
-            message = f"'{path}' would overwrite an input of the run"
-            raise FileError(Diagnostic("F001", message, Span(path, 0), "name another file, or another --out-dir"))
 
     def check_found(self) -> None:
         """Say which arguments of ``--save`` and ``--show`` no launch has.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import BinaryIO, NamedTuple, TextIO
 
 from visa.diagnostics import UsageError, VisaError
 from visa.files import check_outputs, write_file
+from vsim.launch_paths import check_overwriting
 from vsim.numbers import Numbers, parse_numbers
 
 
@@ -46,18 +47,16 @@ class TraceOptions(NamedTuple):
             raise UsageError(f"--trace needs the reference engine; leave {other} out")
 
 
-def with_trace(
-    path: str | None, run: Callable[[TextIO | None], bool], check: Callable[[str], None] | None = None
-) -> bool:
+def with_trace(path: str | None, run: Callable[[TextIO | None], bool], read: Collection[str]) -> bool:
     """Run something that writes a trace to a stream, None if no trace is wanted; what it gives.
 
     The file appears when the run ends, however it ends: a trace is wanted most where something goes wrong.
 
     Args:
-        check: refuses the file if the run has read it, which nobody knows before.
+        read: the files that the run has read, which is known when it ends; the trace replaces none of them.
 
     Raises:
-        FileError: the trace cannot be written.
+        FileError: F001, the trace cannot be written, or would replace a file that was read.
     """
     if path is None:
         return run(None)
@@ -73,8 +72,7 @@ def with_trace(
             outcome.append(error)
             said = error.diagnostics[0].message if isinstance(error, VisaError) else "interrupted"
             text.write(f"# {said}\n")
-        if check:
-            check(path)
+        check_overwriting(path, read)
         text.flush()
         text.detach()
 
