@@ -58,7 +58,7 @@ class GridLaunchFile(LaunchEntries):
         )
         for number, path in self._part(entry, "inputs", where).items():
             at = self._number(number, table.TEX_INPUTS, "an input", where)
-            launch.inputs[at] = self.array(path, f"{where}, input {at}")
+            launch.inputs[at] = self.array(path, f"{where}, input {at}", self.take)
         for name, value in self._part(entry, "constants", where).items():
             self._constant(launch, name, value, f"{where}, constant {name}")
         for number, item in self._part(entry, "outputs", where).items():

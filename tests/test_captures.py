@@ -1,6 +1,7 @@
 """Captures of the OpenCL Intercept Layer: replayed as the layer writes them, and written as it does."""
 
 import json
+import os
 import struct
 import tarfile
 
@@ -120,6 +121,16 @@ def test_equal_handles_are_one_memory(tmp_path, capsys):
     (folder / "Pre" / name).write_bytes(bytes(8))
     code, _, err = said(capsys, "vsim", "--replay", folder)
     assert code == 1 and "another size than that of the same handle [S014]" in err
+
+
+def test_memory_is_not_read_beyond_the_limit(tmp_path, capsys):
+    """Files with holes, which are far larger than any memory."""
+    for part in ("Pre", "Post"):
+        folder = saxpy(tmp_path / part, X, Y, expected(X, Y))
+        assert said(capsys, "vsim", "--replay", folder, "--max-memory", "4K")[0] == 0
+        os.truncate(folder / part / memory(31, "saxpy", 0, b"")[0], 1 << 42)
+        code, _, err = said(capsys, "vsim", "--replay", folder, "--max-memory", "1G")
+        assert code == 1 and "takes 4,398,046,511," in err and "the limit is 1,073,741,824 [S041]" in err
 
 
 def test_pointers_into_shared_memory(tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import BinaryIO
 
 import numpy as np
@@ -22,11 +23,20 @@ class ArrayFileError(Exception):
     """A file is not an array; the message says why."""
 
 
-def read_array(path: str, most: int | None = None) -> Array:
+Take = Callable[[int], None]
+"""Is told how many bytes an array has before it is read, and raises an error if they are too many."""
+
+
+def no_limit(size: int) -> None:
+    """Let arrays of any size be read."""
+
+
+def read_array(path: str, most: int | None = None, take: Take = no_limit) -> Array:
     """The contents of an array file: ``.npy``, else bytes.
 
     Args:
         most: bytes that it may have; None for any number.
+        take: is told of its bytes before they are read.
 
     Raises:
         ArrayFileError: it cannot be read, is damaged or too large, or its elements have a type that no memory holds.
@@ -36,16 +46,17 @@ def read_array(path: str, most: int | None = None) -> Array:
             size = os.fstat(stream.fileno()).st_size
             if most is not None and size > most:
                 raise ArrayFileError(f"it has {size} bytes, more than {most}")
-            if not path.endswith(".npy"):
-                return np.fromfile(stream, np.uint8)
-            return _read_npy(stream, size)
+            if path.endswith(".npy"):
+                return _read_npy(stream, size, take)
+            take(size)
+            return np.fromfile(stream, np.uint8)
     except OSError as error:
         raise ArrayFileError(error.strerror or str(error)) from None
     except (ValueError, MemoryError) as error:
         raise ArrayFileError(str(error) or type(error).__name__) from None
 
 
-def _read_npy(stream: BinaryIO, size: int) -> Array:
+def _read_npy(stream: BinaryIO, size: int, take: Take) -> Array:
     """A ``.npy`` file of a number of bytes; its header is believed only as far as the file has elements."""
     if stream.peek(4)[:4] == b"PK\3\4":  # type: ignore[attr-defined]
         raise ArrayFileError("it is an archive of arrays (.npz), not an array")
@@ -62,6 +73,7 @@ def _read_npy(stream: BinaryIO, size: int) -> Array:
     there = size - stream.tell()
     if count * dtype.itemsize > there:
         raise ArrayFileError(f"its header claims {count * dtype.itemsize} bytes of elements, the file has {there}")
+    take(count * dtype.itemsize)
     array = np.fromfile(stream, dtype, count) if dtype.itemsize else np.empty(count, dtype)
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, LaunchError, Span
-from vsim.array_files import ArrayFileError, read_array
+from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.arrays import Bytes
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ImageFormat
 from vsim.launch import MAXIMUM_LOCAL, MAXIMUM_SIZE, SamplerArgument
@@ -116,14 +116,14 @@ def _fail(message: str, path: str, hint: str = "") -> LaunchError:
     return LaunchError(Diagnostic("S014", message, Span(path, 0), hint))
 
 
-def contents(path: str, most: int | None = None) -> Bytes:
-    """The bytes of a file of a capture; ``most``: how many it may have.
+def contents(path: str, most: int | None = None, take: Take = no_limit) -> Bytes:
+    """The bytes of a file of a capture; ``most``: how many it may have, ``take`` is told before they are read.
 
     Raises:
         LaunchError: S014, it is no file, is larger, or cannot be read.
     """
     try:
-        return read_array(path, most)
+        return read_array(path, most, take)
     except ArrayFileError as error:
         raise _fail(f"it cannot be read: {error}", path) from None
 

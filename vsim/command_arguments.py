@@ -11,7 +11,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
 from visa.usage import whole_number
-from vsim.array_files import ArrayFileError, read_array
+from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.conversion import ArgumentConverter
 from vsim.generated_arrays import form_hint, generated_array, is_generated
 from vsim.launch import (
@@ -56,9 +56,9 @@ def described_launch(
     """
     local = sizes(local_size, "--local-size") if local_size else None
     texts = _named_values(values)
-    signature = program.signature(kernel)
+    signature, take = program.signature(kernel), program.memory.budget()
     numbers = _numbers(signature)
-    arguments = {n: _value_of(n, text, _declared(signature, numbers.get(n))) for n, text in texts.items()}
+    arguments = {n: _value_of(n, text, _declared(signature, numbers.get(n)), take) for n, text in texts.items()}
     if global_size is None:
         raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
     found = Launch(kernel, sizes(global_size, "--global-size"), local)
@@ -125,10 +125,10 @@ def _declared(signature: KernelSignature, index: int | None) -> str:
     return "" if index is None else signature.declared_type(index)
 
 
-def _value_of(name: str, text: str, wanted: str) -> Argument:
+def _value_of(name: str, text: str, wanted: str, take: Take = no_limit) -> Argument:
     """The value of an argument; what is said of it names the argument."""
     try:
-        return argument_value(text, wanted)
+        return argument_value(text, wanted, take)
     except UsageError as error:
         raise UsageError(f"--arg {name}: {error.diagnostics[0].message}") from None
 
@@ -193,12 +193,13 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 """A number, and behind a colon its type, or an f for a float."""
 
 
-def argument_value(text: str, wanted: str = "") -> Argument:
+def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argument:
     """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` (also
     ``ones``, ``iota`` and ``random``, :mod:`vsim.generated_arrays`) or ``local:BYTES``.
 
     Args:
         wanted: the type of a number that says none, in the words of launch files; empty for i32, or f32 with a point.
+        take: is told of the bytes of a file before they are read.
 
     Raises:
         UsageError: it is none of them.
@@ -212,13 +213,13 @@ def argument_value(text: str, wanted: str = "") -> Argument:
     if generated is not None:
         return BufferArgument(generated)
     if text.endswith(".npy") or os.path.exists(text):
-        return _array_file(text)
+        return _array_file(text, take)
     return _number(text, wanted)
 
 
-def _array_file(path: str) -> Argument:
+def _array_file(path: str, take: Take) -> Argument:
     try:
-        return BufferArgument(np.ascontiguousarray(read_array(path)))
+        return BufferArgument(np.ascontiguousarray(read_array(path, take=take)))
     except ArrayFileError as error:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
-from vsim.array_files import ArrayFileError, read_array
+from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
@@ -241,6 +241,11 @@ class LaunchEntries:
         """
         self.paths, self.name = paths, name
         self.read: list[str] = []
+        self.take: Take = no_limit
+        self.check: Take = no_limit
+        """What is told of the bytes of arrays before they are read: of those that are memory of one launch, which count
+        together, and of each that results are compared with.
+        """
         launches = tree.get("launches") if isinstance(tree, dict) else None
         if not isinstance(tree, dict) or not isinstance(launches, list):
             keys = tree if isinstance(tree, dict) else ()
@@ -284,11 +289,11 @@ class LaunchEntries:
         """An error about a part of the file."""
         return _fail(message, where, hint, self.code)
 
-    def array(self, name: object, where: str) -> Array:
-        """The contents of an array file (``.npy``, else bytes)."""
+    def array(self, name: object, where: str, take: Take) -> Array:
+        """The contents of an array file (``.npy``, else bytes); ``take`` is told of them before they are read."""
         try:
             self.read.append(self.paths.input(name))
-            return read_array(self.read[-1])
+            return read_array(self.read[-1], take=take)
         except PathError as error:
             raise _fail(str(error), where, error.hint, error.code or self.code) from None
         except ArrayFileError as error:
@@ -306,7 +311,7 @@ class LaunchEntries:
     def checks(self, item: Mapping[str, object], where: str) -> _Checks:
         """What an array is compared with, and where it goes: the fields of :class:`Checked`."""
         wanted = item.get("expect")
-        expect = None if wanted is None else self.array(wanted, f"{where}, expect")
+        expect = None if wanted is None else self.array(wanted, f"{where}, expect", self.check)
         if expect is not None and not expect.size:
             raise self.fail(f"'{wanted}' has no elements, so nothing would be compared with it", f"{where}, expect")
         rtol, atol = self._tolerance(item, "rtol", where), self._tolerance(item, "atol", where)
@@ -424,7 +429,7 @@ class LaunchFile(LaunchEntries):
         shared = self.text(item, "shared", "", where)
         array = self.shared.get(shared) if shared else None
         if array is None:
-            array = np.ascontiguousarray(self.array(item[key], f"{where}, {key}"))
+            array = np.ascontiguousarray(self.array(item[key], f"{where}, {key}", self.take))
             if shared:
                 self.shared[shared] = array
         return array

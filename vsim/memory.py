@@ -12,6 +12,7 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError
 from visa.image import SLOT, SLOT_OFFSET
+from vsim.array_files import Take
 from vsim.arrays import Array, Bytes
 
 HEAP_SLOT = 0x100
@@ -342,6 +343,17 @@ class AddressSpace:
         if total > self.limit:
             message = f"the launch takes {total:,} bytes of memory, the limit is {self.limit:,}"
             raise LaunchError(Diagnostic("S041", message, None, "--max-memory sets the limit"))
+
+    def budget(self) -> Take:
+        """What checks that the arrays of one launch may be taken together, each before it is read."""
+        taken = 0
+
+        def take(size: int) -> None:
+            nonlocal taken
+            taken += size
+            self.check(taken)
+
+        return take
 
     def buffers(self) -> list[Buffer]:
         """All buffers, each once whatever other addresses it has."""

@@ -133,7 +133,7 @@ class _Replayer:
 
     def __init__(self, capture: Capture, program: Program, tolerance: Tolerance) -> None:
         self.capture, self.program, self.tolerance = capture, program, tolerance
-        self.signature = program.signature(capture.kernel)
+        self.signature, self.take = program.signature(capture.kernel), program.memory.budget()
         self.memory: dict[bytes, Bytes] = {}
         """The bytes of buffers by their handles."""
         self.rest: list[tuple[int, Array, Checked]] = []
@@ -232,7 +232,7 @@ class _Replayer:
     def _whole(self, index: int, path: str) -> Bytes:
         """The memory of an argument before the kernel: that of an earlier one with the same handle, or a file's."""
         handle = self.capture.values.get(index, NULL)
-        array = contents(path)
+        array = contents(path, take=self.program.memory.check if handle in self.memory else self.take)
         found = self.memory.setdefault(handle, array) if handle != NULL else array
         if found.nbytes != array.nbytes:
             message = f"the memory of argument {index} has another size than that of the same handle"
@@ -246,7 +246,7 @@ class _Replayer:
             return None
         if index not in capture.after:
             raise capture.fail(f"there is no memory of argument {index} from after the kernel", "Post")
-        after = contents(capture.after[index])
+        after = contents(capture.after[index], take=self.program.memory.check)
         if after.nbytes != before.nbytes:
             message = (
                 f"the memory of argument {index} had {before.nbytes} bytes before the kernel, {after.nbytes} after"

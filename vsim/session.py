@@ -114,6 +114,7 @@ class Session:
         """
         found: list[str] = []
         for index in range(len(file)):
+            file.take, file.check = self.program.memory.budget(), self.program.memory.check
             launch = file.launch(index)
             self._read_numbers(file, index, launch)
             self.read.update(file.read)
