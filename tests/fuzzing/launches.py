@@ -10,7 +10,7 @@ import base64
 import json
 import warnings
 import zlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -207,6 +207,16 @@ def _compare(e: Execution, fast: Outcome, reference: Outcome) -> None:
                     )
 
 
+def _threads_fail_differently(e: Execution, image: LinkedImage, fast: Outcome, reference: Outcome) -> bool:
+    """Whether both engines are right to name other faults: the reference engine runs the threads of a group together
+    and names the fault of the first instruction, the other one that of the first thread in its order.
+    """
+    if fast.code == reference.code or {"", SLOW} & {fast.code, reference.code}:
+        return False
+    orders = ("reverse", *(f"random:{seed}" for seed in range(32)))
+    return any(run_on("llvm", image, replace(e, schedule=order)).code == reference.code for order in orders)
+
+
 def execute(data: bytes) -> str:
     """Execute a file on both engines.
 
@@ -220,7 +230,7 @@ def execute(data: bytes) -> str:
     e = Execution.of(data)
     image = image_of(e)
     fast, reference = (run_on(engine, image, e) for engine in ("llvm", "numpy"))
-    if e.compare:
+    if e.compare and not _threads_fail_differently(e, image, fast, reference):
         _compare(e, fast, reference)
     codes = {fast.code, reference.code}
     return "slow" if SLOW in codes else "faulted" if codes != {""} else "accepted"
