@@ -41,6 +41,11 @@ HEAD = """.version 4.1
 needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
 
 
+def short_id(value: object) -> str:
+    """The name of a parameter in that of its test, which goes from process to process: the beginning of its text."""
+    return repr(value)[:40]
+
+
 def build(folder: Path, platform: str) -> LinkedImage:
     """Assemble all texts of a folder and link them, through bytes as the commands do."""
     linker = Linker(LinkOptions(platform=platform))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import short_id
 
 from ctm.launch import GridLaunchFile
 from visa.diagnostics import LaunchError
@@ -55,7 +56,7 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(k, v) for k, values in ARGUMENTS.items() for v in values], ids=repr)
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, values in ARGUMENTS.items() for v in values], ids=short_id)
 def test_every_key_of_a_buffer_names_itself(folder, key, value):
     (folder / "launch.json").write_text("{}")
     kind = "image" if key in ("image", "format") else "buffer"
@@ -92,7 +93,7 @@ def test_an_output_is_no_input_of_its_launch(folder):
         ({"sampler": 5}, "a JSON object was expected"),
         ({"sampler": {"filter": 5}}, "a text was expected"),
     ],
-    ids=repr,
+    ids=short_id,
 )
 def test_other_arguments(folder, argument, match):
     place, message = failure({"args": [argument]}, folder)
@@ -161,7 +162,7 @@ def test_samples_and_cases_have_known_keys_alone():
 
 
 @pytest.mark.parametrize("key", ["global_size", "local_size", "global_offset"])
-@pytest.mark.parametrize("value", [1 << 32, [HUGE], -1, "1", [1, 2, 3, 4], [], 1.5, {}, True, [True]], ids=repr)
+@pytest.mark.parametrize("value", [1 << 32, [HUGE], -1, "1", [1, 2, 3, 4], [], 1.5, {}, True, [True]], ids=short_id)
 def test_sizes(folder, key, value):
     place, message = failure({key: value}, folder)
     assert place == "launch.json, launch 0" and message.startswith(f"{key} is a list of one to three numbers")
@@ -287,7 +288,7 @@ def test_the_launch_in_an_image_stays_in_its_directories(folder, tmp_path_factor
     embedded({"args": [there | {"out": str(outside / "new")}]}, folder, out_dir=str(outside))
 
 
-@pytest.mark.parametrize("way", [5, None, ["x"], "a\0b"], ids=repr)
+@pytest.mark.parametrize("way", [5, None, ["x"], "a\0b"], ids=short_id)
 def test_the_way_to_the_files_is_a_text(folder, way):
     with pytest.raises(LaunchError, match="'directory' is the way"):
         embedded({}, folder, way)

@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from conftest import short_id
 
 import visa
 from visa import AssemblyError, FormatError, UsageError
@@ -49,7 +50,7 @@ def declarations(kind, count):
         ('fcall (M1, 8) "\ud800" 0 0\n', "V001", 4),
         ('fcall (M1, 8) "\\x00" 0 0\n', "V023", 4),
     ],
-    ids=str,
+    ids=short_id,
 )
 def test_text(body, code, line):
     with pytest.raises(AssemblyError) as caught:
