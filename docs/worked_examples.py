@@ -11,7 +11,6 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,22 +18,26 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from probe import Probe
 from scalar import DTYPES
-from worked_operations import (
-    ALU,
+from worked_operations import ALU, MESSAGES, SCENES
+from worked_pictures import PICTURES
+from worked_records import (
     EACH_LANE,
     EXCHANGED,
     FLOATS,
+    HELPERS,
     INPUTS,
     LANES,
-    MESSAGES,
     NUMBERS,
     PREDICATE,
-    SCENES,
     UNSIGNED,
+    Example,
     Message,
     Operation,
     Scene,
 )
+from worked_settings import run_setting
+from worked_threads import THREADS
+from worked_values import VALUES
 
 from visa.isa import instruction_set
 
@@ -50,31 +53,6 @@ FUNCTION = [
 ]  # fmt: skip
 
 
-def _bits(x: int) -> str:
-    return f"{x & 0xFFFFFFFF:032b}"
-
-
-def _byte(x: int, k: int) -> int:
-    return ((x >> 8 * k & 0xFF) ^ 0x80) - 0x80
-
-
-HELPERS = {
-    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "sqrt": math.sqrt, "log2": math.log2, "sin": math.sin,
-    "cos": math.cos, "bits": _bits, "byte": _byte,
-}  # fmt: skip
-"""Names that the pseudo-code may use beside Python's own: ``bits`` are 32 digits, the highest bit first; ``byte`` is
-a signed byte of a number, 0 the lowest."""
-
-
-class Example(NamedTuple):
-    """What a page shows: pseudo-code, an example, and its lanes before and after, each row with its name."""
-
-    pseudo: str
-    meaning: str
-    line: str
-    rows: list[tuple[str, list[float]]]
-
-
 def examples() -> dict[str, Example]:
     """The examples by mnemonic, executed.
 
@@ -82,7 +60,9 @@ def examples() -> dict[str, Example]:
         AssertionError: an instruction does something else than its pseudo-code.
     """
     messages = {name: _message(message) for name, message in MESSAGES.items()}
-    return _computations() | messages | {name: _scene(name, scene) for name, scene in SCENES.items()}
+    scenes = {name: _scene(name, scene) for name, scene in SCENES.items()}
+    settings = {name: run_setting(name, s) for table in (VALUES, PICTURES, THREADS) for name, s in table.items()}
+    return _computations() | messages | scenes | settings
 
 
 def _sources(name: str, operation: Operation) -> tuple[str, ...]:
@@ -252,11 +232,12 @@ def lines_of(example: Example) -> list[str]:
     out = ["What it does, in pseudo-code:", "", "```", example.pseudo, "```", ""]
     out += [example.meaning, ""] if example.meaning else []
     out += ["Executed when this page was made:", "", "```", example.line, "```", ""]
-    out += [f"| lane | {' | '.join(str(i) for i in range(LANES))} |", "|---" * (LANES + 1) + "|"]
+    lanes = example.lanes
+    out += [f"| lane | {' | '.join(str(i) for i in range(lanes))} |", "|---" * (lanes + 1) + "|"]
     for name, values in example.rows:
-        for first in range(0, len(values), LANES):
+        for first in range(0, len(values), lanes):
             more = f", from {first} on" if first else ""
-            out.append(f"| {name}{more} | {' | '.join(_shown(x) for x in values[first : first + LANES])} |")
+            out.append(f"| {name}{more} | {' | '.join(_shown(x) for x in values[first : first + lanes])} |")
     return [*out, ""]
 
 

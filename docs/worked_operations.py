@@ -3,78 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-LANES = 8
-SIGNED, UNSIGNED, FLOATS = "d", "ud", "f"
-INPUTS: dict[str, dict[str, list[float]]] = {
-    SIGNED: {
-        "A": [1, 2, 3, -4, 25, 100, -7, 2147483647],
-        "B": [10, 20, -30, 40, 3, 7, 2, 1],
-        "C": [5, 5, 5, 5, -1, -1, -1, -1],
-    },
-    UNSIGNED: {
-        "UA": [1, 2, 3, 12, 255, 4096, 0x80000001, 0xFFFFFFFF],
-        "UB": [4, 1, 8, 3, 5, 12, 31, 2],
-        "UC": [0, 1, 2, 3, 240, 0xFF00, 0x12345678, 0xFFFFFFFF],
-        "WEIGHTS": [10 * k + i for k in range(8) for i in range(8)],
-    },
-    FLOATS: {
-        "FA": [1.0, 0.5, 2.5, -1.25, 3.5, 0.75, -2.5, 8.0],
-        "FB": [2.0, 4.0, 0.5, 3.0, -1.0, 8.0, 2.0, 0.25],
-        "FC": [0.25, 0.5, 1.0, 2.0, 4.0, 0.5, 1.5, 3.0],
-        "FUV": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.5, 0.5, 0.5, 0.5, -2.0, -2.0, -2.0, -2.0],
-        "FP": [1.0, 0.5, 2.5, 1.25, 3.5, 0.75, 2.25, 8.0],
-    },
-}
-PREDICATE = 0b01011010
-EACH_LANE = "for each lane i that executes:"
-NUMBERS = [3, 0, 2, 7, 5, 1, 4, 6]
-"""Elements that the lanes of a message read or write, none twice."""
-EXCHANGED = [900, 901, 902, 903, 904, 905, 906, 907]
-
-
-class Operation(NamedTuple):
-    """The pseudo-code of an instruction's result in lane i, the type of its operands, what they are, and its suffix."""
-
-    pseudo: str
-    type: str
-    sources: tuple[str, ...] = ()
-    suffix: str = ""
-
-
-class Message(NamedTuple):
-    """A message: its line, statements of pseudo-code, what suffixes and offsets mean, and the type of its data.
-
-    ``scale`` is by how much the offsets of neighbours in memory differ.
-    """
-
-    line: str
-    pseudo: str
-    meaning: str
-    scale: int = 4
-    type: str = UNSIGNED
-    each: str = EACH_LANE
-
-
-class Scene(NamedTuple):
-    """Several lines, their pseudo-code, and what a lane's places in the variables hold afterwards.
-
-    ``effect`` are statements of Python for lane i: the pseudo-code itself where it is Python, too. ``behind`` are
-    subroutines, ``function`` is the body of a function ``f``.
-    """
-
-    lines: str
-    pseudo: str
-    effect: str = ""
-    meaning: str = ""
-    each: str = EACH_LANE
-    behind: str = ""
-    function: str = ""
-    names: str = ""
-    """What the pseudo-code calls variables: ``carry=E`` for instance."""
-    platform: str = "dg2"
-
+from worked_records import FLOATS, SIGNED, UNSIGNED, Message, Operation, Scene
 
 ALU = {
     "add": Operation("src0[i] + src1[i]", SIGNED),

@@ -10,6 +10,7 @@ from strategies import ENGINES
 
 from visa import SimulationError
 from visa.platforms import find
+from vsim.launch import BufferArgument, Launch
 from vsim.program import Program
 
 LANES = 16
@@ -27,6 +28,8 @@ class Probe:
         self.platform, self.lanes, self.running, self.group = platform, lanes, running, group or (lanes,)
         self.variables, self.predicates, self.declarations, self.lines = {}, {}, [], []
         self.buffers, self.arguments, self.attributes, self.subroutines, self.functions = {}, [], [], [], []
+        self.named = {}
+        """Arrays that the launch knows by a name of the kernel's, such as ``%urb``."""
 
     def variable(self, name, t, values):
         """Declare a variable of a type; ``values`` are its bytes or its numbers, padded to whole registers."""
@@ -45,7 +48,7 @@ class Probe:
         self.fill(**{name: ("uq", [0] * self.lanes), f"{name}_OFFSETS": ("uq", offsets)})
         half, grf = self.lanes // 2, find(self.platform).grf_size
         for lane in (0, half):
-            place = f"({lane * 8 // grf},0)"
+            place = f"({lane * 8 // grf},{lane * 8 % grf // 8})"
             self.lines.append(
                 f"add (M{1 + lane // 4}_NM, {half}) {name}{place}<1> {name}_OFFSETS{place}<1;1,0> {buffer}(0,0)<0;1,0>"
             )
@@ -133,7 +136,13 @@ class Probe:
         program = Program(
             image_of(self._text(), self.platform)
         )  # with an address space of its own, whatever ran before
-        program.launch("k", self.group, self.group, arguments, engine=engine)
+        if self.named:
+            named = {name: BufferArgument(array.copy()) for name, array in self.named.items()}
+            given = [BufferArgument(a) if isinstance(a, np.ndarray) else a for a in arguments] + [*named.values()]
+            program.run(Launch("k", self.group, self.group, args=given, names=named), engine)
+            buffers |= {name: argument.array.view(np.uint8) for name, argument in named.items()}
+        else:
+            program.launch("k", self.group, self.group, arguments, engine=engine)
         found, at = dict(buffers), 0
         for name, (t, d) in self.variables.items():
             found[name] = out[at : at + d.size].view(DTYPES[t])

@@ -178,12 +178,30 @@ def test_the_reference_pages_are_those_of_the_table():
     assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()
 
 
+def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
+    shown = {
+        p.stem for p in (ROOT / "docs" / "instructions").glob("*.md") if "Executed when this page" in p.read_text()
+    }
+    executed = {f.mnemonic for f in FORMS if f.semantics not in REFUSED and not f.mnemonic.startswith(".")}
+    assert shown == executed, sorted(shown ^ executed)
+
+
 @pytest.mark.parametrize(
     ("table", "name", "wrong", "said"),
     [
         ("ALU", "add", {"pseudo": "src0[i] - src1[i]"}, "add: the pseudo-code gives -9, the instruction 11"),
         ("MESSAGES", "gather", {"pseudo": "dst[i] = surface[i]"}, "gather.4 "),
         ("SCENES", "goto", {"effect": "D[i] = 11"}, "goto: the pseudo-code gives 11, the instruction 10"),
+        ("VALUES", "fcvt", {"pseudo": "narrow[i] = code(src0[i]) >> 8"}, "fcvt: the pseudo-code gives 52 in BYTES"),
+        ("VALUES", "lsc_store_block2d", {"pseudo": "memory[0] = 1"}, "lsc_store_block2d: .* gives 1 in memory"),
+        ("PICTURES", "sample_lz", {"pseudo": "dst[i] = 1"}, "sample_lz: the pseudo-code gives 1 in D"),
+        ("PICTURES", "scatter4_typed", {"pseudo": "image[0, 0] = [1, 1, 1, 1]"}, "scatter4_typed: the picture is"),
+        (
+            "THREADS",
+            "barrier",
+            {"lines": ("\nbarrier\n", "\nyield\n")},
+            "barrier: the pseudo-code gives 11 in memory, the instruction 0",
+        ),
     ],
 )
 def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch, table, name, wrong, said):
@@ -191,7 +209,8 @@ def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch, tab
     import worked_examples
 
     examples = getattr(worked_examples, table)
-    for other in ("ALU", "MESSAGES", "SCENES"):
+    wrong = {n: getattr(examples[name], n).replace(*x) if isinstance(x, tuple) else x for n, x in wrong.items()}
+    for other in ("ALU", "MESSAGES", "SCENES", "VALUES", "PICTURES", "THREADS"):
         monkeypatch.setattr(worked_examples, other, {})
     monkeypatch.setattr(worked_examples, table, {name: examples[name]._replace(**wrong)})
     with pytest.raises(AssertionError, match=said):

@@ -1,0 +1,123 @@
+"""Barriers, fences and hints in pseudo-code, with two threads that exchange values."""
+
+from __future__ import annotations
+
+from worked_records import SIGNED, UNSIGNED, Setting
+
+_BOTH = (
+    "A group has two threads of eight lanes. In the second `P1` is set: it writes what the first reads. `PLACE` are four times the numbers of the lanes. "
+    "`T8` is the buffer whose memory is shown, {}."
+)
+_SETUP = """mov (M1_NM, 1) NUMBER(0,0)<1> %thread_x(0,0)<0;1,0>
+cmp.eq (M1_NM, 8) P1 NUMBER(0,0)<0;1,0> 1:ud"""
+_DECLARATIONS = """.decl D v_type=G type=ud num_elts=8 align=GRF
+.decl NUMBER v_type=G type=ud num_elts=1
+.decl P1 v_type=P num_elts=8"""
+
+
+def _exchange(
+    meet: str, pseudo: str, meaning: str = "", first: str = "", is_local: bool = True, platform: str = "dg2"
+) -> Setting:
+    """A thread that writes and one that reads, by local memory or the upper half of a buffer.
+
+    Without what they ``meet`` at the first thread would read zeros, as its lines stand first. ``first``: what only that
+    thread executes instead.
+    """
+    space = "%slm 0:ud" if is_local else "T8 32:ud"
+    return Setting(
+        f"(P1) goto (M1, 8) second\n{first or meet}\ngather_scaled.4 (M1, 8) {space} PLACE.0 D.0\n"
+        "scatter_scaled.4 (M1, 8) T8 0:ud PLACE.0 D.0\ngoto (M1, 8) over\nsecond:\n"
+        f"scatter_scaled.4 (M1, 8) {space} PLACE.0 A.0\n{meet}\nover:",
+        pseudo,
+        inputs={"A": (UNSIGNED, [11, 22, 33, 44, 55, 66, 77, 88]), "PLACE": (UNSIGNED, range(0, 32, 4))},
+        results={},
+        meaning=f"{meaning}\n\n{_BOTH.format('`%slm` local memory' if is_local else 'and its upper half is where they meet')}".strip(),
+        effect="memory[4 * i] = A[i]" if is_local else "memory[4 * i] = memory[4 * i + 32] = A[i]",
+        each="for the thread:",
+        memory=(UNSIGNED, [0] * (8 if is_local else 16)),
+        setup=_SETUP,
+        declarations=_DECLARATIONS,
+        attributes=(".kernel_attr SLMSize=1",),
+        threads=2,
+        platform=platform,
+    )
+
+
+_ARRIVES, _WAITS = "count the thread as arrived at the {}", "wait until all threads of the group have arrived at the {}"
+_ORDERS = "what the thread wrote to {} before is seen by whoever sees what it writes or signals afterwards"
+_NOTHING = "The simulator's threads see all that was written, so that it changes nothing; `--check race` asks for it where threads meet by atomics."
+_SAME = "mov (M1, 8) D(0,0)<1> A(0,0)<1;1,0>\n{}\nadd (M1, 8) D(0,0)<1> D(0,0)<1;1,0> A(0,0)<1;1,0>"
+
+
+def _unchanged(line: str, pseudo: str, meaning: str) -> Setting:
+    """A line between two computations, which does nothing to them."""
+    return Setting(
+        _SAME.format(line),
+        pseudo,
+        inputs={"A": (SIGNED, [1, 2, 3, -4, 25, 100, -7, 0])},
+        results={"D": (SIGNED, 8)},
+        meaning=meaning,
+        effect="D[i] = 2 * A[i]",
+        each="for the thread:",
+    )
+
+
+THREADS: dict[str, Setting] = {
+    "barrier": _exchange("barrier", f"{_ARRIVES}\n{_WAITS}".format("barrier", "barrier")),
+    "sbarrier.signal": _exchange(
+        "sbarrier.signal\nsbarrier.wait",
+        _ARRIVES.format("barrier"),
+        "It goes on at once; `sbarrier.wait` waits. Between them a thread may do what has nothing to do with the others.",
+    ),
+    "sbarrier.wait": _exchange("sbarrier.signal\nsbarrier.wait", _WAITS.format("barrier")),
+    "nbarrier.signal": _exchange(
+        "nbarrier.signal 3:ub 1:ub",
+        "arrived[barrier_id] += 1\nif arrived[barrier_id] == thread_count:\n    the barrier opens, and arrived[barrier_id] = 0",
+        "It goes on at once; `nbarrier.wait` waits.",
+        "nbarrier.wait 3:ub",
+        platform="pvc",
+    ),
+    "nbarrier.wait": _exchange(
+        "nbarrier.signal 3:ub 1:ub",
+        "wait until the barrier with this number opens",
+        "Here it opens when one thread has arrived.",
+        "nbarrier.wait 3:ub",
+        platform="pvc",
+    ),
+    "fence_local": _exchange("fence_local\nbarrier", _ORDERS.format("local memory"), _NOTHING),
+    "fence_global": _exchange("fence_global\nbarrier", _ORDERS.format("global memory"), _NOTHING, is_local=False),
+    "lsc_fence": _exchange(
+        "lsc_fence.ugm.none.group\nbarrier",
+        _ORDERS.format("this memory"),
+        f"`.ugm` is global memory, `.slm` local memory; `.none` flushes no cache; `.group` are those that have to see it. {_NOTHING}",
+        is_local=False,
+    ),
+    "fence_sw": _unchanged(
+        "fence_sw",
+        "the compiler moves no access to memory across it; the hardware does nothing",
+        "It has no effect on values.",
+    ),
+    "wait": _unchanged(
+        "wait 0x0:ud",
+        "wait until the events of the mask have been signalled",
+        "Nothing signals events here, so that the thread goes on at once; the values stay what they are.",
+    ),
+    "yield": _unchanged(
+        "yield", "let another thread run first, if the hardware likes to", "It has no effect on values."
+    ),
+    "sampler_cache_flush": _unchanged(
+        "sampler_cache_flush",
+        "forget what the cache of the samplers holds",
+        "It has no effect on values: there are no caches here.",
+    ),
+    "lifetime.start": _unchanged(
+        "lifetime.start A",
+        "the value that the variable has is not needed: it may lie in registers of its own from here on",
+        "For allocators of registers. Here every variable has its own, so that the values stay what they are.",
+    ),
+    "lifetime.end": _unchanged(
+        "lifetime.end A",
+        "the value of the variable is not needed from here on: others may lie in its registers",
+        "For allocators of registers. Here every variable has its own, so that the values stay what they are.",
+    ),
+}
