@@ -150,8 +150,8 @@ def page(
         operands = [f"| `{s.name}` | {s.what} |" for s in operands_of(desc)]
         if operands:
             out += ["| operand | written as |", "|---|---|", *operands, ""]
-        if name in worked and not n:
-            out += lines_of(worked[name])
+        if example := worked.get(desc.semantics if n else name):
+            out += lines_of(example)
         if suffixes := _suffixes(desc):
             out += ["| suffix | words | |", "|---|---|---|", *suffixes, ""]
         platforms = [p for p in PLATFORMS if p in desc.platforms]

@@ -35,6 +35,7 @@ from worked_records import (
     Operation,
     Scene,
 )
+from worked_samplers import SAMPLERS
 from worked_settings import run_setting
 from worked_threads import THREADS
 from worked_values import VALUES
@@ -54,14 +55,16 @@ FUNCTION = [
 
 
 def examples() -> dict[str, Example]:
-    """The examples by mnemonic, executed.
+    """The examples by mnemonic, of further forms by what they do (``semantics``), executed.
 
     Raises:
         AssertionError: an instruction does something else than its pseudo-code.
     """
     messages = {name: _message(message) for name, message in MESSAGES.items()}
     scenes = {name: _scene(name, scene) for name, scene in SCENES.items()}
-    settings = {name: run_setting(name, s) for table in (VALUES, PICTURES, THREADS) for name, s in table.items()}
+    settings = {
+        name: run_setting(name, s) for table in (VALUES, PICTURES, SAMPLERS, THREADS) for name, s in table.items()
+    }
     return _computations() | messages | scenes | settings
 
 

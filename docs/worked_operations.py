@@ -88,7 +88,7 @@ _CHANNELS_OF_LSC = (
 _OWORDS = "`(2)` is the number of owords of 16 bytes."
 _ROW = "for each dword i of the row:"
 _LOAD, _STORE = "dst[i] = memory[addresses[i]]", "memory[addresses[i]] = src[i]"
-_UPDATES = {
+UPDATES = {
     "iadd": "dst[i] + src0[i]",
     "isub": "dst[i] - src0[i]",
     "iinc": "dst[i] + 1",
@@ -109,11 +109,19 @@ _UPDATES = {
     "fcas": "src1[i] if dst[i] == src0[i] else dst[i]",
 }
 """What an atomic operation leaves in memory, where ``dst[i]`` is what was there."""
+BFLOATS = {
+    "bfadd": "dst[i] + src0[i]",
+    "bfsub": "dst[i] - src0[i]",
+    "bfmin": "min(dst[i], src0[i])",
+    "bfmax": "max(dst[i], src0[i])",
+    "bfcas": "src1[i] if dst[i] == src0[i] else dst[i]",
+}
+"""The same of numbers of bf."""
 
 
 def _atomics() -> Iterator[tuple[str, Message]]:
     """A message for each operation of ``lsc_atomic``."""
-    for operation, update in {**_UPDATES, "load": ""}.items():
+    for operation, update in {**UPDATES, "load": ""}.items():
         sources = ("S" if "src0" in update else "%null", "C" if "src1" in update else "%null")
         kind = FLOATS if operation[0] == "f" else SIGNED if operation[0] == "s" and operation != "store" else UNSIGNED
         line = f"lsc_atomic_{operation}.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64 {sources[0]} {sources[1]}"

@@ -4,166 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from worked_records import FLOATS, SIGNED, UNSIGNED, Setting
+from worked_operations import BFLOATS, UPDATES
+from worked_records import BFLOAT, FLOATS, SIGNED, UNSIGNED, Setting
 
-from vsim.launch import SamplerArgument
-
-_PICTURE = ("rgba_f32", [[[100 * c + 10 * y + x for c in range(4)] for x in range(4)] for y in range(4)])
-_PLACES = (
+PICTURE = ("rgba_f32", [[[100 * c + 10 * y + x for c in range(4)] for x in range(4)] for y in range(4)])
+PLACES = (
     "The picture has four by four texels. The one at x, y has 10 * y + x in red, 100 more in green, "
     "200 more in blue and 300 more in alpha."
 )
-_NUMBERS = (("r_u32"), [[10 * y + x for x in range(4)] for y in range(4)])
+_NUMBERS = [[10 * y + x for x in range(4)] for y in range(4)]
 _TILE = ("r_u8", [[10 * y + x for x in range(8)] for y in range(4)])
 
 _COLUMNS = (SIGNED, [0, 1, 2, 3, 0, 3, 4, -1])
 _ROWS = (SIGNED, [0, 0, 1, 2, 3, 3, 1, 2])
 _NONE = (SIGNED, [0, 0, 0, 0, 0, 1, 0, 0])
 """A level or a sample: there is only the first."""
-_U = (FLOATS, [0.5, 1.0, 1.75, 2.0, 3.5, 0.0, 2.25, 9.0])
-_V = (FLOATS, [0.5, 0.5, 1.5, 2.0, 3.5, 1.0, 0.75, 1.5])
-_REFERENCE = (FLOATS, [0.0, 0.5, 11.0, 12.0, 34.0, 4.0, 2.0, 13.0])
-_ANY = (FLOATS, [0.0, 0.5, 1.0, 1.5, 2.0, -1.0, 3.0, 0.25])
-_STEPS = (SIGNED, [0, 1, -1, 0, -3, 1, 0, -8])
-
-_PARAMETERS: dict[str, tuple[str, tuple[str, list[float]]]] = {
-    "u": ("U", _U),
-    "v": ("V", _V),
-    "ref": ("REF", _REFERENCE),
-    **{p: ("LEVEL", _ANY) for p in ("bias", "lod", "least")},
-    **{p: (p.upper(), _ANY) for p in ("dudx", "dudy", "dvdx", "dvdy")},
-    **{p: (p.upper(), _STEPS) for p in ("ou", "ov")},
-}
-"""The variables of parameters and what they hold."""
-
-# -- samplers --------------------------------------------------------------------------------------------------
-
-_TEXEL = """def texel(x, y{more}):            # outside, the nearest of the rim: the sampler says clamp_edge
-    found = image[min(max(x, 0), 3), min(max(y, 0), 3)]
-    return {found}"""
-_FILTERED = """
-def filtered(u, v{more}):         # the four texels around, weighted by their distances: it says linear
-    x, y = floor(u - 0.5), floor(v - 0.5)
-    a, b = u - 0.5 - x, v - 0.5 - y
-    upper = (1 - a) * texel(x, y{more}) + a * texel(x + 1, y{more})
-    lower = (1 - a) * texel(x, y + 1{more}) + a * texel(x + 1, y + 1{more})
-    return (1 - b) * upper + b * lower"""
-_SAMPLER = SamplerArgument(False, "clamp_edge", "linear", "le")
-_COMPARES = "int(ref <= found[0])    # it says le"
-_COORDINATES = "The sampler takes coordinates in texels; a normalised one takes parts of the width and height."
-_LEVELS = "Images have one level, so `{}` has no effect."
-_ORDER = "The parameters are {}; those at the end may be left out, and are zeros."
-_THIRD = " A third coordinate, `r`, is that of a volume, or the layer of an array."
-_CHANNELS = " `.RG` are the channels, of `.RGBA`: each has registers of its own, here of eight lanes."
-_OFFSETS = " `0x0:uw` are offsets in texels, of four bits each: u from bit 8 on, v from bit 4 on."
-_NULL = " Since Xe2 the first parameter is `%null`."
-
-_SAMPLES = {
-    "sample_3d": "u v",
-    "sample_lz": "u v",
-    "sample_b": "bias u v",
-    "sample_l": "lod u v",
-    "sample_mlod": "least u v",
-    "sample_d": "u dudx dudy v dvdx dvdy",
-    "sample_c": "ref u v",
-    "sample_c_lz": "ref u v",
-    "sample_b_c": "ref bias u v",
-    "sample_l_c": "ref lod u v",
-    "sample_c_mlod": "least ref u v",
-    "sample_d_c": "ref u dudx dudy v dvdx dvdy",
-}
-"""Parameters in the order of the message; ``r`` comes behind ``v``, and its gradients behind it."""
-_SINCE_XE2 = ("sample_mlod", "sample_c_mlod", "sample4_b", "sample4_i", "sample4_l", "sample4_i_c", "sample4_l_c")
-
-
-def _message(name: str, parameters: str, channels: str) -> tuple[str, dict[str, tuple[str, list[float]]], str, str]:
-    """The line of a sampler message, its inputs, what the pseudo-code calls them, and its platform."""
-    known = [_PARAMETERS[p] for p in parameters.split()]
-    first, platform = (" %null.0", "bmg") if name in _SINCE_XE2 else ("", "dg2")
-    line = f"{name}.{channels} (M1, 8) 0x0:uw S0 T8 D.0{first} {' '.join(f'{n}.0' for n, _ in known)}"
-    names = " ".join(f"{p}={n}" for p, (n, _) in zip(parameters.split(), known, strict=True))
-    return line, dict(known), f"dst=D {names}", platform
-
-
-def _samples() -> Iterator[tuple[str, Setting]]:
-    """The messages that filter."""
-    for name, parameters in _SAMPLES.items():
-        is_compared, unused = "ref" in parameters, [p for p in parameters.split() if p not in ("u", "v", "ref")]
-        channels = "R" if is_compared or name in _SINCE_XE2 else "RG"
-        line, inputs, names, platform = _message(name, parameters, channels)
-        more = ", ref" if is_compared else ""
-        functions = (
-            _TEXEL.format(more=more, found=_COMPARES if is_compared else "found") + "\n" + _FILTERED.format(more=more)
-        )
-        if is_compared:
-            pseudo = "dst[i] = filtered(u[i], v[i], ref[i])"
-        else:
-            pseudo = "dst[i] = filtered(u[i], v[i])[0]" + (
-                "\ndst[8 + i] = filtered(u[i], v[i])[1]" if channels == "RG" else ""
-            )
-        meaning = [_PLACES, _COORDINATES, _ORDER.format(_listed([*parameters.split(), "r"])) + _THIRD + _OFFSETS]
-        meaning[2] += _CHANNELS if channels == "RG" else ""
-        meaning[2] += _NULL if name in _SINCE_XE2 else ""
-        meaning += [_LEVELS.format("`, `".join(unused))] if unused else []
-        yield name, Setting(
-            line, pseudo, names, inputs, {"D": (FLOATS, 8 * len(channels))}, "\n\n".join(meaning), functions=functions,
-            picture=_PICTURE, sampler=_SAMPLER, platform=platform,
-        )  # fmt: skip
-
-
-def _listed(words: list[str]) -> str:
-    return ", ".join(f"`{w}`" for w in words)
-
-
-_FOURS = {
-    "sample4": "u v",
-    "sample4_i": "u v",
-    "sample4_b": "bias u v",
-    "sample4_l": "lod u v",
-    "sample4_po": "u v ou ov",
-    "sample4_c": "ref u v",
-    "sample4_i_c": "ref u v",
-    "sample4_l_c": "ref lod u v",
-    "sample4_po_c": "ref u v ou ov",
-}
-
-
-def _fours() -> Iterator[tuple[str, Setting]]:
-    """The messages that give one channel of four texels."""
-    for name, parameters in _FOURS.items():
-        unused = [p for p in parameters.split() if p in ("bias", "lod")]
-        line, inputs, names, platform = _message(name, parameters, "R")
-        more, more_of = (", ref", ", ref[i]") if "ref" in parameters else ("", "")
-        moved = (" + ou[i]", " + ov[i]") if "ou" in parameters else ("", "")
-        per = 16 if platform == "bmg" else 8
-        places = (("x", "y + 1"), ("x + 1", "y + 1"), ("x + 1", "y"), ("x", "y"))
-        pseudo = "\n".join(
-            [
-                f"x, y = floor(u[i] - 0.5){moved[0]}, floor(v[i] - 0.5){moved[1]}",
-                *(f"dst[{per * k} + i] = texel({a}, {b}{more_of})" for k, (a, b) in enumerate(places)),
-            ]
-        ).replace("dst[0 + i]", "dst[i]")
-        meaning = [
-            _PLACES,
-            _COORDINATES,
-            _ORDER.format(_listed([*parameters.split(), "r"])) + _THIRD + _OFFSETS
-            + " `.R` is the channel that is read; the four texels are those that a linear filter weighs, "
-            f"and each has registers of its own, here of {per} lanes." + (_NULL if per == 16 else ""),
-            *([_LEVELS.format("`, `".join(unused))] if unused else []),
-        ]  # fmt: skip
-        functions = _TEXEL.format(more=more, found=_COMPARES if more else "found[0]")
-        yield name, Setting(
-            line, pseudo, names, inputs, {"D": (FLOATS, 4 * per)}, "\n\n".join(meaning), functions=functions,
-            picture=_PICTURE, sampler=_SAMPLER, platform=platform,
-        )  # fmt: skip
-
-
 # -- texels by their numbers -----------------------------------------------------------------------------------
 
+THIRD = " A third coordinate, `r`, is that of a volume, or the layer of an array."
+CHANNELS = " `.RG` are the channels, of `.RGBA`: each has registers of its own, here of eight lanes."
 _XY = {"X": _COLUMNS, "Y": _ROWS}
 _OUTSIDE = " Outside the picture they are zeros."
 _TWO = "dst[i] = image[{0}][0]\ndst[8 + i] = image[{0}][1]"
-_TWO_RESULTS = {"D": (FLOATS, 16)}
+TWO_RESULTS = {"D": (FLOATS, 16)}
 _AT = "u[i], v[i]"
 _ONE_LEVEL = "found = image[u[i], v[i]] if {0}[i] == 0 else [0, 0]\ndst[i] = found[0]"
 _FURTHER = " Parameters at the end may be left out, and are zeros."
@@ -174,19 +37,19 @@ _LOADS = {
         _TWO.format(_AT),
         "dst=D u=X v=Y",
         _XY,
-        _TWO_RESULTS,
-        f"{_PLACES}{_OUTSIDE}\n\nThe parameters are `u`, `v`, `r`.{_FURTHER}{_THIRD}{_CHANNELS}",
-        picture=_PICTURE,
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE}\n\nThe parameters are `u`, `v`, `r`.{_FURTHER}{THIRD}{CHANNELS}",
+        picture=PICTURE,
     ),
     "load_3d": Setting(
         "load_3d.RG (M1, 8) 0x0:uw T8 D.0 X.0 Y.0 LEVEL.0",
         _ONE_LEVEL.format("lod") + "\ndst[8 + i] = found[1]",
         "dst=D u=X v=Y lod=LEVEL",
         {**_XY, "LEVEL": _NONE},
-        _TWO_RESULTS,
-        f"{_PLACES}{_OUTSIDE} Images have one level; others read as zeros.\n\n"
-        f"The parameters are `u`, `v`, `lod`, `r`.{_FURTHER}{_THIRD}{_CHANNELS}",
-        picture=_PICTURE,
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE} Images have one level; others read as zeros.\n\n"
+        f"The parameters are `u`, `v`, `lod`, `r`.{_FURTHER}{THIRD}{CHANNELS}",
+        picture=PICTURE,
     ),
     "load_l": Setting(
         "load_l.R (M1, 8) 0x0:uw T8 D.0 %null.0 X.0 Y.0 %null.0 LEVEL.0",
@@ -194,9 +57,9 @@ _LOADS = {
         "dst=D u=X v=Y lod=LEVEL",
         {**_XY, "LEVEL": _NONE},
         {"D": (FLOATS, 8)},
-        f"{_PLACES}{_OUTSIDE} Images have one level; others read as zeros.\n\n"
-        f"Behind `%null` the parameters are `u`, `v`, `r`, `lod`.{_FURTHER}{_THIRD}",
-        picture=_PICTURE,
+        f"{PLACES}{_OUTSIDE} Images have one level; others read as zeros.\n\n"
+        f"Behind `%null` the parameters are `u`, `v`, `r`, `lod`.{_FURTHER}{THIRD}",
+        picture=PICTURE,
         platform="bmg",
     ),
     "load_2dms_w": Setting(
@@ -204,10 +67,10 @@ _LOADS = {
         _ONE_LEVEL.format("sample") + "\ndst[8 + i] = found[1]",
         "dst=D u=X v=Y sample=SAMPLE",
         {"SAMPLE": _NONE, **_XY},
-        _TWO_RESULTS,
-        f"{_PLACES}{_OUTSIDE} Images have one sample; others read as zeros.\n\n"
-        f"The parameters are the number of the sample, two with the control data that `load_mcs` gives, `u`, `v`, `r`, `lod`.{_FURTHER}{_CHANNELS}",
-        picture=_PICTURE,
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE} Images have one sample; others read as zeros.\n\n"
+        f"The parameters are the number of the sample, two with the control data that `load_mcs` gives, `u`, `v`, `r`, `lod`.{_FURTHER}{CHANNELS}",
+        picture=PICTURE,
     ),
     "load_mcs": Setting(
         "load_mcs.RG (M1, 8) 0x0:uw T8 D.0 X.0 Y.0",
@@ -217,29 +80,17 @@ _LOADS = {
         {"D": (UNSIGNED, 16)},
         "The control data of a picture with several samples for each pixel. Images have one sample, so they are zeros.\n\n"
         f"The parameters are `u`, `v`, `r`, `lod`.{_FURTHER}",
-        picture=_PICTURE,
+        picture=PICTURE,
     ),
     "load": Setting(
         "load.RG (8) T8 X.0 Y.0 %null.0 D.0",
         _TWO.format(_AT),
         "dst=D u=X v=Y",
         _XY,
-        _TWO_RESULTS,
-        f"{_PLACES}{_OUTSIDE}\n\n`(8)` is the number of pixels: the message knows no mask.{_CHANNELS}",
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE}\n\n`(8)` is the number of pixels: the message knows no mask.{CHANNELS}",
         each="for each of eight pixels i:",
-        picture=_PICTURE,
-    ),
-    "sample": Setting(
-        "sample.RG (8) S0 T8 U.0 V.0 %null.0 D.0",
-        "dst[i] = filtered(u[i], v[i])[0]\ndst[8 + i] = filtered(u[i], v[i])[1]",
-        "dst=D u=U v=V",
-        {"U": _U, "V": _V},
-        _TWO_RESULTS,
-        f"{_PLACES}\n\n{_COORDINATES} `(8)` is the number of pixels: the message knows no mask.{_CHANNELS}",
-        functions=_TEXEL.format(more="", found="found") + "\n" + _FILTERED.format(more=""),
-        each="for each of eight pixels i:",
-        picture=_PICTURE,
-        sampler=_SAMPLER,
+        picture=PICTURE,
     ),
     "resinfo": Setting(
         "resinfo.RGBA (M1, 8) T8 LEVEL.0 D.0",
@@ -249,7 +100,7 @@ _LOADS = {
         {"D": (UNSIGNED, 32)},
         "Of an array the depth is the number of layers. Images have one level.",
         functions="width, height, depth, levels = 4, 4, 0, 1            # of this picture",
-        picture=_PICTURE,
+        picture=PICTURE,
     ),
     "sampleinfo": Setting(
         "sampleinfo.R (M1, 8) T8 D.0",
@@ -257,7 +108,7 @@ _LOADS = {
         "dst=D",
         results={"D": (UNSIGNED, 8)},
         meaning="The number of samples of a pixel. Images have one.",
-        picture=_PICTURE,
+        picture=PICTURE,
     ),
 }
 
@@ -277,6 +128,7 @@ _ATOMIC = (
 _BLOCK = {"r": range(4), "c": range(4)}
 _BYTES = ("ub", [100 + i for i in range(16)])
 _OF_BLOCK = "for each row r and column c of the block:"
+_PADDED = "Rows are padded to a power of two, of four bytes at least."
 _RIM = " Reads outside the picture repeat its rim, writes there do nothing."
 
 _TYPED_MESSAGES = {
@@ -285,9 +137,9 @@ _TYPED_MESSAGES = {
         _TWO.format(_AT),
         "dst=D u=X v=Y",
         _XY,
-        _TWO_RESULTS,
-        f"{_PLACES}{_OUTSIDE}{_TYPED}{_CHANNELS}",
-        picture=_PICTURE,
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE}{_TYPED}{CHANNELS}",
+        picture=PICTURE,
         platform="tgllp",
     ),
     "scatter4_typed": Setting(
@@ -296,8 +148,8 @@ _TYPED_MESSAGES = {
         "src=S u=X v=Y",
         {**_XY, "S": _STORED},
         {},
-        f"{_PLACES} Outside the picture nothing is written.{_TYPED}{_CHANNELS}{_KEPT}",
-        picture=_PICTURE,
+        f"{PLACES} Outside the picture nothing is written.{_TYPED}{CHANNELS}{_KEPT}",
+        picture=PICTURE,
         platform="tgllp",
     ),
     "typed_atomic": Setting(
@@ -306,7 +158,7 @@ _TYPED_MESSAGES = {
         "dst=D src0=S u=X v=Y",
         {**_XY, "S": (UNSIGNED, [100 * (i + 1) for i in range(8)])},
         meaning=f"{_ATOMIC}{_TYPED}",
-        picture=_NUMBERS,
+        picture=("r_u32", _NUMBERS),
         platform="tgllp",
     ),
     "media_ld": Setting(
@@ -338,8 +190,8 @@ _TYPED_MESSAGES = {
         "dst=D u=X v=Y sample=SAMPLE",
         {**_XY, "SAMPLE": _NONE},
         {"D": (FLOATS, 8)},
-        f"{_PLACES}{_OUTSIDE} Images have one sample; others read as zeros.\n\n{_SAMPLE_OF}",
-        picture=_PICTURE,
+        f"{PLACES}{_OUTSIDE} Images have one sample; others read as zeros.\n\n{_SAMPLE_OF}",
+        picture=PICTURE,
         platform="cri",
     ),
     "lsc_store_quad_msrt": Setting(
@@ -348,8 +200,8 @@ _TYPED_MESSAGES = {
         "src=S u=X v=Y sample=SAMPLE",
         {**_XY, "SAMPLE": _NONE, "S": (FLOATS, _STORED[1][:8])},
         {},
-        f"{_PLACES} Outside the picture, and in other samples than the first, nothing is written.{_KEPT}\n\n{_SAMPLE_OF}",
-        picture=_PICTURE,
+        f"{PLACES} Outside the picture, and in other samples than the first, nothing is written.{_KEPT}\n\n{_SAMPLE_OF}",
+        picture=PICTURE,
         platform="cri",
     ),
     "lsc_load_quad_status": Setting(
@@ -359,7 +211,7 @@ _TYPED_MESSAGES = {
         _XY,
         meaning="Whether the texel is backed by memory: those of the picture of four by four texels are.\n\n"
         "`surf(0xc0)` is the picture by its handle; `[X,Y]` are its coordinates.",
-        picture=_PICTURE,
+        picture=PICTURE,
         platform="cri",
     ),
     "rt_write_3d": Setting(
@@ -373,4 +225,104 @@ _TYPED_MESSAGES = {
     ),
 }  # fmt: skip
 
-PICTURES: dict[str, Setting] = {**dict(_samples()), **dict(_fours()), **_LOADS, **_TYPED_MESSAGES}
+# -- typed forms of LSC messages -------------------------------------------------------------------------------
+
+_FORMS = {
+    "typed_lsc_load_quad": Setting(
+        "lsc_load_quad.tgm (M1, 8) D:d32.xy bti(0x2)[X,Y]:a32",
+        _TWO.format(_AT),
+        "dst=D u=X v=Y",
+        _XY,
+        TWO_RESULTS,
+        f"{PLACES}{_OUTSIDE}\n\n{_ADDRESS}",
+        picture=PICTURE,
+    ),
+    "typed_lsc_store_quad": Setting(
+        "lsc_store_quad.tgm (M1, 8) bti(0x2)[X,Y]:a32 S:d32.xy",
+        "image[u[i], v[i]] = [src[i], src[8 + i], *image[u[i], v[i]][2:]]",
+        "src=S u=X v=Y",
+        {**_XY, "S": _STORED},
+        {},
+        f"{PLACES} Outside the picture nothing is written.{_KEPT}\n\n{_ADDRESS}",
+        picture=PICTURE,
+    ),
+    "typed_lsc_store_uncompressed": Setting(
+        "lsc_store_uncompressed.tgm (M1, 8) bti(0x2)[X,Y]:a32 S:d32x2",
+        "image[u[i], v[i]] = [src[i], src[8 + i], *image[u[i], v[i]][2:]]",
+        "src=S u=X v=Y",
+        {**_XY, "S": _STORED},
+        {},
+        f"{PLACES} Outside the picture nothing is written.{_KEPT} The cache does not compress what is stored.\n\n{_ADDRESS}",
+        picture=PICTURE,
+    ),
+    "typed_lsc_load_status": Setting(
+        "lsc_load_status.tgm (M1, 8) D:d32 bti(0x2)[X,Y]:a32",
+        "dst[0] = sum(int((u[i], v[i]) in image) << i for i in range(8))",
+        "dst=D u=X v=Y",
+        _XY,
+        {"D": (UNSIGNED, 1)},
+        "Whether the texel of a lane is backed by memory: those of the picture of four by four texels are. "
+        f"The bits of all lanes that execute stand in the first dword.\n\n{_ADDRESS}",
+        each="once for the message:",
+        picture=PICTURE,
+    ),
+    "typed_lsc_ccs_update": Setting(
+        "lsc_ccs_update.tgm (M1, 8) bti(0x2)[X,Y]:a32 S:d32\nlsc_load_quad.tgm (M1, 8) D:d32.x bti(0x2)[X,Y]:a32",
+        "the state of compression of the texel's line is updated; what the picture holds stays as it is",
+        inputs={**_XY, "S": (FLOATS, _STORED[1][:8])},
+        results={"D": (FLOATS, 8)},
+        effect="D[i] = image[X[i], Y[i]][0]",
+        meaning=f"{PLACES}\n\n{_ADDRESS}",
+        picture=PICTURE,
+    ),
+    "typed_lsc_load_block2d": Setting(
+        "lsc_load_block2d.tgm (M1_NM, 1) D:4x4 bti(0x2)[X,Y]:a32",
+        "dst[4 * r + c] = image[min(max(x[0] + c, 0), 7), min(max(y[0] + r, 0), 3)]",
+        "dst=D x=X y=Y",
+        {"X": (SIGNED, [6]), "Y": (SIGNED, [1])},
+        {"D": ("ub", 16)},
+        f"`4x4` are the block's width in bytes and its height. {_PADDED}{_RIM}\n\n{_ADDRESS}",
+        each=_OF_BLOCK,
+        over=_BLOCK,
+        picture=_TILE,
+    ),
+    "typed_lsc_store_block2d": Setting(
+        "lsc_store_block2d.tgm (M1_NM, 1) bti(0x2)[X,Y]:a32 S:4x4",
+        "image[x[0] + c, y[0] + r] = src[4 * r + c]",
+        "src=S x=X y=Y",
+        {"X": (SIGNED, [6]), "Y": (SIGNED, [1]), "S": _BYTES},
+        {},
+        f"`4x4` are the block's width in bytes and its height. {_PADDED}{_RIM}\n\n{_ADDRESS}",
+        each=_OF_BLOCK,
+        over=_BLOCK,
+        picture=_TILE,
+    ),
+}
+
+
+def _atomics() -> Iterator[tuple[str, Setting]]:
+    """Atomic operations on texels."""
+    for operation, update in {**UPDATES, "load": "", **BFLOATS}.items():
+        is_bfloat, is_float = operation.startswith("bf"), operation[0] in "bf"
+        kind = BFLOAT if is_bfloat else FLOATS if is_float else SIGNED if operation in ("smin", "smax") else UNSIGNED
+        form = {BFLOAT: "r_u16:bf", FLOATS: "r_f32", SIGNED: "r_i32", UNSIGNED: "r_u32"}[kind]
+        first = [0, 5, 12, 5, 30, 5, 0, 0] if "src1" in update else [5, 1, 30, 8, 12, 65, 100, 3]
+        inputs = {"S": (kind, first)} if "src0" in update else {}
+        inputs |= {"C": (kind, range(90, 98))} if "src1" in update else {}
+        given = " ".join(n if n in inputs else "%null" for n in "SC")
+        yield (
+            f"typed_lsc_atomic_{operation}",
+            Setting(
+                f"lsc_atomic_{operation}.tgm (M1, 8) D:{'d16u32' if is_bfloat else 'd32'} bti(0x2)[X,Y]:a32 {given}",
+                f"dst[i] = image[u[i], v[i]]\nimage[u[i], v[i]] = {update}" if update else "dst[i] = image[u[i], v[i]]",
+                "dst=D u=X v=Y" + (" src0=S" if "S" in inputs else "") + (" src1=C" if "C" in inputs else ""),
+                {**_XY, **inputs},
+                {"D": (kind, 8)},
+                f"{_ATOMIC}\n\n{_ADDRESS}",
+                picture=(form, _NUMBERS),
+                platform="cri" if is_bfloat else "dg2",
+            ),
+        )
+
+
+PICTURES: dict[str, Setting] = {**_LOADS, **_TYPED_MESSAGES, **_FORMS, **dict(_atomics())}

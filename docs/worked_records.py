@@ -11,6 +11,8 @@ from vsim.launch import SamplerArgument
 
 LANES = 8
 SIGNED, UNSIGNED, FLOATS = "d", "ud", "f"
+BFLOAT = "bf:ud"
+"""Dwords with a number of bf in the low half each."""
 INPUTS: dict[str, dict[str, list[float]]] = {
     SIGNED: {
         "A": [1, 2, 3, -4, 25, 100, -7, 2147483647],
@@ -87,7 +89,7 @@ class Setting(NamedTuple):
     """Lines with variables, memory or a picture of their own, and what all of them hold afterwards.
 
     ``pseudo`` is Python for one lane, as ``effect`` is, where the pseudo-code is not. ``functions`` stand in front of
-    ``each``. Variables and memory have a type: of ``bf:ud`` every dword has a number of bf in its low half.
+    ``each``. Variables and memory have a type.
     """
 
     lines: str
@@ -110,7 +112,7 @@ class Setting(NamedTuple):
     addresses: Sequence[int] = ()
     """The lanes' bytes behind ``MEMORY`` in the variable ``ADDRESSES``."""
     picture: tuple[str, Sequence[object]] | None = None
-    """The format of an image, the surface ``T8``, and its rows."""
+    """The format of an image, the surface ``T8``, and its rows; ``r_u16:bf`` are numbers of bf in texels of 16 bits."""
     sampler: SamplerArgument | None = None
     setup: str = ""
     """Lines and declarations that the page leaves out."""

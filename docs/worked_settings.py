@@ -10,14 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 from probe import Probe
 from scalar import DTYPES, FLOATS, decode, encode, wrap
-from worked_records import HELPERS, UNSIGNED, Example, Setting
+from worked_records import BFLOAT, HELPERS, UNSIGNED, Example, Setting
 
 from vsim.images import ImageFormat
 from vsim.launch import ImageArgument
 
 _UNWRITTEN = 7
 """What results begin with."""
-_IN_DWORDS = "bf:ud"
 _CHANNELS = ("red", "green", "blue", "alpha")
 
 
@@ -31,7 +30,7 @@ def run_setting(name: str, setting: Setting) -> Example:
     before = {n: list(values) for n, (_, values) in setting.inputs.items()}
     told = {n: _Written([_UNWRITTEN] * count) for n, (_, count) in setting.results.items()}
     memory = _Memory(setting.memory[1] if setting.memory else [])
-    image = _Picture(picture) if picture is not None else None
+    image = _Picture(_numbers_of(picture, setting)) if picture is not None else None
     urb = _Memory(setting.urb)
     names = HELPERS | before | told | {"memory": memory, "surface": memory, "image": image, "urb": urb}
     names |= {"address": 0, "addresses": setting.addresses}
@@ -56,8 +55,10 @@ def run_setting(name: str, setting: Setting) -> Example:
         _compare(name, "%urb", urb.values, done, UNSIGNED)
         rows.append(("`%urb` after", done))
     if image is not None:
-        assert np.allclose(picture, image.texels, rtol=1e-6), f"{name}: the picture is {picture}, not {image.texels}"
-        rows += _changes(setting, image)
+        done = _numbers_of(picture, setting)
+        wrapped = image.texels if done.dtype.kind == "f" else image.texels.astype(picture.dtype)
+        assert np.allclose(done, wrapped, rtol=1e-6), f"{name}: the picture is {done}, not {wrapped}"
+        rows += _changes(image.before, done)
     for n, (kind, count) in setting.results.items():
         done = _decoded(found[n].view(np.uint8), kind)[:count]
         _compare(name, n, told[n], done, kind)
@@ -88,9 +89,12 @@ def _probe_of(setting: Setting) -> tuple[Probe, np.ndarray | None]:
         probe.addresses("ADDRESSES", "MEMORY", setting.addresses)
     texels = None
     if setting.picture:
-        form, rows = setting.picture
-        texels = np.array(rows, ImageFormat.parse(form).dtype)
-        texels = texels if texels.ndim == 3 else texels[..., None]
+        form, _, kind = setting.picture[0].partition(":")
+        texels = np.array(setting.picture[1])
+        if kind:
+            data = b"".join(encode(float(x), kind) for x in texels.flat)
+            texels = np.frombuffer(data, DTYPES[kind]).reshape(texels.shape)
+        texels = texels.reshape(*texels.shape[:2], -1).astype(ImageFormat.parse(form).dtype)
         probe.image(ImageArgument(texels, form))
     if setting.sampler:
         probe.arguments.append(setting.sampler)
@@ -144,31 +148,39 @@ class _Picture:
             self.texels[place[1], place[0]] = value
 
 
-def _changes(setting: Setting, image: _Picture) -> list[tuple[str, list[float]]]:
+def _numbers_of(texels: np.ndarray, setting: Setting) -> np.ndarray:
+    """A picture as numbers that do not wrap round."""
+    _, _, kind = setting.picture[0].partition(":")
+    if kind:
+        return np.array(decode(texels.ravel(), kind)).reshape(texels.shape)
+    return texels.astype(float if texels.dtype.kind == "f" else int)
+
+
+def _changes(before: np.ndarray, after: np.ndarray) -> list[tuple[str, list[float]]]:
     """Rows of the channels of a picture that an example changes, and of pictures of one channel."""
-    rows = []
-    for channel, word in enumerate(_CHANNELS[: image.texels.shape[2]]):
-        one = "" if image.texels.shape[2] == 1 else f", {word}"
-        before, after = (texels[..., channel].ravel().tolist() for texels in (image.before, image.texels))
-        if before != after or not one:
-            rows.append((f"texels row by row{one}, before", before))
-        if before != after:
-            rows.append((f"texels row by row{one}, after", after))
+    rows, count = [], before.shape[2]
+    for channel, word in enumerate(_CHANNELS[:count]):
+        one = "" if count == 1 else f", {word}"
+        old, new = (texels[..., channel].ravel().tolist() for texels in (before, after))
+        if old != new or count == 1:
+            rows.append((f"texels row by row{one}, before", old))
+        if old != new:
+            rows.append((f"texels row by row{one}, after", new))
     return rows
 
 
 def _encoded(x: float, kind: str) -> bytes:
-    return encode(x, "bf").ljust(4, b"\0") if kind == _IN_DWORDS else encode(x, kind)
+    return encode(x, "bf").ljust(4, b"\0") if kind == BFLOAT else encode(x, kind)
 
 
 def _decoded(data: np.ndarray, kind: str) -> list[float]:
     """Numbers out of bytes."""
-    return decode(data.view("u2")[::2], "bf") if kind == _IN_DWORDS else decode(data.view(DTYPES[kind]), kind)
+    return decode(data.view("u2")[::2], "bf") if kind == BFLOAT else decode(data.view(DTYPES[kind]), kind)
 
 
 def _compare(name: str, what: str, told: Sequence[float], done: Sequence[float], kind: str) -> None:
     for one, other in zip(told, done, strict=True):
-        if kind in FLOATS or kind == _IN_DWORDS:
+        if kind in FLOATS or kind == BFLOAT:
             same = math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-6)
         else:
             same = wrap(int(one), kind) == other

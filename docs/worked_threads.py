@@ -77,6 +77,15 @@ THREADS: dict[str, Setting] = {
         "nbarrier.wait 3:ub",
         platform="pvc",
     ),
+    "roles": _exchange(
+        "nbarrier.signal 3:ub 1:uw 1:ub 1:ub",
+        "if role in (0, 1):\n    produced[barrier_id] += 1\nif role in (0, 2):\n    consumed[barrier_id] += 1\n"
+        "if produced[barrier_id] == producers and consumed[barrier_id] == consumers:\n"
+        "    the barrier opens, and both are 0 again",
+        "Role 1 is a producer, 2 a consumer, 0 both. It goes on at once; `nbarrier.wait` waits.",
+        "nbarrier.signal 3:ub 2:uw 1:ub 1:ub\nnbarrier.wait 3:ub",
+        platform="pvc",
+    ),
     "nbarrier.wait": _exchange(
         "nbarrier.signal 3:ub 1:ub",
         "wait until the barrier with this number opens",

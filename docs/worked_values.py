@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from worked_records import EXCHANGED, FLOATS, NUMBERS, SIGNED, UNSIGNED, Setting
+from worked_operations import BFLOATS
+from worked_records import BFLOAT, EXCHANGED, FLOATS, NUMBERS, SIGNED, UNSIGNED, Setting
 
 _HALVES = [1.0, 1.1, -2.6, 0.3, 100.0, 1.375, 1.625, -0.02]
 _RANDOM = [0, 1024, 2048, 4096, 5000, 6000, 8191, 8191]
@@ -276,13 +277,6 @@ _MESSAGES = {
     ),
 }  # fmt: skip
 
-_BFLOATS = {
-    "bfadd": "dst[i] + src0[i]",
-    "bfsub": "dst[i] - src0[i]",
-    "bfmin": "min(dst[i], src0[i])",
-    "bfmax": "max(dst[i], src0[i])",
-    "bfcas": "src1[i] if dst[i] == src0[i] else dst[i]",
-}
 _ORDER = (
     "The lanes do this one after the other, in no order that a program may rely on, and no other thread comes between. "
     "What was in memory before goes into the destination. `D:d16u32` are numbers of bf, each in the low half of a dword."
@@ -291,8 +285,8 @@ _ORDER = (
 
 def _bfloats() -> Iterator[tuple[str, Setting]]:
     """Atomic operations on numbers of bf."""
-    kind, before = "bf:ud", [100.0 + n for n in range(8)]
-    for operation, update in _BFLOATS.items():
+    kind, before = BFLOAT, [100.0 + n for n in range(8)]
+    for operation, update in BFLOATS.items():
         first = [
             before[n] if i % 2 else 0.0 for i, n in enumerate(NUMBERS)
         ]  # every second lane finds what it looks for

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import runpy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -179,11 +180,15 @@ def test_the_reference_pages_are_those_of_the_table():
 
 
 def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
-    shown = {
-        p.stem for p in (ROOT / "docs" / "instructions").glob("*.md") if "Executed when this page" in p.read_text()
-    }
-    executed = {f.mnemonic for f in FORMS if f.semantics not in REFUSED and not f.mnemonic.startswith(".")}
-    assert shown == executed, sorted(shown ^ executed)
+    """One for each form that is executed, and none for what is refused."""
+    shown = Counter(
+        {
+            p.stem: p.read_text().count("What it does, in pseudo-code:")
+            for p in (ROOT / "docs" / "instructions").glob("*.md")
+        }
+    )
+    executed = Counter(f.mnemonic for f in FORMS if f.semantics not in REFUSED and not f.mnemonic.startswith("."))
+    assert shown == executed
 
 
 @pytest.mark.parametrize(
@@ -194,7 +199,7 @@ def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
         ("SCENES", "goto", {"effect": "D[i] = 11"}, "goto: the pseudo-code gives 11, the instruction 10"),
         ("VALUES", "fcvt", {"pseudo": "narrow[i] = code(src0[i]) >> 8"}, "fcvt: the pseudo-code gives 52 in BYTES"),
         ("VALUES", "lsc_store_block2d", {"pseudo": "memory[0] = 1"}, "lsc_store_block2d: .* gives 1 in memory"),
-        ("PICTURES", "sample_lz", {"pseudo": "dst[i] = 1"}, "sample_lz: the pseudo-code gives 1 in D"),
+        ("SAMPLERS", "sample_lz", {"pseudo": "dst[i] = 1"}, "sample_lz: the pseudo-code gives 1 in D"),
         ("PICTURES", "scatter4_typed", {"pseudo": "image[0, 0] = [1, 1, 1, 1]"}, "scatter4_typed: the picture is"),
         (
             "THREADS",
@@ -210,7 +215,7 @@ def test_worked_examples_refuse_what_an_instruction_does_not_do(monkeypatch, tab
 
     examples = getattr(worked_examples, table)
     wrong = {n: getattr(examples[name], n).replace(*x) if isinstance(x, tuple) else x for n, x in wrong.items()}
-    for other in ("ALU", "MESSAGES", "SCENES", "VALUES", "PICTURES", "THREADS"):
+    for other in ("ALU", "MESSAGES", "SCENES", "VALUES", "PICTURES", "SAMPLERS", "THREADS"):
         monkeypatch.setattr(worked_examples, other, {})
     monkeypatch.setattr(worked_examples, table, {name: examples[name]._replace(**wrong)})
     with pytest.raises(AssertionError, match=said):
