@@ -64,7 +64,10 @@ def _suffixes(desc: InstructionDesc) -> list[str]:
     for s in desc.suffixes:
         if isinstance(s, Choice):
             default = next((f"; without it {k}" for k, v in s.values.items() if v == s.default), "")
-            rows.append(f"| `{s.field or 'fixed'}` | {', '.join(f'`.{k}`' for k in s.values)} | one of them{default} |")
+            words = ", ".join(f"`.{k}`" for k in s.values)
+            rows.append(
+                f"| `{s.field}` | {words} | one of them{default} |" if s.field else f"| fixed | {words} | always |"
+            )
         elif isinstance(s, Flag):
             rows.append(f"| `{s.word}` | `.{s.word}` | may be left out |")
         elif isinstance(s, Hint):

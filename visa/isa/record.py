@@ -442,7 +442,8 @@ class InstructionDesc:
             if isinstance(s, Saturate):
                 suffix += "[.sat]" if self.saturation is not Saturation.NONE else ""
             elif isinstance(s, Choice):
-                suffix += f".{s.field}" if s.default is None else f"[.{s.field}]"
+                word = s.field or next(iter(s.values))
+                suffix += f".{word}" if s.default is None else f"[.{word}]"
             elif isinstance(s, Flag):
                 suffix += f"[.{s.word}]"
             elif isinstance(s, Hint):
