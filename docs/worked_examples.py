@@ -23,6 +23,7 @@ from worked_pictures import PICTURES
 from worked_records import (
     EACH_LANE,
     EXCHANGED,
+    EXPLAINED,
     FLOATS,
     HELPERS,
     INPUTS,
@@ -233,6 +234,8 @@ def _indented(head: str, pseudo: str) -> str:
 def lines_of(example: Example) -> list[str]:
     """The part of a page that shows an example."""
     out = ["What it does, in pseudo-code:", "", "```", example.pseudo, "```", ""]
+    used = [f"`{name}`: {what}" for name, what in EXPLAINED.items() if f"{name}(" in example.pseudo]
+    out += [f"{'; '.join(used)}.", ""] if used else []
     out += [example.meaning, ""] if example.meaning else []
     out += ["Executed when this page was made:", "", "```", example.line, "```", ""]
     lanes = example.lanes

@@ -145,8 +145,13 @@ HELPERS = {
     "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "sqrt": math.sqrt, "log2": math.log2, "sin": math.sin,
     "cos": math.cos, "bits": _bits, "byte": _byte, "half": _half, "code": _code,
 }  # fmt: skip
-"""Names that the pseudo-code may use beside Python's own: ``bits`` are 32 digits, the highest bit first; ``byte`` is
-a signed byte of a number, 0 the lowest; ``half`` is the number of hf with these bits, ``code`` are the bits of one."""
+EXPLAINED = {
+    "bits": "the 32 bits of a number as digits, the highest first",
+    "byte": "a signed byte of a number, 0 the lowest",
+    "half": "the number of hf with these bits",
+    "code": "the bits of a number of hf",
+}
+"""Functions of the pseudo-code that are neither Python's nor those of mathematics."""
 
 
 class Example(NamedTuple):

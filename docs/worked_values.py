@@ -25,7 +25,7 @@ _COMPUTATIONS = {
         "dst=D src0=H narrow=BYTES",
         {"H": ("hf", _HALVES)},
         {"BYTES": ("ub", 8), "D": ("hf", 8)},
-        "A variable of ub holds bf8, one of b hf8, one of ud tf32. `code` are the bits of a half, `half` is the half with these bits.",
+        "A variable of ub holds bf8, one of b hf8, one of ud tf32.",
         platform="pvc",
     ),
     "srnd": Setting(
