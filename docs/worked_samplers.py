@@ -38,7 +38,7 @@ def filtered(u, v{more}):         # the four texels around, weighted by their di
 _SAMPLER = SamplerArgument(False, "clamp_edge", "linear", "le")
 _COMPARES = "int(ref <= found[0])    # it says le"
 _COORDINATES = "The sampler takes coordinates in texels; a normalised one takes parts of the width and height."
-_LEVELS = "Images have one level, so `{}` has no effect."
+_LEVELS = "Images have one level, so that nothing follows from {}."
 _ORDER = "The parameters are {}; those at the end may be left out, and are zeros."
 _OFFSETS = " `0x0:uw` are offsets in texels, of four bits each: u from bit 8 on, v from bit 4 on."
 _NULL = " Since Xe2 the first parameter is `%null`."
@@ -86,10 +86,11 @@ def _samples() -> Iterator[tuple[str, Setting]]:
             pseudo = "dst[i] = filtered(u[i], v[i])[0]" + (
                 "\ndst[8 + i] = filtered(u[i], v[i])[1]" if channels == "RG" else ""
             )
-        meaning = [PLACES, _COORDINATES, _ORDER.format(_listed([*parameters.split(), "r"])) + THIRD + _OFFSETS]
+        third = ["r", "drdx", "drdy"] if "dudx" in unused else ["r"]
+        meaning = [PLACES, _COORDINATES, _ORDER.format(_listed([*parameters.split(), *third])) + THIRD + _OFFSETS]
         meaning[2] += CHANNELS if channels == "RG" else ""
         meaning[2] += _NULL if name in _SINCE_XE2 else ""
-        meaning += [_LEVELS.format("`, `".join(unused))] if unused else []
+        meaning += [_LEVELS.format(_listed(unused))] if unused else []
         yield name, Setting(
             line, pseudo, names, inputs, {"D": (FLOATS, 8 * len(channels))}, "\n\n".join(meaning), functions=functions,
             picture=PICTURE, sampler=_SAMPLER, platform=platform,
@@ -134,7 +135,7 @@ def _fours() -> Iterator[tuple[str, Setting]]:
             _ORDER.format(_listed([*parameters.split(), "r"])) + THIRD + _OFFSETS
             + " `.R` is the channel that is read; the four texels are those that a linear filter weighs, "
             f"and each has registers of its own, here of {per} lanes." + (_NULL if per == 16 else ""),
-            *([_LEVELS.format("`, `".join(unused))] if unused else []),
+            *([_LEVELS.format(_listed(unused))] if unused else []),
         ]  # fmt: skip
         functions = _TEXEL.format(more=more, found=_COMPARES if more else "found[0]")
         yield name, Setting(

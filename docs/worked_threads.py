@@ -62,6 +62,16 @@ def _unchanged(line: str, pseudo: str, meaning: str) -> Setting:
     )
 
 
+_LIFETIME = Setting(
+    "lifetime.start E\nadd (M1, 8) E(0,0)<1> A(0,0)<1;1,0> 1:d\nmul (M1, 8) D(0,0)<1> E(0,0)<1;1,0> 10:d\nlifetime.end E",
+    "",
+    inputs={"A": (SIGNED, [1, 2, 3, -4, 25, 100, -7, 0])},
+    results={"D": (SIGNED, 8)},
+    meaning="For allocators of registers: a use outside has no meaning. Here every variable has registers of its own.",
+    effect="D[i] = 10 * (A[i] + 1)",
+    each="for the thread:",
+    declarations=".decl E v_type=G type=d num_elts=8 align=GRF",
+)
 THREADS: dict[str, Setting] = {
     "barrier": _exchange("barrier", f"{_ARRIVES}\n{_WAITS}".format("barrier", "barrier")),
     "sbarrier.signal": _exchange(
@@ -71,10 +81,9 @@ THREADS: dict[str, Setting] = {
     ),
     "sbarrier.wait": _exchange("sbarrier.signal\nsbarrier.wait", _WAITS.format("barrier")),
     "nbarrier.signal": _exchange(
-        "nbarrier.signal 3:ub 1:ub",
+        "nbarrier.signal 3:ub 2:ub\nnbarrier.wait 3:ub",
         "arrived[barrier_id] += 1\nif arrived[barrier_id] == thread_count:\n    the barrier opens, and arrived[barrier_id] = 0",
         "It goes on at once; `nbarrier.wait` waits.",
-        "nbarrier.wait 3:ub",
         platform="pvc",
     ),
     "roles": _exchange(
@@ -87,10 +96,8 @@ THREADS: dict[str, Setting] = {
         platform="pvc",
     ),
     "nbarrier.wait": _exchange(
-        "nbarrier.signal 3:ub 1:ub",
+        "nbarrier.signal 3:ub 2:ub\nnbarrier.wait 3:ub",
         "wait until the barrier with this number opens",
-        "Here it opens when one thread has arrived.",
-        "nbarrier.wait 3:ub",
         platform="pvc",
     ),
     "fence_local": _exchange("fence_local\nbarrier", _ORDERS.format("local memory"), _NOTHING),
@@ -108,8 +115,8 @@ THREADS: dict[str, Setting] = {
     ),
     "wait": _unchanged(
         "wait 0x0:ud",
-        "wait until the events of the mask have been signalled",
-        "Nothing signals events here, so that the thread goes on at once; the values stay what they are.",
+        "wait until the threads have ended on which this one depends, but for those of the mask",
+        "No thread here depends on another one's end, so that it goes on at once; the values stay what they are.",
     ),
     "yield": _unchanged(
         "yield", "let another thread run first, if the hardware likes to", "It has no effect on values."
@@ -119,14 +126,10 @@ THREADS: dict[str, Setting] = {
         "forget what the cache of the samplers holds",
         "It has no effect on values: there are no caches here.",
     ),
-    "lifetime.start": _unchanged(
-        "lifetime.start A",
-        "the value that the variable has is not needed: it may lie in registers of its own from here on",
-        "For allocators of registers. Here every variable has its own, so that the values stay what they are.",
+    "lifetime.start": _LIFETIME._replace(
+        pseudo="the variable is used from here on: until then other variables may lie in its registers"
     ),
-    "lifetime.end": _unchanged(
-        "lifetime.end A",
-        "the value of the variable is not needed from here on: others may lie in its registers",
-        "For allocators of registers. Here every variable has its own, so that the values stay what they are.",
+    "lifetime.end": _LIFETIME._replace(
+        pseudo="the variable is not used from here on: other variables may lie in its registers"
     ),
 }

@@ -12,7 +12,7 @@ _RANDOM = [0, 1024, 2048, 4096, 5000, 6000, 8191, 8191]
 _SIXTEEN = tuple(range(16))
 _WEIGHTS = [10 * k + i for k in range(8) for i in range(8)]
 _DPASW = (
-    "It is a `dpas` of two fused threads of which each reads half of src2; here each thread reads all of its own. The words are "
+    "In the manual it is a `dpas` of two fused threads, of which each reads a part of src2 for both; here each thread reads all of it itself. The words are "
     "the types of src1 and src2, the depth, and how many rows of src2 there are, each of which gives a register of dst."
 )
 

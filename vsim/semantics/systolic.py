@@ -67,12 +67,18 @@ def _fp4(a: Algebra, word: Lanes) -> Lanes:
     return half * a.const(2.0**14, F)
 
 
-@semantics(
-    "dpas",
-    "dpasw",
-    deviation="Floats: products are added in order, each with one rounding; the manual leaves order and precision open."
-    " Integers: exact.",
+_IN_ORDER = (
+    "Floats: products are added in order, each with one rounding; the manual leaves order and precision open. "
+    "Integers: exact."
 )
+
+
+@semantics(
+    "dpasw",
+    deviation="Each thread reads all of src2 itself, as dpas does, though the manual has two fused threads read a part "
+    f"each and share it: right where both have the same in the whole of src2. {_IN_ORDER}",
+)
+@semantics("dpas", deviation=_IN_ORDER)
 def dpas(m: Machine, instruction: Instruction) -> Step:
     """The matrix product above; floats are added in the order of d and k, each product with one rounding."""
     args, a = instruction.args, m.algebra
