@@ -16,9 +16,6 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-# From Python 3.12 on the interpreter counts lines itself, which costs next to nothing.
-CORE = $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
-
 .PHONY: demo test bless wheel bench compile-time fuzz pairs guard docs man format clean
 
 $(STAMP): pyproject.toml
@@ -39,11 +36,9 @@ test: $(STAMP)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	@echo "the tests take about seven minutes on two idle processors"
-	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
-	@for package in visa vasm vlink vsim ctm; do \
-	  printf 'coverage of %-6s %3s %%\n' $$package $$($(BIN)/coverage report --include="$$package/*" --format=total); \
-	done
+	@echo "the tests take about five minutes on two idle processors"
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python tests/package_coverage.py .coverage.json
 
 bless: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --bless tests/golden

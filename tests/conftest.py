@@ -91,23 +91,6 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((a == b).all())
 
 
-# -- coverage ----------------------------------------------------------------------------------------------------
-
-MEASURED = {
-    "golden", "test_golden_files", "test_linker", "test_table", "test_abi", "test_elf", "test_python", "test_fidelity", "test_schedule",
-    "test_launch", "test_reference_engine",
-}  # fmt: skip
-"""Tests during which lines are counted where that makes Python half as fast, before 3.12: they reach what all of them reach but for a few lines."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("COVERAGE_CORE") == "sysmon":
-        return
-    for item in items:
-        if MEASURED.isdisjoint((item.path.stem, item.path.parent.parent.name)):
-            item.add_marker(pytest.mark.no_cover)
-
-
 # -- golden files ------------------------------------------------------------------------------------------------
 
 
