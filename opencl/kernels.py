@@ -22,8 +22,8 @@ from opencl.settings import checks, engine, schedule, thread_count
 from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
+from vsim.last_launch import can_repeat, with_numbers
 from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
-from vsim.program import can_repeat, with_numbers
 
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch

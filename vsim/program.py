@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from visa.image import LinkedImage
 from visa.usage import check_text, warn
 from visa.validation import validate
 from vsim.arrays import Array
-from vsim.binding import bind, number_in_payload
+from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
 from vsim.kernel import Kernel
+from vsim.last_launch import LastLaunch
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
@@ -58,89 +59,6 @@ class RunOptions(TypedDict, total=False):
     schedule: Schedule | None
     trace: Trace | None
     check: Wanted
-
-
-class LastLaunch(NamedTuple):
-    """The last launch of a kernel, for another one with the same arrays and with numbers that are equal, or others.
-
-    ``protections`` are those of the address space.
-
-    ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
-    long as the caller wants.
-    """
-
-    shape: tuple[object, ...]
-    arguments: tuple[object, ...]
-    dispatch: Dispatch
-    protections: int
-
-    def changed(self, shape: tuple[object, ...], arguments: Sequence[object]) -> list[int] | None:
-        """Which arguments of another launch are other numbers than here; None if more than that differs."""
-        if (
-            shape != self.shape
-            or len(arguments) != len(self.arguments)
-            or self.protections != self.dispatch.memory.protections
-        ):
-            return None
-        found = [n for n, pair in enumerate(zip(arguments, self.arguments, strict=True)) if not _same(*pair)]
-        alike = all(_is_number(arguments[n]) and type(arguments[n]) is type(self.arguments[n]) for n in found)
-        return found if alike else None
-
-
-def _known_by(value: object) -> object:
-    """What another argument is compared with by :func:`_same`."""
-    if type(value) is not np.ndarray:
-        return value
-    return weakref.ref(value) if value.flags.writeable else _ReadOnly(value)
-
-
-class _ReadOnly(weakref.ref[Array]):
-    """An array that is read-only."""
-
-    __slots__ = ()
-
-
-def _same(value: object, other: object) -> bool:
-    if type(other) is weakref.ReferenceType:
-        array: Array | None = other()
-        return array is not None and array is value and bool(array.flags.writeable)  # which may have changed
-    if value is other:
-        return True
-    if type(other) is _ReadOnly:
-        return other() is value and isinstance(value, np.ndarray) and not value.flags.writeable
-    if type(value) is not type(other):
-        return False
-    if isinstance(value, np.generic):
-        return isinstance(other, np.generic) and value.tobytes() == other.tobytes()
-    return bool(value == other and (value or repr(value) == repr(other)))  # 0.0 is not -0.0
-
-
-def _constant(value: object) -> bool:
-    """Whether an argument means the same as long as it is the same object: an array or a number, not a list."""
-    return bool(type(value) is np.ndarray and value.shape) or _is_number(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number, np.bool_))
-
-
-def can_repeat(dispatch: Dispatch) -> bool:
-    """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
-    arguments = dispatch.arguments
-    return arguments.printf is None and all(
-        isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
-    )
-
-
-def with_numbers(dispatch: Dispatch, changed: Iterable[tuple[int, Argument]]) -> Dispatch | None:
-    """A launch with other numbers for some arguments; None where more follows from them than bytes of the payload."""
-    values = []
-    for index, argument in changed:
-        value = number_in_payload(dispatch.signature, index, argument)
-        if value is None:
-            return None
-        values.append(value)
-    return dispatch.with_numbers(values)
 
 
 class Program:
@@ -457,19 +375,14 @@ class Program:
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
-        last = self.last_launches.get(check_text(kernel, "the name of a kernel"))
-        changed = None if last is None or profile or check else last.changed(whole, args)
-        if last is not None and changed is not None:
-            convert = self._converter(kernel).argument
-            again = (
-                with_numbers(last.dispatch, [(n, convert(n, args[n])) for n in changed]) if changed else last.dispatch
-            )
-            if again is not None:
-                with self.running:
-                    result = self._execute(again, engine, threads, max_seconds)
-                if changed:
-                    self.last_launches[kernel] = last._replace(arguments=tuple(map(_known_by, args)), dispatch=again)
-                return result
+        is_plain = not (profile or check)
+        last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
+        again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
+        if again is not None:
+            with self.running:
+                result = self._execute(again.dispatch, engine, threads, max_seconds)
+            self.last_launches[kernel] = again
+            return result
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = parse_schedule(check_text(schedule, "the schedule")) if schedule else None
         try:
@@ -479,10 +392,9 @@ class Program:
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        if not (profile or check) and can_repeat(result.dispatch) and all(map(_constant, args)):
-            self.last_launches[kernel] = LastLaunch(
-                whole, tuple(map(_known_by, args)), result.dispatch, self.memory.protections
-            )
+        found = LastLaunch.of(whole, args, result.dispatch) if is_plain else None
+        if found is not None:
+            self.last_launches[kernel] = found
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:

@@ -112,12 +112,9 @@ class Engine:
             self.unfinished = None
             for workers in self.workers.values():
                 forget_places(workers)
-        prepared, self.prepared = self.prepared, None
-        if prepared is None or not self._is_in_place(prepared, dispatch, thread_count):
-            prepared = self._prepare(dispatch, thread_count, max_seconds, meanwhile)
-        elif prepared.dispatch is not dispatch:
-            _write_payloads(prepared.plan, dispatch)
-            prepared = prepared._replace(dispatch=dispatch)
+        prepared = self._prepared_already(dispatch, thread_count) or self._prepare(
+            dispatch, thread_count, max_seconds, meanwhile
+        )
         plan = prepared.plan
         context = plan.context
         context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
@@ -178,15 +175,21 @@ class Engine:
 
         return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges, undefined)
 
-    @staticmethod
-    def _is_in_place(prepared: PreparedLaunch, dispatch: Dispatch, thread_count: int | None) -> bool:
-        """Whether the arguments of a launch are those that were prepared, but perhaps for numbers."""
-        return (
-            dispatch.differs_in_numbers(prepared.dispatch)
-            and prepared.thread_count == thread_count
-            and prepared.changes == dispatch.memory.changes
-            and prepared.exact == dispatch.exact
-        )
+    def _prepared_already(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch | None:
+        """The launch, if the arguments of the last one are in place and are its own, but perhaps for numbers."""
+        prepared, self.prepared = self.prepared, None
+        if (
+            prepared is None
+            or not dispatch.differs_in_numbers(prepared.dispatch)
+            or prepared.thread_count != thread_count
+            or prepared.changes != dispatch.memory.changes
+            or prepared.exact != dispatch.exact
+        ):
+            return None
+        if prepared.dispatch is dispatch:
+            return prepared
+        _write_payloads(prepared.plan, dispatch)
+        return prepared._replace(dispatch=dispatch)
 
     def _prepare(
         self,
