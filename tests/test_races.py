@@ -294,12 +294,15 @@ def text_of_parts(accesses):
 @effort(5)
 @given(accesses=st.lists(PART, min_size=1, max_size=4), stride=st.sampled_from([1, 2, 3, 5]), shift=st.integers(0, 3))
 def test_bytes_and_words_race_as_in_the_reference(finer, accesses, stride, shift):
-    """Whether threads share dwords or bytes; ``finer``: as where more dwords are suspicious than can be recorded."""
+    """Whether threads share dwords or bytes; ``finer``: as where more dwords are suspicious than can be recorded, a
+    window of memory after the other.
+    """
     source, found = text_of_parts(accesses), []
     for engine in ENGINES:
         memory = np.zeros(1024, np.uint8)[shift:]
         with pytest.MonkeyPatch.context() as patch:
             if finer:
                 patch.setattr(race_runs.RaceRun, "is_too_coarse", property(lambda run: run.block.has_narrow))
+                patch.setattr(race_runs, "SMALLEST_WINDOW", 16)
             found.append(list(findings(source, engine, 128, 64, [memory, stride])))
     assert found[0] == found[1]

@@ -25,7 +25,7 @@ from vsim.llvm_engine.memory.part import LanePart, mask_bits
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.watch import OnlyRead
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, LOG_ARGUMENTS, RECORDING
+from vsim.llvm_engine.runtime.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, FINE, LOG_ARGUMENTS, RECORDING
 from vsim.semantics.messages import meaning
 
 _WATCHED = (cx.FLAT, cx.FLAT_WRITTEN, cx.SURFACE, cx.SURFACE_WRITTEN, cx.LOCAL)
@@ -59,7 +59,7 @@ class RaceWatch:
         self.state, self.b, self.loops = state, state.b, loops
         self.recording = RECORDING in state.dispatch.checks
         self.ids = RaceIds(state, findings)
-        self.words = RaceWords(self.ids, state.module.race_unit, self.recording)
+        self.words = RaceWords(self.ids, state.module.race_unit, self.recording, FINE in state.dispatch.checks)
         self.unit = state.module.race_unit
         self.total = 0
         """Lanes of the message whose parts are lowered."""

@@ -22,10 +22,13 @@ class Test(NamedTuple):
 
 
 class RaceWords:
-    """Words and marks of units of ``unit`` bytes; in a launch that records, marks alone."""
+    """Words and marks of units of ``unit`` bytes; in a launch that records, marks alone.
 
-    def __init__(self, ids: RaceIds, unit: int, recording: bool) -> None:
-        self.ids, self.b, self.unit, self.recording = ids, ids.b, unit, recording
+    ``windowed``: words are kept of a window of global memory. Others stay empty, and nothing meets them.
+    """
+
+    def __init__(self, ids: RaceIds, unit: int, recording: bool, windowed: bool) -> None:
+        self.ids, self.b, self.unit, self.recording, self.windowed = ids, ids.b, unit, recording, windowed
 
     # -- places --------------------------------------------------------------------------------------------
 
@@ -83,11 +86,17 @@ class RaceWords:
         suspicious, word = self._judged(written, read, stores, is_local)
 
         def update() -> None:
-            target, words = pointers[0 if stores else 1], b.broadcast(word, width)
-            if mask is None:
+            target, words, kept = pointers[0 if stores else 1], b.broadcast(word, width), mask
+            if self.windowed and not is_local:
+                if width == 1:
+                    target = self._pointer_of_kept(target, place + b.const(self.unit * first, types.UQ))
+                else:
+                    steps = b.vector([self.unit * (first + i) for i in range(width)], types.UQ)
+                    kept = self._kept(b.broadcast(place, width) + steps, mask)
+            if kept is None:
                 b.store(words, target, 1)
             else:
-                masked_write(b, "store", words, target, 1, mask)
+                masked_write(b, "store", words, target, 1, kept)
 
         return self._test(suspicious, mask, update)
 
@@ -102,9 +111,22 @@ class RaceWords:
         suspicious, word = self._judged(written, read, stores, is_local)
 
         def update() -> None:
-            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointers[0 if stores else 1], 4, mask)
+            kept = self._kept(place, mask) if self.windowed and not is_local else mask
+            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointers[0 if stores else 1], 4, kept)
 
         return self._test(suspicious, mask, update)
+
+    def _kept(self, place: Value, mask: Value | None) -> Value:
+        """Which places lie in the window, of those under a mask."""
+        b = self.b
+        first, size = (Value(b, types.UQ, 1, self.ids.field(f)) for f in (cx.RACE_WINDOW, cx.RACE_WINDOW_SIZE))
+        inside = (place - first) < size
+        return inside if mask is None else inside & mask
+
+    def _pointer_of_kept(self, pointer: str, place: Value) -> str:
+        """The pointer to the word of a place, or to where words go of which none is kept."""
+        sink = self.b.offset(self.b.field("%ctx", cx.RACE, "ptr"), cx.RACE_SINK)
+        return self.b.assign(f"select i1 {self._kept(place, None).text}, ptr {pointer}, ptr {sink}")
 
     @staticmethod
     def _test(suspicious: Value, mask: Value | None, update: Callable[[], None]) -> Test:

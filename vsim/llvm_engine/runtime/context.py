@@ -201,7 +201,8 @@ FINDING_SIZE = 80
 
 # The race check: where the summaries of writes and reads begin, and the marks of suspicious units; which bits of the
 # host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
-# records, with how many there were and how many it has room for; whether parts of units were suspicious.
+# records, with how many there were and how many it has room for; whether parts of units were suspicious; and the
+# window: where the global memory begins whose words are kept, and its bytes, and where the words of other memory go.
 (
     RACE_WRITES,
     RACE_READS,
@@ -221,7 +222,10 @@ FINDING_SIZE = 80
     RACE_ATOMICS,
     RACE_UNIT_BITS,
     RACE_NARROW,
-) = range(0, 144, 8)
+    RACE_WINDOW,
+    RACE_WINDOW_SIZE,
+    RACE_SINK,
+) = range(0, 168, 8)
 RACE_SIZE = 192
 RECORD_BYTES = 56
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""

@@ -120,6 +120,14 @@ done:
   %${n}many = or i32 %many, %${n}epoch
 
 ;; check
+; Units of global memory outside the window have no words.
+  %at.u = shl i64 %u, %unit_bits
+  %at.w = sub i64 %at.u, %window
+  %in.window = icmp ult i64 %at.w, %window_size
+  %not.global = xor i1 %is_global, true
+  %watched = or i1 %in.window, %not.global
+  br i1 %watched, label %words, label %after
+words:
   %word.o = shl i64 %u, 2
   %write.a = add i64 %writes, %word.o
   %write.p = inttoptr i64 %write.a to ptr
@@ -173,7 +181,6 @@ bad:
   %known = icmp ne i8 %mark, 0
   br i1 %known, label %after, label %fresh_mark
 fresh_mark:
-  store i8 1, ptr %mark.p, align 1
   %part.a = or i64 %low, %size
   %part.m = shl i64 -1, %unit_bits
   %part.n = xor i64 %part.m, -1
@@ -191,6 +198,8 @@ fresh_mark:
   %room = icmp ult i64 %count, %list_size
   br i1 %room, label %list_it, label %after
 list_it:
+; Marks without a place in the list would say nothing, and take memory.
+  store i8 1, ptr %mark.p, align 1
   %list.b = inttoptr i64 %list to ptr
   %entry.l = getelementptr i64, ptr %list.b, i64 %count
   store i64 %u, ptr %entry.l, align 8

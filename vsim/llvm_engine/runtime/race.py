@@ -16,6 +16,8 @@ access to marked units, and the exact analysis (:mod:`vsim.checks.races`) has th
 
 Threads that access different bytes of a dword are suspicious, too. Where that is so of more dwords than can be
 recorded, the launch runs again before that, in code whose units are what the kernel writes at once (:data:`FINE`).
+Words of small units take many times the memory that they are about. So it runs once for each window of the memory
+that it writes, and keeps words for that alone.
 """
 
 from __future__ import annotations
@@ -47,11 +49,14 @@ from vsim.signature import KernelSignature
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
 FINE = "fine race units"
-"""Beside the check: units are as small as what the kernel writes at once."""
+"""Beside the check: units are as small as what the kernel writes at once, and of a window of memory."""
 PLACE_BITS = 42
 """Bits of a host address that choose its words."""
 LARGEST_UNIT = 4
 """Bytes of a unit, but for code with smaller ones (:data:`FINE`)."""
+Window = tuple[int, int]
+"""The global memory whose words are kept: its first place, and bytes."""
+WHOLE: Window = (0, 1 << PLACE_BITS)
 EPOCHS = 64
 """Epochs are counted modulo this."""
 _NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
@@ -70,7 +75,8 @@ _FIELDS = {
     "writes": cx.RACE_WRITES, "reads": cx.RACE_READS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
     "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
     "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
-    "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS,
+    "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS, "window": cx.RACE_WINDOW,
+    "window_size": cx.RACE_WINDOW_SIZE,
 }  # fmt: skip
 
 
@@ -183,10 +189,6 @@ class ShadowMemory:
         """Give the memory of all words back: those of smaller units take many times that of others."""
         self._libc.madvise(self.writes, self.marks - self.writes, mmap.MADV_DONTNEED)
 
-    def clear_marks(self) -> None:
-        """Take all marks away."""
-        self._libc.madvise(self.marks, 1 << PLACE_BITS, mmap.MADV_DONTNEED)
-
 
 @cache
 def shadow() -> ShadowMemory:
@@ -246,7 +248,7 @@ def traits(dispatch: Dispatch) -> Traits:
 class RaceBlock:
     """What compiled code finds in a launch that is checked, or that records."""
 
-    def __init__(self, dispatch: Dispatch, recording: bool = False) -> None:
+    def __init__(self, dispatch: Dispatch, recording: bool = False, window: Window = WHOLE) -> None:
         memory, known = shadow(), traits(dispatch)
         slots = dispatch.threads_of(dispatch.group(0)) + 1
         span = slots << known.shift
@@ -269,6 +271,8 @@ class RaceBlock:
             cx.RACE_LIST: address(self.list),
             cx.RACE_LIST_SIZE: self.list.size,
             cx.RACE_ATOMICS: known.fences,
+            cx.RACE_WINDOW: window[0],
+            cx.RACE_WINDOW_SIZE: window[1],
         }.items():
             self.words[field // 8] = value
 

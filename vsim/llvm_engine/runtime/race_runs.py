@@ -10,6 +10,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from visa.diagnostics import SimulationError
 from visa.program import Function
@@ -24,12 +25,26 @@ from vsim.images import SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.plan import LaunchPlan
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import CHOSEN, FINE, LARGEST_UNIT, PLACE_BITS, RECORDING, RaceBlock, shadow
+from vsim.llvm_engine.runtime.race import (
+    CHOSEN,
+    FINE,
+    LARGEST_UNIT,
+    PLACE_BITS,
+    RECORDING,
+    WHOLE,
+    RaceBlock,
+    Window,
+    shadow,
+)
 from vsim.llvm_engine.runtime.tables import address
 from vsim.memory import Buffer
 
 _PLACES = (1 << PLACE_BITS) - 1
+SMALLEST_WINDOW, _COMPARED = 1 << 20, 1 << 20
+"""Bytes."""
 DWORD_BITS = LARGEST_UNIT.bit_length() - 1
+Units = tuple[Words, Words]
+"""Dwords of global memory, and offsets in local memory in dwords."""
 RunOnce = Callable[[Dispatch, "RaceRun"], LaunchPlan]
 """Runs a launch, with what compiled code is to find."""
 
@@ -39,11 +54,12 @@ class RaceRun:
 
     Args:
         units: dwords of global memory to record, and offsets in local memory in dwords; None for a run that checks.
+        window: the global memory whose words are kept.
     """
 
-    def __init__(self, dispatch: Dispatch, units: tuple[Words, Words] | None = None) -> None:
+    def __init__(self, dispatch: Dispatch, units: Units | None = None, window: Window = WHOLE) -> None:
         self.dispatch, self.units = dispatch, units
-        self.block = RaceBlock(dispatch, units is not None)
+        self.block = RaceBlock(dispatch, units is not None, window)
         self.marked: list[Words] = []
 
     def begin(self, plan: LaunchPlan) -> None:
@@ -74,28 +90,47 @@ class RaceRun:
         for units in self.marked:
             shadow().set_marks(units, 0)
         if not self.block.recording:
-            if self.block.count > self.block.list.size:
-                shadow().clear_marks()
-            else:
-                shadow().set_marks(self.block.listed, 0)
+            shadow().set_marks(self.block.listed, 0)
 
     def accesses(self, again: _Again) -> LaunchAccesses:
         """What the run did to global memory, as its words tell: units whose words have ids of this launch."""
-        first = self.block.words[cx.RACE_FIRST_ID // 8]
-        count = self.block.words[cx.RACE_ALL_ID // 8] + self.block.words[cx.RACE_SPAN // 8] - first
         found: list[list[Ranges]] = [[np.zeros((0, 2), np.uint64)], [np.zeros((0, 2), np.uint64)]]
         bits = DWORD_BITS
         for host, size in _memories(self.dispatch):
             begin, end = (host & _PLACES) >> bits, ((host + size - 1) & _PLACES) >> bits
             for words, ranges in zip((shadow().reads, shadow().writes), found, strict=True):
-                own = shadow().words(words, begin, end + 1 - begin) - np.uint32(first) < np.uint32(count)
+                own = self._own(words, begin, end + 1)
                 edges = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8)))
                 places = (edges.astype(np.uint64) + np.uint64(begin)) << np.uint64(bits)
                 ranges.append((places + np.uint64(host & ~_PLACES)).reshape(-1, 2))
         read, changed = map(united, found)
         return LaunchAccesses(read, changed, again.accesses_to)
 
-    def suspicious(self, plan: LaunchPlan) -> tuple[Words, Words]:
+    def _own(self, words: int, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        """Of which of the dwords from a number on the words are of this launch."""
+        first = self.block.words[cx.RACE_FIRST_ID // 8]
+        count = self.block.words[cx.RACE_ALL_ID // 8] + self.block.words[cx.RACE_SPAN // 8] - first
+        found: npt.NDArray[np.bool_] = shadow().words(words, begin, end - begin) - np.uint32(first) < np.uint32(count)
+        return found
+
+    def windows(self) -> list[Window]:
+        """The memory that the run has written, in pieces whose words, one for each byte, take as much as all memory."""
+        memories = sorted(set(_memories(self.dispatch)))
+        largest = max(sum(size for _, size in memories) >> 3, SMALLEST_WINDOW)
+        found: list[Window] = []
+        for host, size in memories:
+            first, end = host & _PLACES, (host & _PLACES) + size
+            pieces = [(place, min(largest, end - place)) for place in range(first, end, largest)]
+            found += [(place, size) for place, size in pieces if self._has_written(place, size)]
+        return found or [WHOLE]
+
+    def _has_written(self, place: int, size: int) -> bool:
+        """Whether a word for writes of some memory is of this launch."""
+        end = (place + size + LARGEST_UNIT - 1) >> DWORD_BITS
+        starts = range(place >> DWORD_BITS, end, _COMPARED)
+        return any(self._own(shadow().writes, s, min(s + _COMPARED, end)).any() for s in starts)
+
+    def suspicious(self, plan: LaunchPlan) -> Units:
         """Dwords of global memory that were marked, and offsets of those in local memory."""
         found, bits = self.block.listed, self.block.unit_bits
         local, offsets = np.zeros(found.size, bool), [np.zeros(0, np.uint64)]
@@ -160,7 +195,7 @@ def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     again = _Again(dispatch, once, written, before)
     if findings.keeps_accesses:
         findings.accesses = first.accesses(again)
-    units = again.finer() if first.is_too_coarse else first.suspicious(plan)
+    units = again.finer(first.windows()) if first.is_too_coarse else first.suspicious(plan)
     if units[0].size or units[1].size:
         records = again.recorded(units)
         races.report(records, findings, partial(races.memory_name, dispatch))
@@ -175,27 +210,32 @@ class _Again:
     written: Sequence[Array]
     before: Sequence[Array]
 
-    def recorded(self, units: tuple[Words, Words]) -> Records:
+    def recorded(self, units: Units) -> Records:
         """The accesses to dwords of global memory, and to offsets in local memory; memory is as it was."""
         run, plan = self._run(units, RECORDING)
         return _renumbered(run.block.records, self.dispatch, plan.kernel.functions)
 
-    def finer(self) -> tuple[Words, Words]:
+    def finer(self, windows: Sequence[Window]) -> Units:
         """The dwords that are suspicious if units are smaller, as :meth:`RaceRun.suspicious` gives them."""
-        shadow().forget()
-        try:
-            run, plan = self._run(None, RACE, FINE)
-        finally:
+        found: list[Units] = []
+        for window in windows:
             shadow().forget()
-        return run.suspicious(plan)
+            try:
+                run, plan = self._run(None, RACE, FINE, window=window)
+            finally:
+                shadow().forget()
+            found.append(run.suspicious(plan))
+        inside, offsets = (np.unique(np.concatenate(parts)) for parts in zip(*found, strict=True))
+        return chosen(inside), chosen(offsets)
 
-    def _run(self, units: tuple[Words, Words] | None, *checks: str) -> tuple[RaceRun, LaunchPlan]:
+    def _run(self, units: Units | None, *checks: str, window: Window = WHOLE) -> tuple[RaceRun, LaunchPlan]:
         """Run the launch again, from the memory that it had before; then memory is as it was."""
-        after = [w.copy() for w in self.written]
         both = zip(self.before, self.written, strict=True)
-        _restore(self.written, [b.view(w.dtype).reshape(w.shape) for b, w in both])
+        before = [b.view(w.dtype).reshape(w.shape) for b, w in both]
+        after = [b if _is_same(w, b) else w.copy() for w, b in zip(self.written, before, strict=True)]
+        _restore(self.written, before)
         dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None)
-        run = RaceRun(dispatch, units)
+        run = RaceRun(dispatch, units, window)
         try:
             plan = self.once(dispatch, run)
         finally:
@@ -250,6 +290,14 @@ def _buffers(dispatch: Dispatch) -> list[Buffer]:
     """All buffers that a kernel can reach but for those of the simulator's own."""
     own = dispatch.memory.blocks.get(PRIVATE_MEMORY)
     return [b for b in dispatch.memory.buffers() if b is not own and b.size]
+
+
+def _is_same(one: Bytes | Array, other: Array) -> bool:
+    """Whether bytes are the same; of other arrays it is not looked at."""
+    if one.dtype != np.uint8 or one.ndim != 1:
+        return False
+    starts = range(0, one.size, _COMPARED)
+    return all(np.array_equal(one[s : s + _COMPARED], other[s : s + _COMPARED]) for s in starts)
 
 
 def _restore(places: Sequence[Bytes | Array], contents: Sequence[Array]) -> None:
