@@ -208,6 +208,10 @@ SWAP = (
     "mov (M1, 8) ONE(0,0)<1> {found}:ud\nmov (M1, 8) X(0,0)<1> 5:ud\nsvm_atomic.cmpxchg (M1, 8) FLAG.0 OLD.0 X.0 ONE.0"
 )
 ADD, READS = "svm_atomic.add (M1, 8) FLAG.0 OLD.0 ONE.0 %null.0", "svm_gather.4.1 (M1, 8) FLAG.0 X.0"
+FLOATS = "mov (M1, 8) ONE(0,0)<1> {found}:ud\nmov (M1, 8) X(0,0)<1> 5:ud\n{op}"
+FCMPWR = FLOATS.replace("{op}", "svm_atomic.fcmpwr (M1, 8) FLAG.0 OLD.0 X.0 ONE.0")
+FCAS = FLOATS.replace("{op}", "lsc_atomic_fcas.ugm (M1, 8) OLD:d16u32 flat[FLAG]:a64 ONE X")
+BFCAS = FCAS.replace("fcas", "bfcas")
 LOOKS = [
     ({0: SWAP.format(found=7), 1: READS}, ["K003"], 0),
     ({0: SWAP.format(found=5), 1: READS}, ["K003", "K003"], 5),
@@ -215,6 +219,14 @@ LOOKS = [
     ({1: SWAP.format(found=7)}, [], 0),
     ({0: SWAP.format(found=7)}, ["K003"], 0),
     ({1: "lsc_atomic_load.ugm (M1, 8) OLD:d32 flat[FLAG]:a64 V0 V0"}, [], 0),
+    ({0: FCMPWR.format(found=0x3F800000), 1: READS}, ["K003"], 0),
+    ({0: FCMPWR.format(found=0x80000000), 1: READS}, ["K003", "K003"], 0),
+    ({0: FCMPWR.format(found=0x7FC00000), 1: READS}, ["K003"], 0x7FC00000),
+    ({0: FCAS.format(found=0x3C00), 1: READS}, ["K003"], 0),
+    ({0: FCAS.format(found=0x8000), 1: READS}, ["K003", "K003"], 0),
+    ({0: FCAS.format(found=0x7F80), 1: READS}, ["K003"], 0x7F80),
+    ({0: BFCAS.format(found=0x7F80), 1: READS}, ["K003", "K003"], 0x7F80),
+    ({0: BFCAS.format(found=0x7FC0), 1: READS}, ["K003"], 0x7FC0),
 ]  # fmt: skip
 """In the place of what group 0 and group 1 do to the flag: what is found, as the flag holds a number. Without a release, or where nobody
 acquires, what was written before races, too.
@@ -228,7 +240,8 @@ def test_an_exchange_that_does_not_find_its_value_is_a_read(instead, codes, flag
     source = first + instead.get(0, ADD) + second + instead.get(1, ADD) + rest
     memory = np.zeros(64, np.uint32)
     memory[16] = flag
-    found = findings(source, engine, 16, 8, [memory], platform="dg2")
+    platform = "cri" if "bfcas" in source else "dg2"
+    found = findings(source, engine, 16, 8, [memory], platform=platform)
     assert [f.code for f in found] == codes, [f.message for f in found]
 
 

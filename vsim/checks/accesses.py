@@ -16,10 +16,9 @@ from vsim.checks.findings import Site
 READ, WRITE, ATOMIC, ATOMIC_READ, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(8)
 """Kinds of records: accesses, fences by who sees what they order, and named barriers.
 
-An atomic that only reads is a load, or a compare-and-exchange that has not found what it was to replace.
+An atomic that only reads is a load, or a compare-and-exchange (of floats, too) that has not found what it was to
+replace.
 """
-LOOKING = ("load", "cmpxchg")
-"""Atomic operations that may only read."""
 KINDS = ("read", "write", "atomic", "atomic read")
 """Accesses, as findings name them."""
 GLOBAL, LOCAL = 0, 1

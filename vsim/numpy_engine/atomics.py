@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,16 @@ def _choose(condition: Bools, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
+def _exchange(is_found: Callable[[Array, Array], Bools], old: Array, x: Array, y: Array) -> Array:
+    return np.where(is_found(old, x), y, old)
+
+
+_COMPARES: dict[str, Callable[[Array, Array], Bools]] = {
+    "cmpxchg": lambda old, x: old == x,
+    "fcmpwr": lambda old, x: _float(old) == _float(x),
+    "bfcmpwr": lambda old, x: _bfloat(old) == _bfloat(x),
+}
+"""Whether an operation that compares has found its value."""
 _UPDATES: dict[str, Callable[..., Array]] = {
     "add": lambda old, x: old + x,
     "sub": lambda old, x: old - x,
@@ -53,17 +64,15 @@ _UPDATES: dict[str, Callable[..., Array]] = {
     "minsint": lambda old, x: _bits(np.minimum(_signed(old), _signed(x))),
     "maxsint": lambda old, x: _bits(np.maximum(_signed(old), _signed(x))),
     "load": lambda old: old,
-    "cmpxchg": lambda old, x, y: _choose(old == x, y, old),
-    "fcmpwr": lambda old, x, y: _choose(_float(old) == _float(x), y, old),
     "fmax": lambda old, x: _bits(np.where((_float(old) > _float(x)) | np.isnan(_float(x)), _float(old), _float(x))),
     "fmin": lambda old, x: _bits(np.where((_float(old) < _float(x)) | np.isnan(_float(x)), _float(old), _float(x))),
     "fadd": lambda old, x: _bits(_float(old) + _float(x)),
     "fsub": lambda old, x: _bits(_float(old) - _float(x)),
-    "bfcmpwr": lambda old, x, y: _choose(_bfloat(old) == _bfloat(x), y, old),
     "bfmax": lambda old, x: _choose((_bfloat(old) > _bfloat(x)) | np.isnan(_bfloat(x)), old, x),
     "bfmin": lambda old, x: _choose((_bfloat(old) < _bfloat(x)) | np.isnan(_bfloat(x)), old, x),
     "bfadd": lambda old, x: _to_bfloat(_bfloat(old) + _bfloat(x)),
     "bfsub": lambda old, x: _to_bfloat(_bfloat(old) - _bfloat(x)),
+    **{op: partial(_exchange, found) for op, found in _COMPARES.items()},
 }
 """New values from old ones and operands, unsigned bits all of them, by the data port's word for the operation."""
 _SUMS = {"add": 1, "inc": 1, "sub": -1, "dec": -1}
@@ -80,6 +89,13 @@ def atomic(access: MessageAccess, op: str, dtype: DType, sources: list[Array]) -
         else:
             old[lanes] = _update(data, offsets, op, dtype, [s[lanes] for s in active])
     return access.spread(old)
+
+
+def only_reads(op: str, old: Array, sources: list[Array]) -> Bools | None:
+    """The lanes of an atomic operation that have changed nothing; None if there cannot be any."""
+    if op == "load":
+        return np.ones(old.shape, bool)
+    return ~_COMPARES[op](old, sources[0].view(old.dtype)) if op in _COMPARES else None
 
 
 def _update(data: Bytes, offsets: Offsets, op: str, dtype: DType, sources: list[Array]) -> Array:

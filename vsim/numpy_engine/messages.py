@@ -14,11 +14,10 @@ from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.arrays import Array, Bools
-from vsim.checks.accesses import LOOKING
 from vsim.numpy_engine import memory
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask
-from vsim.numpy_engine.atomics import atomic
+from vsim.numpy_engine.atomics import atomic, only_reads
 from vsim.numpy_engine.faults import Faults
 from vsim.numpy_engine.memory import MessageAccess, Space
 
@@ -97,9 +96,7 @@ class BatchMessages:
         """Atomic operations in lane order; gives the old values."""
         access = self._access(space, address, mask, data_type.size, instruction, writes=True)
         found = atomic(access, op, DTYPES[data_type], sources)
-        only_read = None
-        if self.watches and op in LOOKING:
-            only_read = np.ones(found.shape, bool) if op == "load" else found != sources[0].view(found.dtype)
+        only_read = only_reads(op, found, sources) if self.watches else None
         for watch in self.watches:
             watch.changed(self.faults.function, instruction, access, only_read)
         return found

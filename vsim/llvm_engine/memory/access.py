@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from visa import types
+from visa.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visa.types import DataType
-from vsim.checks.accesses import LOOKING
 from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -250,4 +250,13 @@ class MemoryAccess:
         b = self.b
         if op == "load":
             return b.all_lanes(found.lanes)
-        return found != b.broadcast(b.bitcast(sources[0], found.type), found.lanes) if op in LOOKING else None
+        if ATOMIC_SOURCES.get(op) != 2:
+            return None
+        wanted = b.broadcast(b.bitcast(sources[0], found.type), found.lanes)
+        if op in BFLOAT_ATOMICS:
+            shift = b.const(16, types.UD)
+            found, wanted = (b.bitcast(b.cast(x, types.UD) << shift, types.F) for x in (found, wanted))
+        elif op != "cmpxchg":
+            real = {t.size: t for t in (types.HF, types.F, types.DF)}[found.type.size]
+            found, wanted = b.bitcast(found, real), b.bitcast(wanted, real)
+        return found != wanted
