@@ -319,3 +319,32 @@ def test_bytes_and_words_race_as_in_the_reference(finer, accesses, stride, shift
                 patch.setattr(race_runs, "SMALLEST_WINDOW", 16)
             found.append(list(findings(source, engine, 128, 64, [memory, stride])))
     assert found[0] == found[1]
+
+
+def test_words_of_memory_at_an_odd_place_are_watched_from_its_first_byte_on(monkeypatch):
+    """The word that is written begins in a unit that begins in front of the memory."""
+    monkeypatch.setattr(race_runs.RaceRun, "is_too_coarse", property(lambda run: run.block.has_narrow))
+    source = text_of_parts([("store", 2, 2, 64, 0, 1), ("load", 1, 1, 0, 0, 1)])
+    found = [list(findings(source, engine, 128, 64, [np.zeros(1024, np.uint8)[3:], 1])) for engine in ENGINES]
+    assert found[0] == found[1] != []
+
+
+@effort(50)
+@given(
+    memories=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 300)), min_size=1, max_size=12),
+    written=st.sets(st.integers(0, 700)),
+)
+def test_few_windows_hold_what_was_written(memories, written):
+    """Whether in one memory or in many; each holds an eighth of all at most, without what lies between memories."""
+    places, end = [], 64
+    for gap, size in memories:
+        places.append((end + gap, size))
+        end += gap + size
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(race_runs, "SMALLEST_WINDOW", 32)
+        found = race_runs.windows(places, lambda first, size: any(first <= b < first + size for b in written))
+    if not written & {b for first, size in places for b in range(first, first + size)}:
+        return
+    assert all(any(f <= b < f + s for f, s in found) for p, n in places for b in written & set(range(p, p + n)))
+    inside = [sum(max(min(p + n, f + s) - max(p, f), 0) for p, n in places) for f, s in found]
+    assert len(found) <= 10 and max(inside) <= max(32, sum(size for _, size in places) // 8) + 3 * len(places)

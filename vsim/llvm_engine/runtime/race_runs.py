@@ -40,7 +40,7 @@ from vsim.llvm_engine.runtime.tables import address
 from vsim.memory import Buffer
 
 _PLACES = (1 << PLACE_BITS) - 1
-SMALLEST_WINDOW, _COMPARED = 1 << 20, 1 << 20
+SMALLEST_WINDOW = _COMPARED = 1 << 20
 """Bytes."""
 DWORD_BITS = LARGEST_UNIT.bit_length() - 1
 Units = tuple[Words, Words]
@@ -114,21 +114,13 @@ class RaceRun:
         return found
 
     def windows(self) -> list[Window]:
-        """The memory that the run has written, in pieces whose words, one for each byte, take as much as all memory."""
-        memories = sorted(set(_memories(self.dispatch)))
-        largest = max(sum(size for _, size in memories) >> 3, SMALLEST_WINDOW)
-        found: list[Window] = []
-        for host, size in memories:
-            first, end = host & _PLACES, (host & _PLACES) + size
-            pieces = [(place, min(largest, end - place)) for place in range(first, end, largest)]
-            found += [(place, size) for place, size in pieces if self._has_written(place, size)]
-        return found or [WHOLE]
+        """The memory that the run has written, in windows of which words, one for each byte, take as much as it all."""
+        return windows([(host & _PLACES, size) for host, size in _memories(self.dispatch)], self._has_written)
 
-    def _has_written(self, place: int, size: int) -> bool:
+    def _has_written(self, first: int, size: int) -> bool:
         """Whether a word for writes of some memory is of this launch."""
-        end = (place + size + LARGEST_UNIT - 1) >> DWORD_BITS
-        starts = range(place >> DWORD_BITS, end, _COMPARED)
-        return any(self._own(shadow().writes, s, min(s + _COMPARED, end)).any() for s in starts)
+        end = (first + size + LARGEST_UNIT - 1) >> DWORD_BITS
+        return bool(self._own(shadow().writes, first >> DWORD_BITS, end).any())
 
     def suspicious(self, plan: LaunchPlan) -> Units:
         """Dwords of global memory that were marked, and offsets of those in local memory."""
@@ -146,6 +138,33 @@ class RaceRun:
     def is_too_coarse(self) -> bool:
         """Whether more dwords are suspicious than can be recorded, and several threads may have had parts of them."""
         return self.block.count > CHOSEN and self.block.has_narrow
+
+
+def windows(memories: Sequence[Window], has_written: Callable[[int, int], bool]) -> list[Window]:
+    """The parts of memories that are written, in windows of an eighth of all memory each.
+
+    A window goes on over what lies between two memories, of which nothing is kept.
+
+    Args:
+        memories: places and bytes.
+        has_written: whether something is written in so many bytes from a place on.
+    """
+    pieces = sorted({(place & -LARGEST_UNIT, place + size) for place, size in memories})
+    largest = max(sum(end - first for first, end in pieces) >> 3, SMALLEST_WINDOW)
+    step = max(largest >> 4 & -LARGEST_UNIT, LARGEST_UNIT)
+    found: list[list[int]] = []
+    room = 0
+    for first, end in pieces:
+        for place in range(first, end, step):
+            size = min(step, end - place)
+            is_written = has_written(place, size)
+            if is_written and room < size:
+                found.append([place, place])
+                room = largest
+            if is_written:
+                found[-1][1] = max(found[-1][1], place + size)
+            room -= size
+    return [(first, end - first) for first, end in found] or [WHOLE]
 
 
 def chosen(units: Words) -> Words:
