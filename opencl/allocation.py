@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
+from opencl import cl
 from opencl.objects import ClObject
+from opencl.order import Turn
 from vsim.memory import Buffer
 
 _FIXED = 0x100000
@@ -20,12 +22,19 @@ class Shared:
 
     Attributes:
         kind: Intel's number for who it is for; unknown for SVM.
+        mapped: of what the program does in parts that it has mapped, by where they begin.
     """
 
     buffer: Buffer
     kind: int
     flags: int
     device: ClObject | None
+    mapped: dict[int, list[Turn]] = field(default_factory=dict)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the program may use it without mapping it."""
+        return bool(self.flags & cl.CL_MEM_SVM_FINE_GRAIN_BUFFER) or self.kind != cl.CL_MEM_TYPE_UNKNOWN_INTEL
 
     @property
     def address(self) -> int:

@@ -289,7 +289,7 @@ class Kernel(ClObject):
             return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
         with program.running:
             dispatch = self._dispatch(program, sizes, given)
-            order.begins(dispatch)
+            order.begins(turn, dispatch)
             result = program.execute(dispatch, engine(), thread_count())
             order.ended(turn, dispatch, given)
             return result

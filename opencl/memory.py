@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from opencl.context import Context
 from opencl.errors import require
 from opencl.info import Answers
 from opencl.objects import ClObject, current_call
+from opencl.order import Turn
 from opencl.rectangles import Rectangle
 from opencl.settings import watches_undefined
 from visa.image import SLOT
@@ -46,11 +47,16 @@ def check_flags(flags: int, host_ptr: int) -> int:
 
 @dataclass(eq=False)
 class Mapping:
-    """A part of memory that the program has mapped; of an image, the rows to bring back where it was copied."""
+    """A part of memory that the program has mapped; of an image, the rows to bring back where it was copied.
+
+    Attributes:
+        turns: of what the program does there, for each time that it was mapped, where races are looked for.
+    """
 
     pointer: int
     count: int = 1
     unmap: Callable[[], None] | None = None
+    turns: list[Turn] = field(default_factory=list)
 
 
 class Memory(ClObject):
@@ -105,14 +111,15 @@ class Memory(ClObject):
             self.at_end(lambda: _end(endings, data))
         self.endings.append(function)
 
-    def note_mapping(self, mapping: Mapping) -> None:
-        """Remember that a part is mapped."""
+    def note_mapping(self, mapping: Mapping) -> Mapping:
+        """Remember that a part is mapped; gives what is known of all times that it is."""
         with self.lock:
             known = next((m for m in self.maps if m.pointer == mapping.pointer and m.unmap is None), None)
             if known is not None and mapping.unmap is None:
                 known.count += 1
-            else:
-                self.maps.append(mapping)
+                return known
+            self.maps.append(mapping)
+            return mapping
 
     def take_mapping(self, pointer: int) -> Mapping:
         """Forget a mapping once.

@@ -4,6 +4,9 @@ launches.
 A command comes after those whose events it waits for, after those before it in an in-order queue or in front of a
 barrier, after what these come after, and after everything that the program has seen to be over when it queues the
 command: by waiting for it, or by asking for its status. Threads of the program count as one.
+
+What the program does in memory that a command has mapped counts as a command, too: one that comes after the mapping,
+and that only those come after which come after the command that unmaps the memory.
 """
 
 from __future__ import annotations
@@ -29,12 +32,14 @@ class Turn:
         before: commands that it comes after, as far as the program had not seen them to be over.
         apart: commands that were queued earlier, and that nothing orders with it.
         is_open: whether it waits for something that the program itself completes, of which nobody knows what is before.
+        mapped: of what the program does in memory that the command maps; None if it maps none.
     """
 
     number: int
     before: Numbers
     apart: Numbers
     is_open: bool = False
+    mapped: Turn | None = None
 
 
 @dataclass
@@ -56,6 +61,8 @@ class Order:
     queues: list[bool] = field(default_factory=list)
     """Of each queue that there was, whether it is in order."""
     count: int = 0
+    mapped: set[int] = field(default_factory=set)
+    """The numbers of what the program does in mapped memory."""
     launches: QueuedLaunches | None = None
 
     def queue(self, in_order: bool) -> QueueOrder:
@@ -84,6 +91,13 @@ class Order:
             queue.behind, queue.is_open = (queue.behind & self.live) | before | {turn.number}, is_open
         return turn
 
+    def map(self, turn: Turn) -> None:
+        """A command maps memory: what the program does there comes after it, and before those that wait for that."""
+        self.count += 1
+        turn.mapped = Turn(self.count, turn.before | {turn.number}, turn.apart, turn.is_open)
+        self.live.add(self.count)
+        self.mapped.add(self.count)
+
     def seen(self, turns: Iterable[Turn | None]) -> None:
         """The program has seen that commands are over; what it queues from now on comes after them."""
         for turn in turns:
@@ -100,15 +114,17 @@ class Order:
 
     # -- launches ------------------------------------------------------------------------------------------
 
-    @property
-    def leaves_some_apart(self) -> bool:
-        """Whether commands may be without an order: there are several queues, or one that is out of order."""
-        return len(self.queues) > 1 or not all(self.queues)
+    def compares(self, turn: Turn) -> bool:
+        """Whether there may be commands without an order: in several queues, in one that is out of order, or as memory
+        was mapped when the command was queued.
+        """
+        self.mapped &= self.live
+        return len(self.queues) > 1 or not all(self.queues) or not self.mapped.isdisjoint(turn.apart)
 
-    def begins(self, dispatch: Dispatch) -> None:
+    def begins(self, turn: Turn, dispatch: Dispatch) -> None:
         """A launch begins: where commands may be without an order, it leaves what it does to memory."""
         if dispatch.findings is not None:
-            dispatch.findings.keeps_accesses = self.leaves_some_apart
+            dispatch.findings.keeps_accesses = self.compares(turn)
 
     def ended(self, turn: Turn, dispatch: Dispatch, held: object) -> None:
         """A launch has ended: it is compared with those that nothing orders with it."""

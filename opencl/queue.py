@@ -16,6 +16,7 @@ from opencl.device import Device
 from opencl.errors import Refused, interrupted
 from opencl.events import CHANGED, CommandQueue, Event, failed
 from opencl.info import Answers
+from opencl.order import Turn
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -77,12 +78,23 @@ class Queue(CommandQueue):
         waits: Sequence[Event],
         is_barrier: bool = False,
         is_last: bool = False,
+        maps: bool = False,
+        unmapped: Sequence[Turn] = (),
     ) -> Event:
-        """Take a command; gives its event. ``is_last``: it is over only when all that was queued before it is."""
+        """Take a command; gives its event.
+
+        Args:
+            is_last: it is over only when all that was queued before it is.
+            maps: it maps memory for the program.
+            unmapped: what the program did in memory that it unmaps.
+        """
         event = Event(self.context, command_type, self)
         with CHANGED:
             if self.order is not None and self.context.order is not None:
-                event.turn = self.context.order.take(self.order, [e.turn for e in waits], is_barrier, is_last)
+                before = [*(e.turn for e in waits), *unmapped]
+                event.turn = self.context.order.take(self.order, before, is_barrier, is_last)
+                if maps:
+                    self.context.order.map(event.turn)
             self.commands.append(Command(event, work, waits, is_barrier))
             _BUSY.add(self)
             if self.has_thread:

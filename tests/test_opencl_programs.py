@@ -161,6 +161,42 @@ def test_copies_that_nothing_orders_race(built, engine):
         assert named == set(filter(None, wanted.split("|"))), (way, said[way])
 
 
+MAPPED = {
+    "buffer mapw look unmap": "look a read MapBuffer a write", "buffer mapr look unmap": "", "buffer mapr fill unmap": "fill a write MapBuffer a read",
+    "buffer mapw unmap look": "", "buffer mapw clear unmap": "FillBuffer a write MapBuffer a write", "buffer fill mapr unmap": "",
+    "buffer fill mapr2 unmap2": "fill a write MapBuffer a read", "buffer fill mapr2+ unmap2": "", "buffer fill finish mapr2 unmap2": "", "buffer look mapr2": "",
+    "buffer mapw unmap fill2": "fill a write MapBuffer a write", "buffer mapw unmap fill2+": "", "buffer mapw unmap finish look2": "",
+    "buffer mapw mapw unmap unmap": "", "buffer mapw mapw unmap look unmap": "look a read MapBuffer a write", "buffer mapw finish move": "CopyBuffer a read MapBuffer a write",
+    "image mapw look unmap": "look a read MapImage a write", "image mapw unmap look": "", "image mapr look": "", "image mapr clear": "FillImage a write MapImage a read",
+    "image fill read2": "fill a write ReadImage a read", "image fill read2+": "", "image look read2": "", "image look write2": "look a read WriteImage a write",
+    "image fill move2": "fill a write CopyImageToBuffer a read", "image look move2": "look a write CopyImageToBuffer a write", "image fill back2": "fill a write CopyBufferToImage a write",
+    "image clear move2": "CopyImageToBuffer a read FillImage a write", "image clear read2": "FillImage a write ReadImage a read", "image write clear finish read2": "",
+    "svm mapw look unmap": "look a read SVMMap a write", "svm mapw unmap look": "", "svm fill read2": "fill a write SVMMemcpy a read", "svm fill clear2": "fill a write SVMMemFill a write",
+    "svm fill write2+": "", "svm clear read2": "SVMMemFill a write SVMMemcpy a read", "svm look read2": "",
+}  # fmt: skip
+"""Commands over mapped memory, images and shared memory, and what of them races."""
+
+
+@needs_all
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_commands_of_images_and_mapped_memory_race(built, engine):
+    said = said_by_ways(built("mapped"), MAPPED, "race", engine)
+    for way, wanted in MAPPED.items():
+        found = re.findall(
+            r"(\w+)\.visaasm\):\d+:1: error: (?:launches|a launch and the program) race: (.*) and (.*) of the same place, .* \[K004\]\n"
+            r"clEnqueue(\w+): note: the other side: (.*) by (?:this command|the program, until it unmaps what this has mapped)\n",
+            said[way],
+        )
+        named = {f"{kernel.removesuffix('_image')} {one} {command} {kind}" for kernel, one, _, command, kind in found}
+        for line in re.findall(r"^error: .*", said[way], re.MULTILINE):
+            one, command, other, second = re.search(
+                r" race: (a \w+) by clEnqueue(\w+) and (a \w+) (?:by clEnqueue|of the same place, which clEnqueue)(\w+)",
+                line,
+            ).groups()
+            named.add(" ".join(sorted([f"{command} {one}", f"{second} {other}"])))
+        assert named == {wanted} - {""}, (way, said[way])
+
+
 def _sides(what):
     return frozenset(what.split(" and "))
 

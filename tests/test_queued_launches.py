@@ -14,16 +14,22 @@ COMMAND = st.tuples(
     st.lists(st.integers(0, 30), max_size=2),
 )  # fmt: skip
 """The queue, what it is, and the commands whose events it waits for, by number modulo how many there are."""
-STEP = st.one_of(COMMAND, COMMAND, COMMAND, st.tuples(st.just("wait"), st.integers(0, 30)), st.tuples(st.just("finish"), st.integers(0, QUEUES - 1)))  # fmt: skip
+MAP = st.tuples(st.just("map"), st.integers(0, QUEUES - 1))
+UNMAP = st.tuples(st.just("unmap"), st.integers(0, QUEUES - 1), st.integers(0, 30))
+STEP = st.one_of(COMMAND, COMMAND, COMMAND, MAP, UNMAP, st.tuples(st.just("wait"), st.integers(0, 30)), st.tuples(st.just("finish"), st.integers(0, QUEUES - 1)))  # fmt: skip
 
 
 def modelled(steps, in_order):
-    """Of each command those that come before it: edges one by one, then closed."""
-    edges, commands, seen, barrier = [], [], set(), {}
+    """Of each command those that come before it: edges one by one, then closed. What the program does in mapped memory
+    is a command of no queue.
+    """
+    edges, commands, seen, barrier, mapped = [], [], set(), {}, []
     for what, *rest in steps:
-        if what == "command":
-            queue, kind, waits = rest
+        if what in ("command", "map", "unmap"):
+            queue, kind, waits = rest if what == "command" else (rest[0], "plain", [])
             me, before = len(commands), set(seen)
+            if what == "unmap" and mapped:
+                before.add(mapped.pop(rest[1] % len(mapped)))
             chosen = {w % me for w in waits} if me else set()
             before |= chosen
             earlier = {n for n, q in enumerate(commands) if q == queue}
@@ -35,6 +41,10 @@ def modelled(steps, in_order):
                 barrier[queue] = me
             commands.append(queue)
             edges.append(before)
+            if what == "map":
+                mapped.append(len(commands))
+                commands.append(None)
+                edges.append({me})
         elif what == "wait" and commands:
             seen |= {rest[0] % len(commands)}
         elif what == "finish":
@@ -49,9 +59,17 @@ def modelled(steps, in_order):
 @given(steps=st.lists(STEP, max_size=14), in_order=st.lists(st.booleans(), min_size=QUEUES, max_size=QUEUES))
 def test_commands_are_apart_where_no_chain_of_orders_joins_them(steps, in_order):
     order = Order()
-    queues, turns = [order.queue(o) for o in in_order], []
+    queues, turns, mapped = [order.queue(o) for o in in_order], [], []
     for what, *rest in steps:
-        if what == "command":
+        if what == "map":
+            turns.append(order.take(queues[rest[0]], [], False, False))
+            order.map(turns[-1])
+            mapped.append(turns[-1].mapped)
+            turns.append(mapped[-1])
+        elif what == "unmap":
+            ended = [mapped.pop(rest[1] % len(mapped))] if mapped else []
+            turns.append(order.take(queues[rest[0]], ended, False, False))
+        elif what == "command":
             queue, kind, waits = rest
             chosen = [turns[w % len(turns)] for w in waits] if turns else []
             turns.append(order.take(queues[queue], chosen, kind == "barrier", kind != "plain" and not chosen))

@@ -12,6 +12,7 @@ from opencl.errors import Refused, require
 from opencl.events import Event, find_events
 from opencl.kernels import Kernel
 from opencl.memory import Buffer, Mapping, Memory
+from opencl.order import Turn
 from opencl.queue import Queue
 from opencl.ranges import read_range
 from opencl.rectangles import Rectangle, copy_rectangle, overlap
@@ -32,18 +33,23 @@ def submit(
     event: int,
     blocking: int = 0,
     transfer: Transfer | None = None,
+    unmapped: Sequence[Turn] = (),
 ) -> None:
     """Give a queue a command, hand its event out, and wait for it if the program does.
 
     Args:
-        transfer: what of buffers a command reads and changes that is no kernel.
+        transfer: what a command that is no kernel reads and changes, or maps.
+        unmapped: what the program did in memory that the command unmaps.
 
     Raises:
         Refused: the program waits, and it failed.
     """
     if transfer is not None and queue.context.order is not None:
         work = transfer.watched(queue, work)
-    made = queue.add(command_type, work, waits)
+    turns = transfer.mapped if transfer is not None else None
+    made = queue.add(command_type, work, waits, maps=turns is not None, unmapped=unmapped)
+    if turns is not None and made.turn is not None and made.turn.mapped is not None:
+        turns.append(made.turn.mapped)
     if blocking:
         made.wait()
         status = made.status
@@ -285,13 +291,13 @@ def clEnqueueMapBuffer(
     waits = find_events(events, num, queue.context)
     memory.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
     pointer = address_of(data)
-    memory.note_mapping(Mapping(pointer))
+    mapping = memory.note_mapping(Mapping(pointer))
 
     def work() -> None:
         if flags & ~cl.CL_MAP_READ:  # What the program writes there, nobody sees.
             memory.note_defined(offset, size)
 
-    transfer = Transfer((memory, Rectangle.of_part(offset, size)) if flags & cl.CL_MAP_READ else None)
+    transfer = Transfer.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
     submit(queue, cl.CL_COMMAND_MAP_BUFFER, work, waits, event, blocking, transfer)
     return pointer
 
@@ -309,7 +315,9 @@ def clEnqueueUnmapMemObject(command_queue: int, memobj: int, pointer: int, num: 
     require(memory.context is queue.context, cl.CL_INVALID_CONTEXT, "the memory is of another context")
     waits = find_events(events, num, queue.context)
     mapping = memory.take_mapping(pointer)
-    submit(queue, cl.CL_COMMAND_UNMAP_MEM_OBJECT, mapping.unmap or (lambda: None), waits, event)
+    work, ended = mapping.unmap or (lambda: None), mapping.turns[:1]
+    del mapping.turns[:1]
+    submit(queue, cl.CL_COMMAND_UNMAP_MEM_OBJECT, work, waits, event, unmapped=ended)
 
 
 @entry

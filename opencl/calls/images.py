@@ -14,6 +14,7 @@ from opencl.images import AXES, IMAGE_ANSWERS, SAMPLER_ANSWERS, Format, Image, S
 from opencl.memory import Mapping, Memory
 from opencl.queue import Queue
 from opencl.rectangles import Rectangle, copy_rectangle, overlap
+from opencl.transfers import Transfer
 
 
 @entry
@@ -157,7 +158,10 @@ def _transfer(
         else:
             copy_rectangle(outside, other, image.data, own)
 
-    submit(queue, cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE, work, waits, event, blocking)
+    part = image, own
+    transfer = Transfer(part) if reads else Transfer(None, part)
+    command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
+    submit(queue, command, work, waits, event, blocking, transfer)
 
 
 @entry
@@ -192,7 +196,7 @@ def clEnqueueCopyImage(
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
     waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE, work, waits, event)
+    submit(queue, cl.CL_COMMAND_COPY_IMAGE, work, waits, event, transfer=Transfer((given, own), (taken, other)))
 
 
 def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> Rectangle:
@@ -217,7 +221,8 @@ def clEnqueueCopyImageToBuffer(
         copy_rectangle(image.data, own, buffer.data, other)
         buffer.note_box(other)
 
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, waits, event)
+    transfer = Transfer((image, own), (buffer, other))
+    submit(queue, cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, waits, event, transfer=transfer)
 
 
 @entry
@@ -231,7 +236,8 @@ def clEnqueueCopyBufferToImage(
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
     waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(buffer.data, other, image.data, own)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, waits, event)
+    transfer = Transfer((buffer, other), (image, own))
+    submit(queue, cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, waits, event, transfer=transfer)
 
 
 @entry
@@ -249,7 +255,7 @@ def clEnqueueFillImage(
         rows = box.of_bytes(image.data)
         rows[:] = host.repeated(texel, rows.shape[-1])
 
-    submit(queue, cl.CL_COMMAND_FILL_IMAGE, work, waits, event)
+    submit(queue, cl.CL_COMMAND_FILL_IMAGE, work, waits, event, transfer=Transfer(None, (image, box)))
 
 
 @entry
@@ -268,7 +274,7 @@ def clEnqueueMapImage(
     inside = image.box(start, size)
     if image.shown is None:
         pointer, row, slice_ = address_of(image.data) + inside.start, inside.row, inside.slice
-        image.note_mapping(Mapping(pointer))
+        mapping = image.note_mapping(Mapping(pointer))
         work = lambda: None  # noqa: E731
     else:
         shown = image.box(start, size, image.shape.row_pitch, image.shape.slice_pitch)
@@ -276,10 +282,11 @@ def clEnqueueMapImage(
         pointer, row, slice_ = image.host_ptr + shown.start, shown.row, shown.slice
         writes = bool(flags & ~cl.CL_MAP_READ)
         back = (lambda: copy_rectangle(outside, shown, image.data, inside)) if writes else (lambda: None)
-        image.note_mapping(Mapping(pointer, unmap=back))
+        mapping = image.note_mapping(Mapping(pointer, unmap=back))
         work = lambda: copy_rectangle(image.data, inside, outside, shown)  # noqa: E731
     one_row = image.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY
     host.write_size(row_ret, row)
     host.write_size(slice_ret, row if one_row else slice_ if has_slices else 0)
-    submit(queue, cl.CL_COMMAND_MAP_IMAGE, work, waits, event, blocking)
+    transfer = Transfer.of_map((image, inside), flags, mapping.turns)
+    submit(queue, cl.CL_COMMAND_MAP_IMAGE, work, waits, event, blocking, transfer)
     return pointer

@@ -12,7 +12,9 @@ from opencl.context import Context
 from opencl.errors import Refused, require
 from opencl.events import find_events
 from opencl.kernels import Kernel
+from opencl.order import Turn
 from opencl.queue import Queue
+from opencl.transfers import Transfer, shared_part
 
 _SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
 _INDIRECT = (
@@ -70,7 +72,9 @@ def _copy(
         svm.check_range(queue.context, pointer, size)
     num, events, event = lists
     waits = find_events(events, num, queue.context)
-    submit(queue, kind, lambda: host.move(target, source, size), waits, event, blocking)
+    read, changed = (shared_part(queue.context, pointer, size) for pointer in (source, target))
+    transfer = Transfer(read, changed)
+    submit(queue, kind, lambda: host.move(target, source, size), waits, event, blocking, transfer)
 
 
 def _fill(
@@ -84,18 +88,20 @@ def _fill(
     bits = host.read(pattern, width)
     num, events, event = lists
     waits = find_events(events, num, queue.context)
-    submit(queue, kind, lambda: fill(host.view(target, size), bits), waits, event)
+    transfer = Transfer(None, shared_part(queue.context, target, size))
+    submit(queue, kind, lambda: fill(host.view(target, size), bits), waits, event, transfer=transfer)
 
 
 def _nothing(
-    command_queue: int, pointers: Sequence[int], lists: tuple[int, int, int], kind: int, blocking: int = 0
-) -> None:
+    command_queue: int, pointers: Sequence[int], lists: tuple[int, int, int], kind: int, blocking: int = 0,
+    transfer: Transfer | None = None, unmapped: Sequence[Turn] = (),
+) -> None:  # fmt: skip
     """What has nothing to do, as the memory is the same for all; its turn comes as that of other commands."""
     queue = Queue.find(command_queue)
     require(pointers and all(pointers), cl.CL_INVALID_VALUE, "a pointer is null")
     num, events, event = lists
     waits = find_events(events, num, queue.context)
-    submit(queue, kind, lambda: None, waits, event, blocking)
+    submit(queue, kind, lambda: None, waits, event, blocking, transfer, unmapped)
 
 
 @entry
@@ -118,12 +124,21 @@ def clEnqueueSVMMap(
 ) -> None:
     check_map_flags(flags)
     require(size, cl.CL_INVALID_VALUE, "the range is empty")
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_MAP, blocking)
+    context = Queue.find(command_queue).context
+    found, part = svm.find(context, pointer), shared_part(context, pointer, size)
+    transfer = None
+    if found is not None and part is not None and not found.is_fine:
+        transfer = Transfer.of_map(part, flags, found.mapped.setdefault(pointer, []))
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_MAP, blocking, transfer)
 
 
 @entry
 def clEnqueueSVMUnmap(command_queue: int, pointer: int, num: int, events: int, event: int) -> None:
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_UNMAP)
+    found = svm.find(Queue.find(command_queue).context, pointer)
+    turns = found.mapped.get(pointer, []) if found is not None else []
+    ended = turns[:1]
+    del turns[:1]
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_UNMAP, unmapped=ended)
 
 
 @entry

@@ -43,6 +43,10 @@ class Who(NamedTuple):
     epoch: int = 0
 
 
+MAPPED = "the program in memory of "
+"""What the name of the program's accesses to mapped memory begins with; the function that mapped it stands behind."""
+
+
 class OtherSide(NamedTuple):
     """One side of a conflict.
 
@@ -58,6 +62,11 @@ class OtherSide(NamedTuple):
     kind: str
     launch: Dispatch | None = None
     command: str = ""
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is what the program does in mapped memory."""
+        return self.command.startswith(MAPPED)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 An engine leaves of a launch which memory it read and changed, as ranges, and a function that gives the accesses to some
 of it. Where the ranges of two launches meet and one of them changes what is there, these accesses are compared.
-Commands of queues that copy memory take part with the ranges alone.
+Commands of queues that copy memory take part with the ranges alone, and so does the program with memory that it has
+mapped.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic
 from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, Records
+from vsim.checks.findings import MAPPED
 
 if TYPE_CHECKING:
     from vsim.dispatch import Dispatch
 
 KEPT = 32
-"""Launches whose accesses are kept at most, to be compared with later ones."""
+"""Launches whose accesses are kept at most, to be compared with later ones; and as many mappings."""
 Ranges = npt.NDArray[np.uint64]
 """Host addresses, first and behind the last, n x 2; in ascending order, and without places in common."""
 
@@ -47,7 +49,7 @@ class QueuedLaunch:
     Attributes:
         number: of the command.
         apart: commands that were queued before it, and that nothing orders with it.
-        of: the launch; of another command its name.
+        of: the launch; of another command its name, of the program's accesses that which :data:`MAPPED` says.
         held: what must live as long as the launch may be looked at.
     """
 
@@ -56,6 +58,11 @@ class QueuedLaunch:
     of: Dispatch | str
     accesses: LaunchAccesses
     held: object = None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is what the program does in mapped memory."""
+        return isinstance(self.of, str) and self.of.startswith(MAPPED)
 
 
 class QueuedLaunches:
@@ -70,9 +77,12 @@ class QueuedLaunches:
         """
         said: list[Diagnostic] = []
         for other in self.known:
-            if other.number in launch.apart or launch.number in other.apart:
+            is_apart = other.number in launch.apart or launch.number in other.apart
+            if is_apart and not (launch.is_program and other.is_program):
                 said += _compare(launch, other)
-        self.known = [*self.known, launch][-KEPT:]
+        self.known.append(launch)
+        kept = [[one for one in self.known if one.is_program is mapped][-KEPT:] for mapped in (False, True)]
+        self.known = [*kept[0], *kept[1]]
         return said
 
     def keep(self, wanted: Callable[[QueuedLaunch], bool]) -> None:
@@ -92,7 +102,7 @@ def _compare(launch: QueuedLaunch, other: QueuedLaunch) -> list[Diagnostic]:
         return []
     if isinstance(launch.of, str):
         if isinstance(other.of, str):
-            return [_of_commands(launch, other)]
+            return [_of_commands(launch, other, shared)]
         return _after_its_report(other.of, theirs.records(shared), launch.of, mine)
     records = mine.records(shared)
     others = _of_command(records, theirs) if isinstance(other.of, str) else theirs.records(shared)
@@ -135,14 +145,25 @@ def _of_command(records: Records, accesses: LaunchAccesses) -> Records:
     return np.concatenate(found)
 
 
-def _of_commands(one: QueuedLaunch, other: QueuedLaunch) -> Diagnostic:
-    """Of two commands that are no launches, and conflict."""
-    sides = [f"a {'write' if side.accesses.changed.size else 'read'} by {side.of}" for side in (one, other)]
-    message = (
-        f"commands race: {sides[0]} and {sides[1]} of the same place, and no event, barrier or wait orders the two"
-    )
-    hint = "let the second command wait for the event of the first, or put a barrier between them"
-    return Diagnostic("K004", message, None, hint)
+def _of_commands(one: QueuedLaunch, other: QueuedLaunch, shared: Ranges) -> Diagnostic:
+    """Of two commands that are no launches, and conflict in ranges; the second one may be the program."""
+    if one.is_program:
+        one, other = other, one
+    kinds = ["a write" if meeting(side.accesses.changed, shared).size else "a read" for side in (one, other)]
+    if other.is_program:
+        mapped = str(other.of).removeprefix(MAPPED)
+        message = f"{kinds[0]} by {one.of} and {kinds[1]} of the same place, which {mapped} has mapped meanwhile"
+        return Diagnostic("K004", f"a command and the program race: {message}", None, hint(True))
+    message = f"{kinds[0]} by {one.of} and {kinds[1]} by {other.of} of the same place"
+    ordered = "and no event, barrier or wait orders the two"
+    return Diagnostic("K004", f"commands race: {message}, {ordered}", None, hint(False))
+
+
+def hint(is_mapped: bool) -> str:
+    """What to do about commands that race, or about one with memory that is mapped."""
+    if is_mapped:
+        return "unmap the memory first, and let the command come after that, or map it when the command is over"
+    return "let the second command wait for the event of the first, or put a barrier between them"
 
 
 def of_records(records: Records) -> LaunchAccesses:

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WRITE, Records, site
-from vsim.checks.findings import Finding, Findings, OtherSide, Who
+from vsim.checks.findings import MAPPED, Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
+from vsim.checks.queued import hint
 from vsim.checks.selection import RACE
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
@@ -36,8 +37,8 @@ _HINTS = {
     IN_GROUP: "a barrier between the two orders them",
     OF_LANES: "let one lane write, or each to a place of its own",
     ACROSS_GROUPS: "no barrier orders work-groups: use atomics with fences of device scope, or two launches",
-    OF_LAUNCHES: "let the second command wait for the event of the first, or put a barrier between them",
 }
+_WITH_PROGRAM = "a launch and the program race: {} and {} of the same place, which is mapped meanwhile"
 Indices = npt.NDArray[np.int64]
 Pairs = tuple[Indices, Indices]
 NameMemory = Callable[[int, int], str]
@@ -271,12 +272,14 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
         at = order[start]
         count = len(np.unique(np.stack([owner[order[start:end]], dwords[order[start:end]].astype(np.int64)]), axis=1).T)
         sides = KINDS[first["kind"][at]], KINDS[second["kind"][at]]
+        is_mapped = races.command.startswith(MAPPED)
+        message = _WITH_PROGRAM if is_mapped else _MESSAGES[races.code]
         findings.add(
             Finding(
-                *(races.code, RACE, _MESSAGES[races.code].format(*(f"{_article(s)} {s}" for s in sides))),
+                *(races.code, RACE, message.format(*(f"{_article(s)} {s}" for s in sides))),
                 *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
                 OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch, races.command),
-                *(_HINTS[races.code], count),
+                *(_HINTS.get(races.code) or hint(is_mapped), count),
             )
         )
 

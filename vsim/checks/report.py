@@ -7,7 +7,7 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, Label, Span
 from visa.text.printer import FunctionPrinter
 from vsim import threads
-from vsim.checks.findings import Finding, OtherSide, Site, Who
+from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.suppressions import Described
 from vsim.dispatch import Dispatch
 
@@ -108,7 +108,8 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
     launch = other.launch or dispatch
     if other.command:
-        return Label(Span(other.command, 0), f"the other side: a {other.kind} by this command")
+        whose = "by the program, until it unmaps what this has mapped" if other.is_program else "by this command"
+        return Label(Span(other.command.removeprefix(MAPPED), 0), f"the other side: a {other.kind} {whose}")
     at = place(launch, other.site)
     of = f" in the launch of '{launch.kernel.name}'" if other.launch is not None else ""
     return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who_in_words(launch, other.who)})")
