@@ -96,6 +96,15 @@ KERNEL(next_tile_too_early) {
 // values: K001 K003
 KERNEL(largest_by_hand) { ITEM; uint x = a[g] + g; BROKEN(if (x > c[1]) c[1] = x, atomic_max(c + 1, x)); }
 
+// K001
+KERNEL(exchange_loop) { ITEM; local uint n, q[N]; q[l] = 0; if (l == 0) n = 0; MEET; uint old = BROKEN(n, atomic_or(&n, 0)), seen; while ((seen = atomic_cmpxchg(&n, old, old + 1)) != old) old = seen; q[old % N] = g; MEET; b[g] = q[l]; }
+
+// K001
+KERNEL(vectors_of_bytes) { ITEM; local uchar s[4 * N]; vstore4((uchar4)(uchar)a[g], 0, s + 4 * l); MEET; if (l < 32) vstore4((uchar4)7, 0, s + 4 * l + BROKEN(62, 0)); if (l >= BROKEN(16, 32)) s[4 * l + 3] = 1; MEET; b[g] = s[4 * l]; }
+
+// values: K001
+KERNEL(rows_and_columns) { ITEM; local uint t[8][9]; t[l / 8][l % 8] = a[g]; BROKEN(NOTHING, MEET); uint x = 0; for (uint k = 0; k < 8; k++) x += t[k][l % 8]; MEET; t[l / 8][l % 8] = x; MEET; b[g] = t[l % 8][l / 8]; }
+
 // -- undefined values
 
 // K013
@@ -162,6 +171,42 @@ KERNEL(structure_in_part) {
 
 // K013
 KERNEL(way_that_sets_nothing) { ITEM; uint p[4]; uint n = a[g] % 4; switch (n) { case 0: p[a[0] % 4] = 1; break; case 1: case 2: case 3: BROKEN(NOTHING, p[a[0] % 4] = 2); } b[g] = p[c[g] + a[0] % 4]; }
+
+// K013
+KERNEL(block_reads) { ITEM; local uint s[N]; uint x = intel_sub_group_block_read(a + get_sub_group_id() * 16 + w * N); if (BROKEN(l != 5, 1)) s[l] = x; MEET; b[g] = intel_sub_group_shuffle_down(s[l], s[l], 1u); }
+
+// K013
+KERNEL(halves_of_words) { ITEM; local ushort s[2 * N]; s[2 * l] = a[g]; BROKEN(NOTHING, s[2 * l + 1] = 9); MEET; b[g] = ((local uint *)s)[(l + 3) % N]; }
+
+// K013
+KERNEL(bits_put_together) { ITEM; local uint s[N]; if (l % 2) s[l] = a[g]; MEET; uint x = s[l]; b[g] = BROKEN((x & 0xff00) | 3, l % 2 ? (x & 0xff00) | 3 : 3); }
+
+// K013
+KERNEL(shifted_out) { ITEM; local uchar s[4 * N]; s[4 * l] = s[4 * l + 1] = a[g]; MEET; uint x = ((local uint *)s)[l]; b[g] = BROKEN(x << 8, x << 16); }
+
+// K013
+KERNEL(narrowed) { ITEM; local uchar s[4 * N]; s[4 * l] = a[g]; MEET; uint x = ((local uint *)s)[l]; b[g] = BROKEN((uint)(ushort)x, (uint)(uchar)x); }
+
+// K013
+KERNEL(components) { ITEM; local uint4 s[N]; s[l].s02 = (uint2)(a[g], 1); MEET; uint4 x = s[(l + 7) % N]; b[g] = BROKEN(x.x + x.y, x.x + x.z); }
+
+// K013
+KERNEL(copies_of_structures) { ITEM; local struct Parts s[N], t[N]; s[l].x = l; s[l].y[0] = s[l].y[1] = 4; BROKEN(NOTHING, s[l].y[2] = 5); MEET; t[l] = s[(l + 1) % N]; MEET; b[g] = t[(l + 20) % N].y[2]; }
+
+// K013
+KERNEL(converted) { ITEM; local float s[N]; if (l < BROKEN(63, 64)) s[l] = a[g] * 0.5f; MEET; b[g] = convert_uint_sat_rte(s[(l + 9) % N]); }
+
+// K013
+KERNEL(counted_bits) { ITEM; local uint s[N]; if (l < BROKEN(63, 64)) s[l] = a[g]; MEET; b[g] = popcount(s[(l + 9) % N]) + clz(s[(l + 9) % N]); }
+
+// K013
+KERNEL(long_halves) { ITEM; local ulong s[N]; local uint *p = (local uint *)s; p[2 * l] = a[g]; BROKEN(NOTHING, p[2 * l + 1] = 0); MEET; ulong x = s[(l + 1) % N] * 3; b[g] = x >> 32; }
+
+// K013
+KERNEL(last_of_a_loop) { ITEM; uint p[6]; for (uint k = 0; k < 6; k++) { if (k == BROKEN(a[g], 9)) continue; p[k] = k * g; } uint x = 0; for (uint k = 0; k < 6; k++) x += p[(k + a[1]) % 6] ; b[g] = x; }
+
+// K013
+KERNEL(sums_of_groups) { ITEM; local uint s[N]; if (l < BROKEN(63, 64)) s[l] = a[g]; MEET; uint x = sub_group_scan_inclusive_add(s[l]); if (l % 16 == 15) b[g / 16] = x; }
 
 // -- divergence
 
