@@ -33,7 +33,7 @@ class Build:
         status: of the last build; ``log`` is what the compiler said.
         binary: the zebin; empty where there is none.
         binary_type: what it is.
-        loaded: the program, ready to run.
+        loaded: the program, ready to run; None before it is built, and where it has no kernels.
     """
 
     status: int = cl.CL_BUILD_NONE
@@ -140,10 +140,14 @@ class Program(ClObject):
 
     def load(self, build: Build, device: Device) -> None:
         """Make a program that runs of a binary; what is wrong goes into the log."""
+        from visa.zebin import has_no_kernels
         from vsim.program import Program as Simulated
         from vsim.zebins import read_program
 
         space = self.context.space
+        if has_no_kernels(build.binary):
+            build.status, build.binary_type = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+            return
         build.status, build.binary_type = cl.CL_BUILD_ERROR, cl.CL_PROGRAM_BINARY_TYPE_NONE
         try:
             with _LINKING:
@@ -160,14 +164,15 @@ class Program(ClObject):
         build.status, build.binary_type = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
 
     def executables(self) -> dict[Device, SimulatedProgram]:
-        """The programs that can run, by device.
+        """The programs that can run, by device; none where the source has no kernel.
 
         Raises:
-            Refused: there is none.
+            Refused: it is built for no device.
         """
-        found = {device: build.loaded for device, build in self.builds.items() if build.loaded is not None}
-        require(found, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is built for no device")
-        return found
+        built = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+        is_built = any((build.status, build.binary_type) == built for build in self.builds.values())
+        require(is_built, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is built for no device")
+        return {device: build.loaded for device, build in self.builds.items() if build.loaded is not None}
 
     def signatures(self, kernel: str) -> dict[Device, KernelSignature]:
         """What a kernel wants of a launch, by device.
@@ -198,14 +203,14 @@ def create_with_binaries(
     context: Context, devices: Sequence[Device], binaries: Sequence[bytes]
 ) -> tuple[Program, list[int]]:
     """A program of zebins, one for each device, and what became of each of them."""
-    from visa.zebin import is_zebin
+    from visa.zebin import has_no_kernels, is_zebin
 
     program = Program(context)
     program.builds = {device: Build(binary=binary) for device, binary in zip(devices, binaries, strict=True)}
     states = []
     for build in program.builds.values():
         kind = cl.CL_PROGRAM_BINARY_TYPE_NONE
-        if build.binary[:8] == b"!<arch>\n" or is_zebin(build.binary):
+        if build.binary[:8] == b"!<arch>\n" or is_zebin(build.binary) or has_no_kernels(build.binary):
             kind = cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
         elif is_spirv(build.binary):
             kind = cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT

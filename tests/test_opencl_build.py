@@ -9,8 +9,11 @@ from opencl_host import Failed, Session, only_device, sizes, text
 from test_ocloc import needs_ocloc
 from test_opencl import function_address
 
+import vsim
 from opencl import cl, compiler, kernels
 from opencl.specialisation import specialised
+from visa.diagnostics import FormatError
+from vsim.ocloc import compile_source
 from vsim.schedule import Schedule
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
@@ -135,6 +138,18 @@ def test_objects_and_what_is_linked_of_them_are_kept(session, tmp_path, monkeypa
     (tmp_path / "more.h").write_text("#define MORE 2\n")
     assert result(foreign, 100) == ([102, 104, 106, 108], ["compile", "link", "compile"])
     assert result(foreign, 100) == ([102, 104, 106, 108], [])
+
+
+@needs_ocloc
+def test_sources_without_kernels_are_programs(session):
+    host, program = session.host, session.build("int twice(int x) { return 2 * x; }")
+    assert host.number("clGetProgramInfo", program, cl.CL_PROGRAM_NUM_KERNELS) == 0
+    assert host.words("clGetProgramInfo", program, cl.CL_PROGRAM_KERNEL_NAMES) == ""
+    assert host.status("clCreateKernel", program, text("twice")) == cl.CL_INVALID_KERNEL_NAME
+    empty = compile_source("empty.cl", b"\n", "tgllp", "", None).zebin
+    session.load(empty)
+    with pytest.raises(FormatError, match="source without a kernel"):
+        vsim.load(empty)
 
 
 @needs_ocloc

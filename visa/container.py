@@ -32,6 +32,8 @@ VISA, LINES, CALLS, ZE_INFO, LAUNCH, NOTE = (
     ".note.visakit",
 )
 DATA_PREFIX = ".visa.data."
+COMPATIBILITY = ".note.intelgt.compat"
+"""What every program binary of the compiler has, also one without kernels, which has no ze_info."""
 
 
 @dataclass
@@ -77,11 +79,11 @@ def read_container(data: bytes, name: str) -> Container:
     """
     elf = read_elf(data, name)
     if elf.machine not in (EM_INTELGT, EM_NONE) or elf.section(VISA) is None:
-        hint = (
-            "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
-            if any(s.name == ZE_INFO for s in elf.sections)
-            else ""
-        )
+        names, hint = {s.name for s in elf.sections}, ""
+        if ZE_INFO in names:
+            hint = "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
+        elif COMPATIBILITY in names:
+            hint = "it is what the compiler makes of a source without a kernel"
         raise _bad(name, "this ELF file holds no vISA module (no section .visa)", hint)
     container = Container(elf.type == ET_EXEC, {}, elf.symbols)
     for section in elf.sections:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from visa.archive import archive_members, is_archive
+from visa.container import COMPATIBILITY
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.elf import EM_INTELGT, ET_EXEC, Elf, Section, read_elf
 from visa.image import ZeInfo, parse_ze_info
@@ -22,7 +23,7 @@ from visa.ze_info import ZeInfoError, kernel_info
 
 OPTION = "-cl-intel-emit-zebin-visa-sections"
 SHT_VISAASM = 0xFF000013
-_ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", ".note.intelgt.compat"
+_ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", COMPATIBILITY
 _NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CONFIGURATION = b"IntelGT", 1, 6
 _HEAD = re.compile(r'^\.(kernel|global_function)[ \t]+"([^"\n]*)"', re.MULTILINE)
 _SIMD = re.compile(r"^\.kernel_attr SimdSize=(\d{1,4})\b", re.MULTILINE)
@@ -61,16 +62,27 @@ class Zebin:
 
 def is_zebin(data: bytes) -> bool:
     """Whether bytes are a zebin, with texts or without."""
-    if data[:5] != b"\x7fELF\2" or len(data) < 64 or b".ze_info\0" not in data:
-        return False
+    elf = _compiled(data, _ZE_INFO)
+    return elf is not None and elf.section(_ZE_INFO) is not None and elf.section(".visa") is None
+
+
+def has_no_kernels(data: bytes) -> bool:
+    """Whether bytes are what the compiler makes of a source without a kernel: a zebin without ze_info."""
+    elf = _compiled(data, _NOTES)
+    return elf is not None and elf.section(_NOTES) is not None and not any(elf.section(s) for s in (_ZE_INFO, ".visa"))
+
+
+def _compiled(data: bytes, section: str) -> Elf | None:
+    """A file for Intel's GPUs that is no image and has the name of a section in it; None for other bytes."""
+    if data[:5] != b"\x7fELF\2" or len(data) < 64 or section.encode() + b"\0" not in data:
+        return None
     kind, machine = struct.unpack_from("<HH", data, 16)
     if kind == ET_EXEC or machine != EM_INTELGT:
-        return False
+        return None
     try:
-        elf = read_elf(data, "")
+        return read_elf(data, "")
     except FormatError:
-        return False
-    return elf.section(_ZE_INFO) is not None and elf.section(".visa") is None
+        return None
 
 
 def find_zebin(data: bytes, name: str, platform: str | None = None) -> tuple[bytes, str] | None:
