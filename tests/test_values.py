@@ -176,6 +176,23 @@ def test_rounding_modes(mode, data):
     expect(probe, wanted)
 
 
+@pytest.mark.parametrize("size", [1, 8, 32])
+def test_rounding_of_few_and_many_lanes(size):
+    """Vectors shorter and longer than those of the processor's instructions."""
+    probe, wanted, random = Probe("pvc", 32), {}, Random(size)
+    probe.lines.append(f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {ROUNDING['zero']:#x}:ud")
+    for t, count in (("f", size), ("df", min(size, 16))):
+        operands = [[float(np.float32(random.uniform(-4, 4))) for _ in range(count)] for _ in "xyz"]
+        for k, values in enumerate(operands):
+            probe.variable(f"X{k}_{t}", t, values)
+        for op, taken in (("add", 2), ("mad", 3), ("div", 2)):
+            probe.variable(f"{op}_{t}", t, bytes(count * SIZES[t]))
+            sources = " ".join(f"X{k}_{t}(0,0)<1;1,0>" for k in range(taken))
+            probe.lines.append(f"{op} (M1_NM, {count}) {op}_{t}(0,0)<1> {sources}")
+            wanted[f"{op}_{t}"] = t, [directed(op, v[:taken], t, "zero") for v in zip(*operands, strict=True)]
+    expect(probe, wanted)
+
+
 def directed(op, values, t, mode):
     if (
         not all(map(math.isfinite, values))

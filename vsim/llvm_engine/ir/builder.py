@@ -12,7 +12,7 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.constant_masks import constant_lanes
-from vsim.llvm_engine.ir.directed import directed
+from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
 from vsim.llvm_engine.ir.pairs import of_a_half, pair_sums, repeated_pair
@@ -282,7 +282,9 @@ class Builder(Emitter):
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
         """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""
         lanes = max(x.lanes for x in operands)
-        return self._call_own(*directed(self, op, mode, data_type, [self.broadcast(x, lanes) for x in operands]))
+        given = [self.broadcast(x, lanes) for x in operands]
+        found = embedded(self, op, mode, data_type, given)
+        return found or self._call_own(*directed(self, op, mode, data_type, given))
 
     def _call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
         """The result of a function of the module's own."""
