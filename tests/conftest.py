@@ -91,6 +91,14 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((a == b).all())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def lines_of_commands_are_not_counted() -> Iterator[None]:
+    """``make test`` measures the coverage of this process, not of a pytest that a test runs as users do."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("SLIPCOVER_ENABLED", raising=False)
+        yield
+
+
 # -- golden files ------------------------------------------------------------------------------------------------
 
 
