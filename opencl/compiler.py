@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,9 +16,10 @@ from typing import NamedTuple
 from opencl.device import Device, compiler
 from visa.diagnostics import Diagnostic, VisaError, printable, render
 from visa.zebin import OPTION
+from vsim.compiler_process import SERVICE, identity
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV
-from vsim.ocloc import compile_source, dependencies, identity, said
+from vsim.ocloc import compile_source, dependencies, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
@@ -123,16 +123,12 @@ def _run(words: Sequence[str], folder: str, outputs: Sequence[str], name: str) -
     if driver is None:
         return Made(b"", "the compiler driver ocloc is not installed\n")
     try:
-        done = subprocess.run(
-            [driver, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False,
-        )  # fmt: skip
+        code, output = SERVICE.run(driver, words, folder)
     except OSError as error:
         return Made(b"", f"the compiler driver cannot be run: {error.strerror}\n")
-    output = done.stdout.decode("utf-8", "replace")
     made = next((p for o in outputs if (p := Path(folder, o)).is_file()), None)
     log = log_of(list(said(output, name)))
-    if done.returncode or made is None:
+    if code or made is None:
         return Made(b"", log or output)
     return Made(made.read_bytes(), log)
 

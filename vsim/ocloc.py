@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
+from vsim.compiler_process import SERVICE, identity, run_once
 from vsim.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV, Loaded
@@ -98,13 +99,6 @@ def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[s
     return [*headers, *(place for place in searched if isinstance(place, str))] if headers else []
 
 
-def identity(driver: str) -> tuple[str, int, int]:
-    """What tells a compiler driver from others, and from what it was before."""
-    place = os.path.realpath(driver)
-    status = os.stat(place)
-    return place, status.st_size, status.st_mtime_ns
-
-
 def _with_source_name(options: str, path: str, data: bytes) -> str:
     """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
     words, place = options.split(), os.path.abspath(path)
@@ -147,30 +141,29 @@ def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
     """One run of the driver, in a folder of its own: it leaves files where it runs."""
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
-        words = [driver, *_words(path, data, device, options)]
-        Path(folder, words[3]).write_bytes(data)
+        words = _words(path, data, device, options)
+        Path(folder, words[2]).write_bytes(data)
         try:
-            done = subprocess.run(
-                words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=max_seconds, check=False,
-            )  # fmt: skip
+            if max_seconds is None:
+                code, output = SERVICE.run(driver, words, folder)
+            else:
+                code, output = run_once(driver, words, folder, max_seconds)
         except subprocess.TimeoutExpired:
             raise _failed("C015", f"the compiler took more than {max_seconds:g} seconds", path) from None
         except OSError as error:
             raise _failed("C014", f"the compiler driver cannot be run: {error.strerror}", path) from None
-        output = done.stdout.decode("utf-8", "replace")
         items = list(said(output, path))
         program = next((p for n in ("program.bin", "program") if (p := Path(folder, n)).is_file()), None)
-        if done.returncode or program is None:
+        if code or program is None:
             errors = [d for d in items if d.severity == "error"]
             if errors:
                 raise FormatError(errors)
-            raise _failed("C015", _reason(output, done.returncode), path)
+            raise _failed("C015", _reason(output, code), path)
         return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
 
 
 def said(output: str, path: str) -> Iterator[Diagnostic]:
-    """The errors and warnings in what the compiler wrote, with the notes behind each; the source itself is file 1.
+    """The errors and warnings in what the compiler wrote, with the notes behind each; a number is the source itself.
 
     What its later parts say has no place, but at times the kernel's name, in a line of its own. That they failed is
     left out where they say why.
@@ -181,7 +174,7 @@ def said(output: str, path: str) -> Iterator[Diagnostic]:
         if match := _LINE.match(line):
             file, row, column, kind, message = match.groups()
             excerpt = "" if _LINE.match(following) else following
-            place = Span(path if file in ("1", "source.cl") else file, int(row), int(column), text=excerpt)
+            place = Span(path if file.isdigit() or file == "source.cl" else file, int(row), int(column), text=excerpt)
             if kind != "note":
                 found.append(_diagnostic(kind, message, place))
             elif found:
