@@ -1,9 +1,11 @@
 """The compiler's process that stays: it answers as the driver does, and the driver answers where it is gone."""
 
+import os
 import shutil
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ for name in ("first", "second"):
     os.mkdir(name)
     Path(name, "source.cl").write_text(sys.argv[1])
     SERVICE.run(sys.argv[2], sys.argv[3:], os.path.abspath(name))
-assert SERVICE.link is not None
+assert SERVICE.idle
 try:
     os.wait()
 except ChildProcessError:
@@ -78,13 +80,28 @@ def test_the_second_run_asks_a_process_and_gets_the_same(service, folder):
     driver, place = shutil.which("ocloc"), folder()
     whole = run_once(driver, WORDS, place), zebin(place)
     place = folder()
-    assert (service.run(driver, WORDS, place), zebin(place)) == whole and service.link is None
+    assert (service.run(driver, WORDS, place), zebin(place)) == whole and not service.idle
     place = folder()
-    assert (service.run(driver, WORDS, place), zebin(place)) == whole and service.link is not None
+    assert (service.run(driver, WORDS, place), zebin(place)) == whole and len(service.idle) == 1
     place = folder("kernel void k(global int *y) { y[0] = nothing; }")
     failed = service.run(driver, WORDS, place)
     assert failed.code == run_once(driver, WORDS, place).code != 0
     assert "error: use of undeclared identifier 'nothing'" in failed.output
+
+
+@needs_ocloc
+@needs_library
+def test_threads_have_processes_of_their_own(service, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    driver, places = shutil.which("ocloc"), [tmp_path / str(number) for number in range(3)]
+    for place in places:
+        place.mkdir()
+        (place / "source.cl").write_text(SOURCE)
+    service.run(driver, WORDS, str(places[0]))
+    with ThreadPoolExecutor(2) as threads:
+        codes = [run.code for run in threads.map(lambda place: service.run(driver, WORDS, str(place)), places[1:])]
+    assert codes == [0] * 2 and len({zebin(place) for place in places}) == 1
+    assert service.busy == 0 and 1 <= len(service.idle) <= 2
 
 
 @needs_ocloc
@@ -102,7 +119,7 @@ def test_the_driver_answers_where_the_process_ends(service, folder, tmp_path, mo
     monkeypatch.setattr(compiler_process, "library_of", lambda driver: starts.append(driver) or "/no/libocloc.so")
     for _ in range(MAXIMUM_FAILURES + 3):
         assert service.run(str(driver), ["said"], str(tmp_path)) == (3, "said\n")
-    assert len(starts) == MAXIMUM_FAILURES and service.failures == MAXIMUM_FAILURES and service.link is None
+    assert len(starts) == service.failures == MAXIMUM_FAILURES and not service.idle and not service.busy
 
 
 def test_another_driver_begins_anew(service, tmp_path):
@@ -112,6 +129,6 @@ def test_another_driver_begins_anew(service, tmp_path):
         driver.write_text(text)
         driver.chmod(0o700)
         assert service.run(str(driver), [], str(tmp_path)).output == text.split()[-1] + "\n"
-        assert service.failures == 0 and service.link is None
+        assert service.failures == 0 and not service.idle
         service.run(str(driver), [], str(tmp_path))
         assert service.failures == MAXIMUM_FAILURES

@@ -74,78 +74,95 @@ def _interpreter() -> str | None:
 
 
 class Service:
-    """Runs of a driver, of which all but the first ask one process.
+    """Runs of a driver, of which all but the first ask processes that stay: one for each thread that asks at a time.
 
     Attributes:
-        known: the driver that the process is of, and the process that asks: another one, after a fork, has its own.
+        known: the driver that the processes are of, and the process that asks: another one, after a fork, has its own.
+        idle: links to the processes that nobody asks at present.
+        busy: how many are asked.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.known: tuple[object, ...] = ()
-        self.link: socket.socket | None = None
+        self.idle: list[socket.socket] = []
+        self.busy = 0
         self.failures = 0
 
     def run(self, driver: str, words: Sequence[str], folder: str) -> Run:
-        """Run the driver in a folder; while another thread asks, and in the first run, in a process of its own.
+        """Run the driver in a folder.
 
         Raises:
             OSError: it cannot be run.
         """
-        if self.lock.acquire(blocking=False):
-            try:
-                now = (*identity(driver), os.getpid())
-                if now == self.known:
-                    code = self._ask(driver, [folder, driver, *words])
-                    if code is not None:
-                        return Run(code, Path(folder, compiler_server.SAID).read_text("utf-8", "replace"))
-                else:
-                    self.forget()
-                    self.known, self.failures = now, 0
-            finally:
-                self.lock.release()
-        return run_once(driver, words, folder)
+        link = self._taken(driver)
+        if link is None:
+            return run_once(driver, words, folder)
+        code = _answer(link, [folder, driver, *words])
+        with self.lock:
+            self.busy -= 1
+            self.failures = self.failures + 1 if code is None else 0
+            if code is not None:
+                self.idle.append(link)
+        if code is None:
+            link.close()
+            return run_once(driver, words, folder)
+        return Run(code, Path(folder, compiler_server.SAID).read_text("utf-8", "replace"))
 
-    def _ask(self, driver: str, question: list[str]) -> int | None:
-        """The exit status that the process answers with; None for no answer."""
-        try:
-            self.link = self.link or self._started(driver)
-            if self.link is None:
+    def _taken(self, driver: str) -> socket.socket | None:
+        """A process for one question; None in the first run, where all are busy, and where there is none."""
+        now = (*identity(driver), os.getpid())
+        with self.lock:
+            if now != self.known:
+                self.forget()
+                self.known, self.busy, self.failures = now, 0, 0
                 return None
-            # A program that began Python has its own way with broken pipes, such as to end.
-            self.link.sendall(json.dumps(question).encode() + b"\n", socket.MSG_NOSIGNAL)
-            with self.link.makefile("rb") as answers:
-                code = int(answers.readline())
-        except (OSError, subprocess.SubprocessError, ValueError):
-            self.forget()
-            self.failures += 1
-            return None
-        self.failures = 0
-        return code
+            if self.failures >= MAXIMUM_FAILURES or self.busy >= (os.cpu_count() or 1):
+                return None
+            found = self.idle.pop() if self.idle else _started(driver)
+            if found is None:
+                self.failures = MAXIMUM_FAILURES
+            else:
+                self.busy += 1
+            return found
 
     def forget(self) -> None:
-        """Let go of the process, which ends then."""
-        if self.link is not None:
-            self.link.close()
-        self.link = None
+        """Let go of the processes, which end then."""
+        for link in self.idle:
+            link.close()
+        self.idle.clear()
 
-    def _started(self, driver: str) -> socket.socket | None:
-        """A process that answers; None where there is no library to keep, or none stayed."""
-        if self.failures >= MAXIMUM_FAILURES:
-            return None
-        library, interpreter = library_of(driver), _interpreter()
-        if library is None or interpreter is None:
-            self.failures = MAXIMUM_FAILURES
-            return None
-        here, there = socket.socketpair()
-        with there:
-            number = there.fileno()
+
+def _answer(link: socket.socket, question: list[str]) -> int | None:
+    """The exit status that a process answers with; None for no answer."""
+    try:
+        # A program that began Python has its own way with broken pipes, such as to end.
+        link.sendall(json.dumps(question).encode() + b"\n", socket.MSG_NOSIGNAL)
+        with link.makefile("rb") as answers:
+            return int(answers.readline())
+    except (OSError, ValueError):
+        return None
+
+
+def _started(driver: str) -> socket.socket | None:
+    """A process that answers; None where there is no library to keep, or it cannot be started."""
+    library, interpreter = library_of(driver), _interpreter()
+    if library is None or interpreter is None:
+        return None
+    here, there = socket.socketpair()
+    with there:
+        number = there.fileno()
+        words = [interpreter, "-I", "-S", compiler_server.__file__, library, str(number)]
+        try:
             subprocess.run(
-                [interpreter, "-I", "-S", compiler_server.__file__, library, str(number)], pass_fds=(number,), cwd="/",
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                words, pass_fds=(number,), cwd="/", check=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-        return here
+        except (OSError, subprocess.SubprocessError):
+            here.close()
+            return None
+    return here
 
 
 SERVICE = Service()
-"""For programs that are made one after the other."""
+"""For all programs of this process."""
