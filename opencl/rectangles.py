@@ -84,14 +84,11 @@ def overlap(given: Rectangle, taken: Rectangle, distance: int) -> bool:
         return False
     if given.row != taken.row or given.slice != taken.slice:
         return True
-    return _meet(_corner(a, given), _corner(b, taken), given.region)
+    width, height, _ = given.region
+    rows = (height - 1) * given.row + width
+    return not (_fits(b - a, width, given.row) or _fits(b - a, rows, given.slice))
 
 
-def _corner(start: int, box: Rectangle) -> tuple[int, int, int]:
-    slice_, rest = divmod(start, box.slice)
-    row, byte = divmod(rest, box.row)
-    return byte, row, slice_
-
-
-def _meet(a: Sequence[int], b: Sequence[int], region: Sequence[int]) -> bool:
-    return all(p < q + n and q < p + n for p, q, n in zip(a, b, region, strict=True))
+def _fits(distance: int, size: int, pitch: int) -> bool:
+    """Whether pieces of a size that lie a pitch apart have room between them for others at a distance (appendix E)."""
+    return size <= distance % pitch <= pitch - size
