@@ -9,22 +9,29 @@ otherwise, which says what is wrong.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
+import re
+import select
 import socket
 import subprocess
 import sys
-import sysconfig
 import threading
 from collections.abc import Sequence
+from itertools import count, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from vsim import compiler_server
 
-LIBRARY = "libocloc.so"
 MAXIMUM_FAILURES = 3
-"""Processes that end at their first question before no more are started."""
+"""Questions in a row without an answer before no more are asked."""
+LINKER_SECONDS = 10
+"""How long the dynamic linker may look for libraries."""
+_LINKED = re.compile(r"^\s*libocloc\S* => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+"""What the dynamic linker says of the library."""
 
 
 class Run(NamedTuple):
@@ -56,14 +63,37 @@ def run_once(driver: str, words: Sequence[str], folder: str, max_seconds: float 
 
 
 def library_of(driver: str) -> str | None:
-    """The library that a driver is a program around, where it surely is the one that the driver loads."""
-    place = Path(os.path.realpath(driver))
-    with open(place, "rb") as stream:
-        if stream.read(4) != b"\x7fELF" or "LD_LIBRARY_PATH" in os.environ:
-            return None
-    prefix, several = place.parent.parent, sysconfig.get_config_var("MULTIARCH") or "."
-    found = [path for folder in ("lib64", "lib", f"lib/{several}") if (path := prefix / folder / LIBRARY).is_file()]
-    return str(found[-1]) if found and len({path.resolve() for path in found}) == 1 else None
+    """The library that a driver is a program around, as the dynamic linker finds it; None for a script, or no such."""
+    try:
+        with open(driver, "rb") as stream:
+            if stream.read(4) != b"\x7fELF":
+                return None
+        listed = subprocess.run(
+            [driver], env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LINKER_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = _LINKED.search(os.fsdecode(listed.stdout))
+    return found[1] if found else None
+
+
+def own_process(words: Sequence[str], folder: str) -> bool:
+    """Whether what the driver makes could depend on what was made before in the same process.
+
+    The compiler reads its debug keys (``-igc_opts``) once, and numbers the sources that have no name, which
+    ``__FILE__`` shows; headers are not searched for it.
+    """
+    if any("igc_opts" in word for word in words):
+        return True
+    files = [after for word, after in pairwise(words) if word == "-file"]
+    return any(b"_FILE__" in path.read_bytes() for file in files if (path := Path(folder, file)).is_file())
+
+
+def environment() -> tuple[bytes, ...]:
+    """The environment that a process started now gets: a C program's changes of it are not in :data:`os.environ`."""
+    entries = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    return tuple(takewhile(bool, (entries[number] for number in count()))) if entries else ()
 
 
 def _interpreter() -> str | None:
@@ -77,17 +107,25 @@ class Service:
     """Runs of a driver, of which all but the first ask processes that stay: one for each thread that asks at a time.
 
     Attributes:
-        known: the driver that the processes are of, and the process that asks: another one, after a fork, has its own.
+        owner: the process that asks: another one, after a fork, has its own.
+        known: the driver that the processes are of, and the environment that they got.
         idle: links to the processes that nobody asks at present.
         busy: how many are asked.
+        failures: questions in a row that got no answer.
     """
 
     def __init__(self) -> None:
+        self.idle: list[socket.socket] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin anew; locks of threads that a fork left behind are nobody's."""
+        self.owner = os.getpid()
         self.lock = threading.Lock()
         self.known: tuple[object, ...] = ()
-        self.idle: list[socket.socket] = []
         self.busy = 0
         self.failures = 0
+        self.forget()
 
     def run(self, driver: str, words: Sequence[str], folder: str) -> Run:
         """Run the driver in a folder.
@@ -95,42 +133,64 @@ class Service:
         Raises:
             OSError: it cannot be run.
         """
-        link = self._taken(driver)
+        now = (identity(driver), environment())
+        link = None if own_process(words, folder) else self._taken(driver, now)
         if link is None:
             return run_once(driver, words, folder)
-        code = _answer(link, [folder, driver, *words])
-        with self.lock:
-            self.busy -= 1
-            self.failures = self.failures + 1 if code is None else 0
-            if code is not None:
-                self.idle.append(link)
+        code = None
+        try:
+            code = _answer(link, [folder, driver, *words])
+        finally:  # also when the user interrupts
+            with self.lock:
+                self.busy -= 1
+                self.failures = self.failures + 1 if code is None else 0
+                stays = code is not None and now == self.known
+                if stays:
+                    self.idle.append(link)
+            if not stays:
+                _end(link)
         if code is None:
-            link.close()
             return run_once(driver, words, folder)
-        return Run(code, Path(folder, compiler_server.SAID).read_text("utf-8", "replace"))
+        return Run(code, Path(folder, compiler_server.SAID).read_bytes().decode("utf-8", "replace"))
 
-    def _taken(self, driver: str) -> socket.socket | None:
+    def _taken(self, driver: str, now: tuple[object, ...]) -> socket.socket | None:
         """A process for one question; None in the first run, where all are busy, and where there is none."""
-        now = (*identity(driver), os.getpid())
+        if self.owner != os.getpid():
+            self._begin()
         with self.lock:
             if now != self.known:
                 self.forget()
-                self.known, self.busy, self.failures = now, 0, 0
+                self.known, self.failures = now, 0
                 return None
             if self.failures >= MAXIMUM_FAILURES or self.busy >= (os.cpu_count() or 1):
                 return None
-            found = self.idle.pop() if self.idle else _started(driver)
+            found = self._waiting() or _started(driver)
             if found is None:
                 self.failures = MAXIMUM_FAILURES
             else:
                 self.busy += 1
             return found
 
-    def forget(self) -> None:
-        """Let go of the processes, which end then."""
-        for link in self.idle:
+    def _waiting(self) -> socket.socket | None:
+        """A process that waits for a question; those that ended meanwhile are let go of."""
+        while self.idle:
+            link, events = self.idle.pop(), select.poll()
+            events.register(link, select.POLLIN)
+            if not events.poll(0):
+                return link
             link.close()
-        self.idle.clear()
+        return None
+
+    def forget(self) -> None:
+        """Let go of the processes, which end then if no other process has the links, too."""
+        while self.idle:
+            self.idle.pop().close()
+
+
+def _end(link: socket.socket) -> None:
+    """End a process, at whatever it is, and also if the link went to other processes by a fork."""
+    with link, contextlib.suppress(OSError):
+        link.shutdown(socket.SHUT_RDWR)
 
 
 def _answer(link: socket.socket, question: list[str]) -> int | None:
