@@ -17,7 +17,10 @@ import vsim
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
 from visa.elf import SHT_PROGBITS, Section, read_elf
+from visa.payload import payload_places
 from visa.platforms import PLATFORMS, find, of_architecture, of_product
+from visa.program import Input
+from visa.ze_info import kernel_info
 from visa.zebin import find_zebin, is_zebin, read_zebin
 from vlink.linker import LinkOptions
 from vsim.listing import kernel_rows
@@ -187,3 +190,29 @@ def test_a_structure_on_both_sides_of_the_end_of_inline_data(engine):
     structure = np.array([(1, 2, 3)], "i4,i4,i4")[0]
     program.launch("fill", 4, 4, [out, np.int64(0), structure, np.int64(3)], engine=engine)
     assert out.tolist() == [[1, 2, 3]] * 3 + [[0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "taken", "places"),
+    [
+        ((8, 64), (40, 8), (192, 200), [192, 200]),
+        ((8, 4), (40, 8), (160, 168), [160, 168]),
+        ((8, 64), (40, 8), (160, 168), [160, 168]),  # it is what the text says
+        (None, (32, 64), (192,), [192]),
+        (None, (32, 64), (160,), [160]),  # a structure
+    ],
+)
+def test_the_first_value_behind_inline_data_is_aligned_in_registers(pointer, value, taken, places):
+    """A pointer to local vectors of 64 bytes, and such a vector; ze_info counts on behind the inline data."""
+    local = {"arg_type": "arg_bypointer", "addrmode": "slm", "addrspace": "local", "arg_index": 1, "offset": 32}
+    payload = [{"arg_type": "arg_byvalue", "arg_index": 0, "offset": value[0], "size": value[1]}]
+    if pointer:
+        payload.append(local | {"size": pointer[0], "slm_alignment": pointer[1]})
+    tree = {
+        "name": "k",
+        "execution_env": {"simd_size": 8, "inline_data_payload_size": 32},
+        "payload_arguments": [{"arg_type": "global_id_offset", "offset": 0, "size": 12}, *payload],
+        "per_thread_payload_arguments": [{"arg_type": "local_id", "offset": 0, "size": 96}],
+    }
+    found = payload_places(kernel_info({"kernels": [tree]}, "k", 0), 32, "dg2", [Input(0, 32, at, 4) for at in taken])
+    assert found.start == 128 and sorted(at for at, _ in found.fields) == [128, *places]

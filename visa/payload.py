@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from visa.program import Input
 from visa.ze_info import KernelInfo, PayloadField
 
 _ONE_REGISTER_SKIPPED = ("skl", "icllp", "tgllp")
@@ -34,16 +36,38 @@ class PayloadPlaces(NamedTuple):
     fields: list[PlacedField]
 
 
-def payload_places(info: KernelInfo, grf_size: int, platform: str) -> PayloadPlaces:
-    """The places of a kernel's values; ``grf_size`` is the size of a register in bytes."""
+def payload_places(info: KernelInfo, grf_size: int, platform: str, inputs: Sequence[Input]) -> PayloadPlaces:
+    """The places of a kernel's values.
+
+    Args:
+        grf_size: bytes of a register.
+        inputs: what the text of the kernel wants in registers.
+    """
     ids = round_up(info.per_thread_size, grf_size)
     start = grf_size + ids
     if not ids and platform in _ONE_REGISTER_SKIPPED:
         start += grf_size
     beyond = start + round_up(info.inline_size, grf_size) - info.inline_size
+    beyond += _skipped(info, beyond, {item.offset for item in inputs})
     pieces = [piece for field in info.payload for piece in _pieces(field, info.inline_size)]
     fields = [((start if f.offset < info.inline_size else beyond) + f.offset, f) for f in pieces]
     return PayloadPlaces(ids, start, fields)
+
+
+def _skipped(info: KernelInfo, beyond: int, taken: set[int]) -> int:
+    """Bytes left out in front of the first value behind the inline data, which lies at a multiple of its alignment.
+
+    ze_info counts on as if there were none. Pointers to local memory are aligned as what they point to, vectors by
+    value as their size; structures of that size are not, so that the places which are taken decide.
+    """
+    first = min(
+        (f for f in info.payload if f.size and f.offset >= info.inline_size), key=lambda f: f.offset, default=None
+    )
+    if first is None or not info.inline_size:
+        return 0
+    at = beyond + first.offset
+    aligned = round_up(at, first.slm_alignment if first.is_local_pointer else first.size)
+    return aligned - at if aligned in taken and at not in taken else 0
 
 
 def _pieces(field: PayloadField, inline_size: int) -> list[PayloadField]:

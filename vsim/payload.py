@@ -79,7 +79,7 @@ def layout_of_inputs(kernel: Function) -> PayloadLayout:
 def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
     """The payload of a kernel with ze_info."""
     grf = image.grf_size
-    per_thread, base, fields = payload_places(info, grf, image.platform)
+    per_thread, base, fields = payload_places(info, grf, image.platform, kernel.inputs)
     handles = _handles(fields)
     ends = [at + f.size for at, f in fields] + [i.offset + i.size for i in kernel.inputs]
     size = round_up(max([base, *ends]), _ALIGNMENT) + _SLACK
