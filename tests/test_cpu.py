@@ -75,6 +75,32 @@ def test_conversions_and_arithmetic(source):
 
 @CPUS
 @pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("mode", [0x10, 0x30], ids=["up", "towards zero"])
+def test_rounding_modes(mode):
+    """And the nearest again behind them."""
+    probe = Probe("pvc", 16)
+    values = np.random.default_rng(mode).uniform(-4, 4, 48)
+    for t, dtype in (("f", "f4"), ("df", "f8")):
+        for name, part in zip("XYZ", values.astype(dtype).reshape(3, 16), strict=True):
+            probe.variable(f"{name}_{t}", t, part.tolist())
+        for name in ("MODE", "NEAREST"):
+            probe.variable(f"{name}_{t}", t, [0] * 16)
+    for name, change in (
+        ("MODE", f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {mode:#x}:ud"),
+        ("NEAREST", "mov (M1_NM, 1) %cr0(0,0)<1> 0:ud"),
+    ):
+        probe.lines.append(change)
+        for t in ("f", "df"):
+            probe.lines.append(f"mad (M1, 16) {name}_{t}(0,0)<1> X_{t}(0,0)<1;1,0> Y_{t}(0,0)<1;1,0> Z_{t}(0,0)<1;1,0>")
+    ours, reference = probe.run("llvm"), probe.run("numpy")
+    for t in ("f", "df"):
+        found, nearest = ours[f"MODE_{t}"], ours[f"NEAREST_{t}"]
+        assert (found == reference[f"MODE_{t}"]).all() and (nearest == reference[f"NEAREST_{t}"]).all()
+        assert (found >= nearest if mode == 0x10 else abs(found) <= abs(nearest)).all() and (found != nearest).any()
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
 def test_barriers_in_functions():
     main = [("meet", "barrier"), ("fcall", 0), ("loop", 1, [("meet", "named"), ("recurse",)])]
     program = Program(build_text(text(main, ([("op", 3), ("meet", "split")], [])), "pvc"))

@@ -2,7 +2,7 @@
 
 Instructions of AVX-512 have the mode in them. Other processors take it from a register, which functions of the module
 set and restore; they have nothing else in them, so nothing else can be moved to where the mode is set. That takes
-forty times as long (compilers divide integers by such operations). An operation made from the nearest result takes up
+ten times as long (compilers divide integers by such operations). An operation made from the nearest result takes up
 to eighty instructions instead.
 """
 
@@ -23,17 +23,30 @@ if TYPE_CHECKING:
 
 _MODES = {1: (2, "round.upward"), 3: (0, "round.towardzero")}
 """LLVM's numbers and names of rounding modes of %cr0."""
+_CONTROL = {1: 0x4000, 3: 0x6000}
+"""The same modes in MXCSR, where the nearest is 0."""
 _EMBEDDED = {1: 10, 3: 11}
 """The same modes in an instruction of AVX-512, which raises no exceptions then."""
 _VECTOR_BYTES = 64
 _INSTRUCTIONS = {"fadd": "add", "fmul": "mul", "fma": "vfmadd", "fdiv": "div", "sqrt": "sqrt"}
 _TEXT = """define internal {result} @{name}({parameters}) #3 {{
-  call void @llvm.set.rounding(i32 {number}) #4
+{begin}
   %found = call {result} @{intrinsic}({parameters}, metadata !"{mode}", metadata !"fpexcept.strict") #4
-  call void @llvm.set.rounding(i32 1) #4
+{end}
   ret {result} %found
 }}
 """
+_SET = ("  call void @llvm.set.rounding(i32 {number}) #4", "  call void @llvm.set.rounding(i32 1) #4")
+_SET_MXCSR = (
+    """  %before = alloca i32
+  %within = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %before) #4
+  %bits = load i32, ptr %before
+  %changed = or i32 %bits, {bits}
+  store i32 %changed, ptr %within
+  call void @llvm.x86.sse.ldmxcsr(ptr %within) #4""",
+    "  call void @llvm.x86.sse.ldmxcsr(ptr %before) #4",
+)
 
 
 def directed(
@@ -52,12 +65,24 @@ def directed(
     name = f"{op}_in_mode{mode}.{suffix}"
     if name not in b.declarations:
         number, words = _MODES[mode]
+        if has_feature("sse2"):
+            begin, end = _SET_MXCSR
+            b.declare("llvm.x86.sse.stmxcsr", "void", "ptr")
+            b.declare("llvm.x86.sse.ldmxcsr", "void", "ptr")
+        else:
+            begin, end = _SET
+            b.declare("llvm.set.rounding", "void", "i32")
         intrinsic = f"llvm.experimental.constrained.{op}.{suffix}"
-        b.declare("llvm.set.rounding", "void", "i32")
         b.declare(intrinsic, result, ", ".join([*(x.ir for x in operands), "metadata", "metadata"]))
         parameters = ", ".join(f"{x.ir} %x{n}" for n, x in enumerate(operands))
         b.declarations[name] = _TEXT.format(
-            result=result, name=name, parameters=parameters, number=number, intrinsic=intrinsic, mode=words
+            result=result,
+            name=name,
+            parameters=parameters,
+            intrinsic=intrinsic,
+            mode=words,
+            begin=begin.format(number=number, bits=_CONTROL[mode]),
+            end=end,
         )
     return name, data_type, operands
 
