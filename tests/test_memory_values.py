@@ -12,6 +12,7 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 
 import visa
+from visa import SimulationError
 from visa.platforms import find
 
 SPACE = 4096
@@ -460,6 +461,50 @@ def test_atomics(form, data):
         found = probe.run(engine)
         assert bytes(found["MEM"]) == space, f"{engine}: {line}"
         assert bytes(found["OLD"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {line}"
+
+
+LOCAL_FORMS = {"d32": (4, "dg2", 3), "d64": (8, "pvc", 1), "d16c32": (2, "pvc", 1)}
+"""Size, platform, and how often all operations follow each other: 42 of them are more than have code inline."""
+
+
+@pytest.mark.parametrize("shape", LOCAL_FORMS)
+@CHECKED
+@given(st.data())
+def test_atomics_of_local_memory(shape, data):
+    """All operations on integers one after the other, whose old values tell what the ones before them have left."""
+    size, platform, rounds = LOCAL_FORMS[shape]
+    random, running, lanes, register = data.draw(randoms), data.draw(RUNNING) | 1, 16, max(4, size)
+    offsets = [register * random.randrange(6) for _ in range(lanes)]
+    first, second = (atomic_values(random, "add", size, lanes) for _ in range(2))
+    probe = Probe(platform, lanes, running)
+    probe.attributes.append(".kernel_attr SLMSize=1")
+    x, y = (b"".join(v.ljust(register, b"\0") for v in values) for values in (first, second))
+    probe.fill(PLACES=("ud", offsets), X=("ud", x), Y=("ud", y))
+    space, wanted = bytes(64), {}
+    names = [(n, o) for n, o in LSC_NAMES.items() if o in INTEGER_ATOMICS and o != "load"]
+    for k, (name, op) in enumerate([*names * rounds, ("load", "load")]):
+        old = f"OLD{k}" if k % 3 == 0 else "%null"
+        a, b = ("X", "Y") if op == "cmpxchg" else ("%null" if op in ("inc", "dec", "load") else "X", "%null")
+        probe.lines.append(f"lsc_atomic_{name}.slm (M1, 16) {old}:{shape} flat[PLACES]:a32 {a} {b}")
+        space, old_values = model_atomics(op, space, size, offsets, first, second, running)
+        if old != "%null":
+            probe.fill(**{old: ("ud", bytes(register * lanes))})
+            wanted[old] = b"".join(old_values.get(i, 0).to_bytes(register, "little") for i in range(lanes))
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert {n: found[n].tobytes()[: len(v)] for n, v in wanted.items()} == wanted, engine
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0x7F00])
+def test_atomics_outside_local_memory(running):
+    """The first lane outside is named, whether all lanes run or some."""
+    probe = Probe("dg2", 16, running)
+    probe.attributes.append(".kernel_attr SLMSize=1")
+    probe.fill(PLACES=("ud", [1021 if i in (9, 12) else 4 * i for i in range(16)]))
+    probe.lines.append("lsc_atomic_iinc.slm (M1, 16) %null:d32 flat[PLACES]:a32 %null %null")
+    for engine in ENGINES:
+        with pytest.raises(SimulationError, match="lane 9"):
+            probe.run(engine)
 
 
 COVERED = {

@@ -182,6 +182,22 @@ class Emitter:
         self.jump(behind)
         self.label(behind)
 
+    def for_each_bit(self, bits: str, act: Callable[[str], None]) -> None:
+        """A loop through the bits that are set in an i64, from the lowest one on; ``act`` emits what it does for the
+        one with a number (i64).
+        """
+        self.declare("llvm.cttz.i64", "i64", "i64, i1")
+        head, body, behind = self.new_label("head"), self.new_label("body"), self.new_label("behind")
+        here, before = self.jump(head), self.mark()
+        self.label(head, before)
+        left, rest, at = self.new_name(), self.new_name(), len(self.lines)
+        self.branch(self.assign(f"icmp eq i64 {left}, 0"), behind, body)
+        self.label(body, before)
+        act(self.assign(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)"))
+        self.emit(f"{rest} = and i64 {left}, {self.assign(f'sub i64 {left}, 1')}")
+        self.lines.insert(at, f"  {left} = phi i64 [ {bits}, %{here} ], [ {rest}, %{self.jump(head)} ]")
+        self.label(behind, before)
+
     def leave_if(self, condition: str, target: str, stem: str) -> None:
         """Go to a label if a condition that seldom does so holds, else on in a new block."""
         behind = self.new_label(stem)

@@ -12,6 +12,7 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.memory.atomics import OwnAtomics
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
@@ -170,8 +171,10 @@ class MemoryAccess:
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
         copies = LaneCopies(b, helpers, instructions)
-        self.parts.unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
+        unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
+        self.parts.unproved = unproved
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
+        self.own_atomics = OwnAtomics(b, self.loops, unproved, copies)
 
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""
@@ -230,15 +233,26 @@ class MemoryAccess:
         return found
 
     def atomic(
-        self, space: MemorySpace, op: str, address: Value, element: DataType, sources: list[Value], mask: Mask
+        self,
+        space: MemorySpace,
+        op: str,
+        address: Value,
+        element: DataType,
+        sources: list[Value],
+        mask: Mask,
+        wanted: bool = True,
     ) -> Value:
-        """Atomic operations in lane order; old values, 0 where the mask does not hold."""
+        """Atomic operations in lane order; old values, 0 where the mask does not hold, and anything if they are not
+        ``wanted``.
+        """
         b = self.b
         space = space.for_writes() if self.has_read_only else space
         lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)
+        if self.watch is None and self.own_atomics.handles(op, part):
+            return self.own_atomics.act(op, part, vector, sources, wanted)
         found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
         if self.watch:
             self.watch.begin(lanes)

@@ -33,7 +33,7 @@ class LaneCopies:
 
     def load(self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
-        if self._is_inline(part.lanes * len(list(_words(part)))):
+        if self.takes(part.lanes * len(list(_words(part)))):
             return load_lanes(part, pointer, offsets, vector)
         values: list[Value] = []
         for k, count in _words(part):
@@ -44,7 +44,7 @@ class LaneCopies:
 
     def store(self, part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, lane by lane, so that of lanes with one offset the highest wins."""
-        if self._is_inline(part.lanes * len(values)):
+        if self.takes(part.lanes * len(values)):
             store_lanes(part, pointer, offsets, values, vector)
             return
         bits = mask_bits(self.b, vector, part.lanes)
@@ -52,7 +52,8 @@ class LaneCopies:
             word = _WORDS[part.element.size]
             self._call("store", word, part, self.b.offset(pointer, k * word.size), offsets, (value, bits))
 
-    def _is_inline(self, lanes: int) -> bool:
+    def takes(self, lanes: int) -> bool:
+        """Whether so many more lanes are handled inline."""
         self.b.inline_lanes += lanes
         return self.b.inline_lanes <= self.most
 

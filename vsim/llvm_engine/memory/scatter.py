@@ -27,7 +27,7 @@ class Scatter(Protocol):
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
-def _room(lanes: int) -> int:
+def room(lanes: int) -> int:
     """Bytes of memory of the moment that values of so many lanes get."""
     return -(-lanes * 8 // 64) * 64
 
@@ -45,7 +45,7 @@ class LaneLoops:
         b, lanes, count = self.b, part.lanes, part.count
         more = (count - 1) * part.element.size
         results = self.call("load", part, offset, vector, [], rare, more, count)
-        step = _room(lanes)
+        step = room(lanes)
         found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
         if self.watch:
             self.watch.loop(part, offset, vector, None)
@@ -81,7 +81,7 @@ class LaneLoops:
         name = self._function(op, part, offset, operands, rare)
         if count > 1:
             name = self._of_elements(name, offset, part, operands, rare, count)
-        position = _room(lanes)
+        position = room(lanes)
         scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
         if not (rare and self._offsets_from_narrow(scratch, offset)):
             b.store(b.broadcast(offset, lanes), scratch, 64)
@@ -124,7 +124,7 @@ class LaneLoops:
         name, index, flat = f"{single}_by_{count}", ir_type(offset.type, 1), part.space.is_flat
         if name not in self.bounds.helpers:
             self.bounds.helpers[name] = elements_function(
-                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, _room(part.lanes)
+                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, room(part.lanes)
             )
         region = [] if flat else ["ptr, i64"]
         self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))

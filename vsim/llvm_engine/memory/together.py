@@ -76,7 +76,7 @@ class UnprovedAccess:
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
         b, offset = self.b, masked(part.space, part.offset)
-        if not self._is_inline(part):
+        if not self.takes(part):
             return self.loops.load(part, offset, vector, rare=False)
         walk = self.walks.walk(part)
         if walk is None:
@@ -112,7 +112,7 @@ class UnprovedAccess:
             return walk.fill(offset, vector, first_active(b, vector, lanes), chunk)
 
         def scattered() -> list[Value]:
-            found = self._together(part, offset, vector)
+            found = self.together(part, offset, vector)
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
@@ -147,7 +147,7 @@ class UnprovedAccess:
         """Elements of each active lane; of lanes with one address the highest wins."""
         b = self.b
         offset = masked(part.space, part.offset)
-        if not self._is_inline(part):
+        if not self.takes(part):
             self.loops.store(part, offset, values, vector, rare=False)
             return
 
@@ -161,7 +161,7 @@ class UnprovedAccess:
             return []
 
         def scattered() -> list[Value]:
-            found = self._together(part, offset, vector)
+            found = self.together(part, offset, vector)
 
             def inside() -> list[Value]:
                 self.copies.store(part, found.pointer, found.offsets, values, vector)
@@ -178,7 +178,8 @@ class UnprovedAccess:
         follow, found = self._rows(part, offset, vector)
         b.first_of([(follow, "", contiguous)], scattered, b.new_label("done"))
 
-    def _is_inline(self, part: LanePart) -> bool:
+    def takes(self, part: LanePart) -> bool:
+        """Whether the lanes of one more access are checked inline."""
         self.b.checked_lanes += part.lanes * part.count
         return self.b.checked_lanes <= self.most
 
@@ -191,7 +192,8 @@ class UnprovedAccess:
         inside = b.all(found.offsets < b.broadcast(limit, part.lanes))
         return b.assign(f"and i1 {goes_on.text}, {inside}")
 
-    def _together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
+    def together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
+        """The lanes, if they are inside one buffer, and whether they are."""
         b, lanes = self.b, offset.lanes
         first = first_active(b, vector, lanes)
         pointer, limit, counted = self._counted(part, offset, first)

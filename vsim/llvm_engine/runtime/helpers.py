@@ -11,13 +11,13 @@ from vsim.llvm_engine.ir.intrinsics import MaskedIntrinsic
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime.templates import fill
 
-_READ_MODIFY_WRITE = {
+READ_MODIFY_WRITE = {
     "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min",
     "maxsint": "max", "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
 """LLVM's words for atomic operations by those of the data port."""
-_ORDERS = {
-    "umin": "ult", "umax": "ugt", _READ_MODIFY_WRITE["minsint"]: "slt", _READ_MODIFY_WRITE["maxsint"]: "sgt",
+ORDERS = {
+    "umin": "ult", "umax": "ugt", READ_MODIFY_WRITE["minsint"]: "slt", READ_MODIFY_WRITE["maxsint"]: "sgt",
 }  # fmt: skip
 """Comparisons after which the value that was there stays, of operations that give the smaller or larger one."""
 _FLOATS = {2: "half", 4: "float", 8: "double"}
@@ -104,9 +104,9 @@ def _act(op: str, ty: str, size: int, own: bool) -> str:
     """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
     if op in ("mapped", "load", "store") or (op == "cmpxchg" and not own):
         return fill("lanes", op, ty=ty, size=size)
-    if op in _READ_MODIFY_WRITE:
+    if op in READ_MODIFY_WRITE:
         operand = "1" if op in ("inc", "dec") else "%s0"
-        operation = _READ_MODIFY_WRITE[op]
+        operation = READ_MODIFY_WRITE[op]
         if own:
             return fill("lanes", "plain", ty=ty, update=_plain_update(operation, ty, operand))
         return fill("lanes", "read_modify_write", ty=ty, size=size, operation=operation, operand=operand)
@@ -127,9 +127,9 @@ def _act(op: str, ty: str, size: int, own: bool) -> str:
 
 def _plain_update(operation: str, ty: str, operand: str) -> str:
     """%new from %seen and an operand."""
-    if operation == _READ_MODIFY_WRITE["xchg"]:
+    if operation == READ_MODIFY_WRITE["xchg"]:
         return f"  %new = add {ty} {operand}, 0"
-    if order := _ORDERS.get(operation):
+    if order := ORDERS.get(operation):
         return fill("lanes", "smaller_or_larger", ty=ty, order=order, operand=operand)
     return f"  %new = {operation} {ty} %seen, {operand}"
 
