@@ -81,6 +81,13 @@ def size_difference(instruction: Instruction, target: Function) -> str:
     return ""
 
 
+def uncallable(target: Function | None, address: int, lanes: int) -> str:
+    """Why a thread of so many lanes cannot call what is at an address, in words."""
+    if target is None:
+        return f"there is no function at address {address:#x}"
+    return f"function '{target.name}' at address {address:#x} is for {target.simd_size} lanes, the thread has {lanes},"
+
+
 def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
     """The calls of a module's functions by name whose sizes are not those of the callee, if that is in the module."""
     functions = {f.name: f for f in module.functions}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.calls import size_difference
+from visa.calls import size_difference, uncallable
 from visa.diagnostics import SimulationError
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
@@ -73,7 +73,7 @@ class BatchCalls:
                 chosen = taken & (values == value)
                 callee = self.image.function_at(int(value))
                 if callee is None or callee.simd_size != self.simd:
-                    raise self._fault(chosen, f"there is no function at address {int(value):#x}", instruction)
+                    raise self._fault(chosen, uncallable(callee, int(value), self.simd), instruction)
                 problem = size_difference(instruction, callee)
                 if problem:
                     raise self._fault(chosen, f"{problem},", instruction)

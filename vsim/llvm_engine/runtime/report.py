@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.calls import size_difference
+from visa.calls import size_difference, uncallable
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.message_sizes import shape_difference
 from visa.program import Function, Instruction
@@ -97,7 +97,7 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
-        return f"there is no function at address {record.address:#x}"
+        return uncallable(dispatch.image.function_at(record.address), record.address, dispatch.simd)
     if record.kind == cx.CALL_SIZES:
         callee = dispatch.image.function_at(record.address)
         assert callee is not None, "the call found it at this address"
