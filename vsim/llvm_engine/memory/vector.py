@@ -1,14 +1,20 @@
 """Rows of lanes as vectors: consecutive elements of each lane lie between those of the next one, and are put in order
 by shuffles.
+
+Processors without masked loads and stores of elements of a size take them lane by lane; there a row of which all lanes
+are active is taken as a whole.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart
+from vsim.llvm_engine.runtime.target import has_masked_rows
 
 
 def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
@@ -20,16 +26,34 @@ def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
     """
     b, element, lanes = part.offset.builder, part.element, part.offset.lanes
     step = lanes * element.size
-    found = [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in _masks(b, vector, lanes, part.count)]
-    return _deinterleaved(b, found)
+
+    def load(mask: Value | None) -> list[Value]:
+        masks = _masks(b, mask, lanes, part.count)
+        return _deinterleaved(b, [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in masks])
+
+    return _whole_or_masked(b, element, vector, load)
 
 
 def store_row(part: LanePart, pointer: str, values: list[Value], vector: Value | None) -> None:
     """The opposite of :func:`load_row`."""
     b, lanes = part.offset.builder, values[0].lanes
-    step = lanes * part.element.size
-    for value, (k, m) in zip(_interleaved(b, values), _masks(b, vector, lanes, part.count), strict=True):
-        _store(b, b.offset(pointer, k * step), value, m)
+    step, rows = lanes * part.element.size, _interleaved(b, values)
+
+    def store(mask: Value | None) -> list[Value]:
+        for row, (k, m) in zip(rows, _masks(b, mask, lanes, part.count), strict=True):
+            _store(b, b.offset(pointer, k * step), row, m)
+        return []
+
+    _whole_or_masked(b, part.element, vector, store)
+
+
+def _whole_or_masked(
+    b: Builder, element: DataType, vector: Value | None, access: Callable[[Value | None], list[Value]]
+) -> list[Value]:
+    """What an access gives: under its mask, or without it where all lanes are active and a mask would cost much."""
+    if vector is None or has_masked_rows(element.size):
+        return access(vector)
+    return b.first_of([(b.all(vector), "", lambda: access(None))], lambda: access(vector), b.new_label("done"))
 
 
 def load_elements(b: Builder, pointer: str, data_type: DataType, count: int) -> list[Value]:
