@@ -14,14 +14,13 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import UNLIKELY
-from vsim.llvm_engine.ir.intrinsics import masked_write
 from vsim.llvm_engine.ir.values import Value, Zipped
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, masked
 from vsim.llvm_engine.memory.pattern import stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops
-from vsim.llvm_engine.memory.vector import load_row
+from vsim.llvm_engine.memory.vector import load_row, store_masked, whole_or_masked
 from vsim.llvm_engine.memory.watch import AccessWatch
 
 LARGEST_PICK = 4
@@ -100,11 +99,12 @@ class StridedAccess:
             if stride_of(part) != size:
                 self.copies.store(part, pointer, _offsets(part), values, vector)
                 return
+            whole_or_masked(b, vector, rows)
+
+        def rows(mask: Value | None) -> list[Value]:
             for k, value in enumerate(values):
-                if vector is None:
-                    b.store(value, b.offset(pointer, k * size), 1)
-                else:
-                    masked_write(b, "store", value, b.offset(pointer, k * size), 1, vector)
+                store_masked(b, b.offset(pointer, k * size), value, mask)
+            return []
 
         def away() -> list[Value]:
             self.loops.store(part, masked(part.space, part.offset), values, vector, rare=True)

@@ -1,8 +1,8 @@
 """Rows of lanes as vectors: consecutive elements of each lane lie between those of the next one, and are put in order
 by shuffles.
 
-Processors without masked loads and stores of elements of a size take them lane by lane; there a row of which all lanes
-are active is taken as a whole.
+A row of which all lanes are active is taken as a whole, which most are: a masked store delays the loads behind it, and
+processors without masks for elements of a size take them lane by lane.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart
-from vsim.llvm_engine.runtime.target import has_masked_rows
 
 
 def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
@@ -31,7 +30,7 @@ def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
         masks = _masks(b, mask, lanes, part.count)
         return _deinterleaved(b, [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in masks])
 
-    return _whole_or_masked(b, element, vector, load)
+    return whole_or_masked(b, vector, load)
 
 
 def store_row(part: LanePart, pointer: str, values: list[Value], vector: Value | None) -> None:
@@ -41,18 +40,16 @@ def store_row(part: LanePart, pointer: str, values: list[Value], vector: Value |
 
     def store(mask: Value | None) -> list[Value]:
         for row, (k, m) in zip(rows, _masks(b, mask, lanes, part.count), strict=True):
-            _store(b, b.offset(pointer, k * step), row, m)
+            store_masked(b, b.offset(pointer, k * step), row, m)
         return []
 
-    _whole_or_masked(b, part.element, vector, store)
+    whole_or_masked(b, vector, store)
 
 
-def _whole_or_masked(
-    b: Builder, element: DataType, vector: Value | None, access: Callable[[Value | None], list[Value]]
-) -> list[Value]:
-    """What an access gives: under its mask, or without it where all lanes are active and a mask would cost much."""
-    if vector is None or has_masked_rows(element.size):
-        return access(vector)
+def whole_or_masked(b: Builder, vector: Value | None, access: Callable[[Value | None], list[Value]]) -> list[Value]:
+    """What an access gives: without a mask where all lanes are active, else under it."""
+    if vector is None:
+        return access(None)
     return b.first_of([(b.all(vector), "", lambda: access(None))], lambda: access(vector), b.new_label("done"))
 
 
@@ -67,7 +64,8 @@ def _load(b: Builder, pointer: str, data_type: DataType, lanes: int, mask: Value
     return masked_read(b, "load", data_type, pointer, 1, mask)
 
 
-def _store(b: Builder, pointer: str, value: Value, mask: Value | None) -> None:
+def store_masked(b: Builder, pointer: str, value: Value, mask: Value | None) -> None:
+    """A vector of consecutive elements, where the mask holds; None for everywhere."""
     if mask is None:
         b.store(value, pointer, 1)
     else:

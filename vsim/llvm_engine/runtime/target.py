@@ -56,12 +56,6 @@ def has_feature(name: str) -> bool:
     return llvm.get_process_triple().startswith("x86_64") and bool(llvm.get_host_cpu_features().get(name))
 
 
-def has_masked_rows(size: int) -> bool:
-    """Whether the processor loads and stores rows of elements of so many bytes under a mask, or is none of x86-64."""
-    feature = "avx" if size >= 4 else "avx512bw"
-    return has_feature(feature) or not llvm.get_process_triple().startswith("x86_64")
-
-
 def possible() -> list[str]:
     """What ``VISAKIT_CPU`` may be on this machine."""
     return [NATIVE, *(name for name in LEVELS if not _missing(name))]
