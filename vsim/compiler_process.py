@@ -34,7 +34,7 @@ _LINKED = re.compile(r"^\s*libocloc\S* => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 """What the dynamic linker says of the library."""
 
 
-class Run(NamedTuple):
+class DriverRun(NamedTuple):
     """How a run of the driver ended, and what it said."""
 
     code: int
@@ -48,7 +48,7 @@ def identity(driver: str) -> tuple[str, int, int]:
     return place, status.st_size, status.st_mtime_ns
 
 
-def run_once(driver: str, words: Sequence[str], folder: str, max_seconds: float | None = None) -> Run:
+def run_once(driver: str, words: Sequence[str], folder: str, max_seconds: float | None = None) -> DriverRun:
     """Run the driver in a folder, in a process of its own.
 
     Raises:
@@ -59,7 +59,7 @@ def run_once(driver: str, words: Sequence[str], folder: str, max_seconds: float 
         [driver, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         timeout=max_seconds, check=False,
     )  # fmt: skip
-    return Run(done.returncode, done.stdout.decode("utf-8", "replace"))
+    return DriverRun(done.returncode, done.stdout.decode("utf-8", "replace"))
 
 
 def library_of(driver: str) -> str | None:
@@ -115,19 +115,20 @@ class Service:
     """
 
     def __init__(self) -> None:
-        self.idle: list[socket.socket] = []
-        self._begin()
-
-    def _begin(self) -> None:
-        """Begin anew; locks of threads that a fork left behind are nobody's."""
         self.owner = os.getpid()
         self.lock = threading.Lock()
         self.known: tuple[object, ...] = ()
+        self.idle: list[socket.socket] = []
         self.busy = 0
         self.failures = 0
-        self.forget()
 
-    def run(self, driver: str, words: Sequence[str], folder: str) -> Run:
+    def _begin_anew(self) -> None:
+        """After a fork: locks of threads that were left behind are nobody's, and the links are the other process's."""
+        self.forget()
+        self.owner, self.lock = os.getpid(), threading.Lock()
+        self.known, self.busy, self.failures = (), 0, 0
+
+    def run(self, driver: str, words: Sequence[str], folder: str) -> DriverRun:
         """Run the driver in a folder.
 
         Raises:
@@ -151,12 +152,12 @@ class Service:
                 _end(link)
         if code is None:
             return run_once(driver, words, folder)
-        return Run(code, Path(folder, compiler_server.SAID).read_bytes().decode("utf-8", "replace"))
+        return DriverRun(code, Path(folder, compiler_server.SAID).read_bytes().decode("utf-8", "replace"))
 
     def _taken(self, driver: str, now: tuple[object, ...]) -> socket.socket | None:
         """A process for one question; None in the first run, where all are busy, and where there is none."""
         if self.owner != os.getpid():
-            self._begin()
+            self._begin_anew()
         with self.lock:
             if now != self.known:
                 self.forget()
