@@ -302,7 +302,9 @@ class Kernel(ClObject):
             if last is not None and last.sizes == sizes and last.changes == changes and last.program is program:
                 pairs = enumerate(zip(arguments, last.arguments, strict=True))
                 changed = [(n, argument) for n, (argument, other) in pairs if argument != other]
-                made = with_numbers(last.dispatch, changed) if changed else last.dispatch
+                if not changed:
+                    return last.dispatch
+                made = with_numbers(last.dispatch, changed)
                 if made is not None:
                     self.last = last._replace(arguments=arguments, dispatch=made)
                     return made

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("VISAKIT_CACHE", tempfile.mkdtemp(prefix="visakit-test-"))
@@ -57,6 +59,13 @@ def build(folder: Path, platform: str) -> LinkedImage:
     if info.exists():
         linker.add_info(info.read_bytes(), str(info))
     return read_image(linker.run().image.to_bytes(), folder.name)
+
+
+@cache
+def packed_program(name: str) -> Program:
+    """The image of a name in ``checks``, which is packed there, as a program."""
+    data = (DATA / "checks" / f"{name}.image.xz").read_bytes()
+    return Program(read_image(lzma.decompress(data), f"{name}.image"))
 
 
 def build_text(text: str, platform: str = "tgllp") -> LinkedImage:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import test_divergence
 import test_race_programs as races
+from conftest import packed_program
 from strategies import ENGINES, FUZZ
 
 SCHEDULES = ("reverse", "random:5", "round-robin")
@@ -27,7 +28,7 @@ def some(programs, ways):
 
 def codes(compiler, kind, kernel, engine, schedule):
     a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
-    program = races.program(compiler, kind)
+    program = packed_program(f"races.{compiler}.{kind}")
     options = {"engine": engine, "schedule": schedule, "check": "race", "show_printf": False}
     return sorted({f.code for f in program.launch(kernel, races.ITEMS, races.GROUP, [a, b, c], **options).findings})
 

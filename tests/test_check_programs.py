@@ -3,18 +3,13 @@
 ``tests/data/checks/values.cl`` is the source; an older and today's compiler made the images beside it.
 """
 
-import lzma
 import re
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import DATA
+from conftest import DATA, packed_program
 from strategies import FUZZ
-
-from visa.image import read_image
-from vsim.program import Program
 
 FOLDER = DATA / "checks"
 EXPECTED = {
@@ -36,15 +31,11 @@ ALL += [(k, c, "llvm") for k, c in product(KERNELS, COMPILERS) if FUZZ or NATIVE
 """What one compiler made of each; native code, which takes time to make, is that of some. All in ``make pairs``."""
 
 
-@cache
-def program(compiler, kind):
-    name = f"values.{compiler}.{kind}.image"
-    return Program(read_image(lzma.decompress((FOLDER / f"{name}.xz").read_bytes()), name))
-
-
 def codes(compiler, kind, kernel, engine):
     arguments = [np.arange(1024, dtype=np.uint32) % 5, *(np.zeros(1024, np.uint32) for _ in range(2))]
-    result = program(compiler, kind).launch(kernel, 128, 64, arguments, engine=engine, check="all", show_printf=False)
+    result = packed_program(f"values.{compiler}.{kind}").launch(
+        kernel, 128, 64, arguments, engine=engine, check="all", show_printf=False
+    )
     assert result.engine == engine
     return {f.code for f in result.findings}
 

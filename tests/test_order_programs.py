@@ -3,17 +3,12 @@
 ``tests/data/checks/order.cl`` is the source: barriers of the grid, locks, tickets, scans that look back, one that makes and others that use.
 """
 
-import lzma
 import re
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import DATA
-
-from visa.image import read_image
-from vsim.program import Program
+from conftest import DATA, packed_program
 
 FOLDER = DATA / "checks"
 EXPECTED = {
@@ -26,16 +21,10 @@ EXPECTED = {
 IMAGES = ("old.tgllp", "new.bmg")
 
 
-@cache
-def program(image, kind):
-    name = f"order.{image}.{kind}.image"
-    return Program(read_image(lzma.decompress((FOLDER / f"{name}.xz").read_bytes()), name))
-
-
 def codes(image, kind, kernel, engine):
     arguments = [np.arange(1024, dtype=np.uint32) % 5, *(np.zeros(1024, np.uint32) for _ in range(2))]
     schedule = "round-robin" if "turns:" in EXPECTED[kernel] else ""
-    result = program(image, kind).launch(
+    result = packed_program(f"order.{image}.{kind}").launch(
         kernel, 128, 32, arguments, engine=engine, check="race", schedule=schedule, show_printf=False
     )
     assert result.engine == engine

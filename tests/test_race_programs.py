@@ -3,18 +3,13 @@
 ``tests/data/checks/races.cl`` is the source; the images beside it are compiled from it (``tests/data/checks/README.md``).
 """
 
-import lzma
 import re
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import DATA
+from conftest import DATA, packed_program
 from strategies import ENGINES, FUZZ
-
-from visa.image import read_image
-from vsim.program import Program
 
 FOLDER = DATA / "checks"
 EXPECTED = {
@@ -30,15 +25,9 @@ EXPECTED = {
 ITEMS, GROUP = 512, 128
 
 
-@cache
-def program(compiler, kind):
-    name = f"races.{compiler}.{kind}.image"
-    return Program(read_image(lzma.decompress((FOLDER / f"{name}.xz").read_bytes()), name))
-
-
 def findings(compiler, kind, kernel, engine, check="race"):
     a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
-    result = program(compiler, kind).launch(
+    result = packed_program(f"races.{compiler}.{kind}").launch(
         kernel, ITEMS, GROUP, [a, b, c], engine=engine, check=check, show_printf=False
     )
     assert result.engine == engine

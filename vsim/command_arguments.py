@@ -83,8 +83,12 @@ def given_launch(
     local_size: str | None,
     values: Sequence[str],
     save: Mapping[str, str],
+    take: Take = no_limit,
 ) -> Given:
     """What the command line gives of a launch, by the numbers of the kernel's arguments.
+
+    Args:
+        take: is told of the bytes of files of arrays before they are read.
 
     Raises:
         UsageError: a value has another form, or is for an argument that the kernel does not have.
@@ -101,7 +105,9 @@ def given_launch(
     named = _named_values(values)
     texts = {number(name): text for name, text in named.items()}
     args = {
-        number(name): _as_wanted(signature, number(name), _value_of(name, text, signature.declared_type(number(name))))
+        number(name): _as_wanted(
+            signature, number(name), _value_of(name, text, signature.declared_type(number(name)), take)
+        )
         for name, text in named.items()
     }
     return Given(
@@ -125,7 +131,7 @@ def _declared(signature: KernelSignature, index: int | None) -> str:
     return "" if index is None else signature.declared_type(index)
 
 
-def _value_of(name: str, text: str, wanted: str, take: Take = no_limit) -> Argument:
+def _value_of(name: str, text: str, wanted: str, take: Take) -> Argument:
     """The value of an argument; what is said of it names the argument."""
     try:
         return argument_value(text, wanted, take)

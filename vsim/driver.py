@@ -188,4 +188,5 @@ def write_launch(session: Session, path: str, line: CommandLine) -> None:
     kernels = [line.kernel] if line.kernel or line.arguments else program.kernels
     signatures = [program.signature(name) for name in kernels]
     sizes = line.global_size, line.local_size
-    make_launch(path, [given_launch(s, *sizes, line.arguments, save) for s in signatures], (program.image.file,))
+    take = program.memory.budget()
+    make_launch(path, [given_launch(s, *sizes, line.arguments, save, take) for s in signatures], (program.image.file,))
