@@ -51,3 +51,24 @@ def row_probe(where, index, store, first, pitch, size, running, far):
 def test_rows(where, store, index, first, pitch, size, running, far):
     probe = row_probe(where, index, store, first, pitch, size, running, far)
     same_on_both_engines(probe)
+
+
+def test_rows_after_many_steps_in_another_block():
+    """What so many steps lead to is computed at once, and still serves behind a branch."""
+    probe = Probe()
+    probe.predicate("P1", 0xF000)
+    probe.buffer("MEM", bytes(400))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(DATA=("ud", [0] * 16), LANE=("ud", [0] * 16), WIDE=("uq", [0] * 16))
+    probe.lines += [
+        "mov (M1, 8) LANE(0,0)<1> 0x76543210:uv",
+        "add (M3, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> 8:ud",
+        "mov (M1, 16) WIDE(0,0)<1> LANE(0,0)<1;1,0>",
+        "shl (M1, 16) WIDE(0,0)<1> WIDE(0,0)<1;1,0> 2:ud",
+        "add (M1, 16) WIDE(0,0)<1> MEM(0,0)<0;1,0> WIDE(0,0)<1;1,0>",
+        *["add (M1, 16) WIDE(0,0)<1> WIDE(0,0)<1;1,0> DATA(0,0)<0;1,0>"] * 50,
+        "(P1) goto (M1, 16) END",
+        "svm_scatter.4.1 (M1, 16) WIDE.0 LANE.0",
+        "END:",
+    ]
+    same_on_both_engines(probe)

@@ -81,6 +81,19 @@ def _message_sizes(i: Instruction, grf_size: int) -> Sizes:
     return sizes(i, grf_size) if sizes else {}
 
 
+DATA = ("dst", "src", "src1")
+"""The fields of what loads and stores move."""
+
+
+def element_size(i: Instruction) -> int:
+    """Bytes of a lane's element in each part of what a load or store by lanes moves.
+
+    Raises:
+        KeyError: it is another message.
+    """
+    return _ELEMENT[i.desc.payload](i.args)
+
+
 def _parts(lanes: int, size: int, count: int, grf_size: int) -> int:
     """Bytes of a payload of so many elements for each lane; 0 if there are none."""
     return ((count - 1) * (-(-lanes * size // grf_size) * grf_size) + lanes * size) if count else 0
@@ -111,6 +124,12 @@ def _dword(i: Instruction, grf_size: int) -> Sizes:
     return {"offsets": _DWORD * lanes} | _data(i, _DWORD * lanes)
 
 
+def _block_elements(args: Fields) -> tuple[int, int]:
+    """Size and number of the elements of a lane; a few bytes stand in one."""
+    count, size = _COUNT_OF[args["num_blocks"]], (1, 4, 8)[args["block_type"]]
+    return (size, count) if size > 1 else (_DWORD if count <= _DWORD else _QWORD, 1)
+
+
 def _qwords(i: Instruction, grf_size: int) -> Sizes:
     lanes = _lanes(i.args)
     count = _COUNT_OF[i.args["num_blocks"]]
@@ -118,9 +137,7 @@ def _qwords(i: Instruction, grf_size: int) -> Sizes:
 
 
 def _blocks(i: Instruction, grf_size: int) -> Sizes:
-    lanes, count, size = _lanes(i.args), _COUNT_OF[i.args["num_blocks"]], (1, 4, 8)[i.args["block_type"]]
-    if size == 1:
-        count, size = 1, _DWORD if count <= _DWORD else _QWORD
+    lanes, (size, count) = _lanes(i.args), _block_elements(i.args)
     return {"addresses": _QWORD * lanes} | _data(i, _parts(lanes, size, count, grf_size))
 
 
@@ -170,3 +187,10 @@ _SIZES: dict[Payload, Callable[[Instruction, int], Sizes]] = {
     Payload.BLOCKS: _blocks, Payload.ATOMIC: _atomic, Payload.ELEMENTS: _elements, Payload.QUAD: _quad,
     Payload.LSC_ATOMIC: _lsc_atomic,
 }  # fmt: skip
+_ELEMENT: dict[Payload, Callable[[Fields], int]] = {
+    Payload.CHANNELS: lambda args: _DWORD,
+    Payload.DWORD: lambda args: _DWORD,
+    Payload.QWORDS: lambda args: _QWORD,
+    Payload.BLOCKS: lambda args: _block_elements(args)[0],
+    Payload.ELEMENTS: lambda args: LSC_DATA_TYPES[args["data_size"]][1].size,
+}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from visa.isa.record import Flow
 from visa.operands import SAMPLER, SURFACE
-from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function
+from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
 from vsim.arrays import Array
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Group
 from vsim.payload import local_id_row
 
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0, SCRATCH_LOCATION = 1, 3, 7, 12, 13, 20, 21
+
+
+Number = TypeVar("Number", int, Array)
+"""A number of a work-item, or those of several."""
 
 
 class SlotBits(NamedTuple):
@@ -37,16 +42,26 @@ def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
     return sum((slot >> f.first & (f.mask or -1)) << f.to for f in fields)
 
 
-def local_ids(dispatch: Dispatch, group: Group, thread: int) -> list[Array]:
-    """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group)."""
+def local_ids(dispatch: Dispatch, group: Group, thread: int, turned: bool = False) -> list[Array]:
+    """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group).
+
+    Args:
+        turned: y counts up from lane to lane, instead of x.
+    """
     linear = np.arange(thread * dispatch.simd, (thread + 1) * dispatch.simd)
     linear = np.minimum(linear, group.size[0] * group.size[1] * group.size[2] - 1)
-    x, y, z = group.size
-    return [
-        (linear % x).astype(np.uint16),
-        (linear // x % y).astype(np.uint16),
-        (linear // (x * y) % max(z, 1)).astype(np.uint16),
-    ]
+    return [ids.astype(np.uint16) for ids in _ids(linear, group, turned)]
+
+
+def _ids(linear: Number, group: Group, turned: bool) -> list[Number]:
+    """Local ids of work-items by their number in the group."""
+    first, second = (1, 0) if turned else (0, 1)
+    size = group.size
+    found = [linear] * 3
+    found[first] = linear % size[first]
+    found[second] = linear // size[first] % size[second]
+    found[2] = linear // (size[0] * size[1]) % max(size[2], 1)
+    return found
 
 
 def id_row_bytes(dispatch: Dispatch) -> int:
@@ -114,11 +129,21 @@ def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
 
 def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
     """Global id of a lane."""
-    linear = thread * dispatch.simd + min(lane, dispatch.simd - 1)
-    x, y, _ = group.size
-    local = (linear % x, linear // x % y, linear // (x * y))
+    local = _ids(thread * dispatch.simd + min(lane, dispatch.simd - 1), group, turned=False)
     ids = [o + g * n + i for o, g, n, i in zip(dispatch.offset, group.id, dispatch.local_size, local, strict=True)]
     return ids[0], ids[1], ids[2]
+
+
+def first_lane(instruction: Instruction) -> int:
+    """The lane of a thread that is the first one of an instruction, which counts its own from 0."""
+    execution = instruction.args.get("exec")
+    return execution.offset if instruction.desc.flow is Flow.NEXT and execution and execution.size > 1 else 0
+
+
+def usual_place(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int]:
+    """Thread and lane in which the work-item of a lane is where x counts up from lane to lane, as it does not here."""
+    x, y, z = _ids(thread * dispatch.simd + lane, group, turned=True)
+    return divmod(x + group.size[0] * (y + group.size[1] * z), dispatch.simd)
 
 
 def describe(dispatch: Dispatch, group: Group, thread: int, lane: int) -> str:

@@ -13,7 +13,16 @@ from vsim.arrays import Array, Bytes, Words
 from vsim.checks.selection import GUARD, RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import KernelCache
-from vsim.llvm_engine.plan import Geometry, LaunchPlan, geometry, groups_together, launch_plan, row_of, work
+from vsim.llvm_engine.plan import (
+    Geometry,
+    LaunchPlan,
+    geometry,
+    groups_together,
+    launch_plan,
+    row_of,
+    turned_row_of,
+    work,
+)
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.tables import (
@@ -139,7 +148,7 @@ class Engine:
         if context[cx.FAULT // 8]:
             from vsim.llvm_engine.runtime.report import fault  # which most launches do without
 
-            raise fault(dispatch, plan.kernel.functions, context)
+            raise fault(dispatch, plan.kernel.functions, context, plan.kernel.turned)
         if not in_time:
             assert max_seconds is not None
             from vsim.llvm_engine.runtime.report import positions
@@ -239,22 +248,24 @@ class Engine:
                 self.local_ids.clear()
             shape = geometry(dispatch)
             other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
-            kernel = self.kernels.kernel(dispatch, shape.full, row_of(dispatch), max_seconds, other)
+            kernel = self.kernels.kernel(
+                dispatch, shape.full, row_of(dispatch), turned_row_of(dispatch, shape), max_seconds, other
+            )
             wanted = work(dispatch, shape, thread_count)
             together = groups_together(dispatch, shape)
             workers = self._workers(dispatch, shape, wanted.count, together)
             found = launch_plan(
-                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group)
+                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group, kernel.turned)
             )
             self.plans[key] = found
         return found
 
-    def _local_ids(self, dispatch: Dispatch, group: Group) -> Bytes:
+    def _local_ids(self, dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
         """The table of local ids for the shape of a group."""
-        key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch))
+        key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch), turned)
         found = self.local_ids.get(key)
         if found is None:
-            found = self.local_ids[key] = local_id_table(dispatch, group)
+            found = self.local_ids[key] = local_id_table(dispatch, group, turned)
         return found
 
     def _workers(self, dispatch: Dispatch, shape: Geometry, count: int, together: int) -> list[WorkerMemory]:

@@ -32,10 +32,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Loaded code of a kernel with the functions that fault records name by number."""
+    """Loaded code of a kernel with the functions that fault records name by number.
+
+    ``turned``: local ids count up along y from lane to lane.
+    """
 
     native: native.Native
     functions: list[Function]
+    turned: bool
 
 
 class KernelCache:
@@ -56,13 +60,14 @@ class KernelCache:
         dispatch: Dispatch,
         full: bool,
         row: int,
+        turned_row: int,
         max_seconds: float | None = None,
         meanwhile: Meanwhile | None = None,
     ) -> CompiledKernel:
         """The code for a launch.
 
         Args:
-            full, row: see :func:`vsim.llvm_engine.pipeline.translate`.
+            full, row, turned_row: see :func:`vsim.llvm_engine.pipeline.translate`.
             max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
             meanwhile: what to do where compiling takes more than a moment; it ends when what it is given says that
                 compiling is over, or has done all that the launch is to do: then it is true.
@@ -77,6 +82,7 @@ class KernelCache:
             dispatch.kernel.name,
             full,
             row,
+            turned_row,
             covered,
             ordered,
             made_for(dispatch),
@@ -87,7 +93,7 @@ class KernelCache:
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, variant, max_seconds, meanwhile)
+                found = self._load_or_compile(dispatch, full, row, turned_row, variant, max_seconds, meanwhile)
             except Unsupported as problem:
                 found = problem
             finally:
@@ -102,6 +108,7 @@ class KernelCache:
         dispatch: Dispatch,
         full: bool,
         row: int,
+        turned_row: int,
         variant: Hashable,
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
@@ -117,16 +124,16 @@ class KernelCache:
         compilation = self.unfinished.pop(variant, None)
         stored = cache.load(key) if compilation is None else None
         if stored is not None:
-            numbers, objects = _unpacked(stored)
-            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers])
+            numbers, turned, objects = _unpacked(stored)
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], turned)
 
         def work() -> CompiledKernel:
             from vsim.llvm_engine import pipeline
 
-            translation = pipeline.translate(dispatch, full, row)
-            objects = pipeline.compile_objects(translation)
-            cache.save(key, _packed([functions.index(f) for f in translation.functions], objects))
-            return CompiledKernel(native.Native(objects, guarded), translation.functions)
+            found = pipeline.translate(dispatch, full, row, turned_row)
+            objects = pipeline.compile_objects(found)
+            cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
 
         if max_seconds is None and meanwhile is None and compilation is None:
             return work()
@@ -212,16 +219,16 @@ def _leave_them() -> None:
     on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
 
 
-def _packed(numbers: list[int], objects: list[bytes]) -> bytes:
+def _packed(numbers: list[int], turned: bool, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as they are kept."""
     sizes = [len(o) for o in objects]
-    head = struct.pack(f"<{2 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), *numbers, *sizes)
+    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), turned, *numbers, *sizes)
     return b"".join([head, *objects])
 
 
-def _unpacked(stored: bytes) -> tuple[list[int], list[bytes]]:
-    functions, count = struct.unpack_from("<2I", stored)
-    numbers = struct.unpack_from(f"<{functions}I", stored, 8)
-    sizes = struct.unpack_from(f"<{count}I", stored, 8 + 4 * functions)
-    ends = [8 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
-    return list(numbers), [stored[start:end] for start, end in pairwise(ends)]
+def _unpacked(stored: bytes) -> tuple[list[int], bool, list[bytes]]:
+    functions, count, turned = struct.unpack_from("<3I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 12)
+    sizes = struct.unpack_from(f"<{count}I", stored, 12 + 4 * functions)
+    ends = [12 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+    return list(numbers), bool(turned), [stored[start:end] for start, end in pairwise(ends)]

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from visa.collector import paused_collection
 from visa.program import Function
+from vsim.analysis.independence import is_independent
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
 from vsim.checks.selection import GUARD, RACE
@@ -31,7 +32,10 @@ from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
 from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
+from vsim.threads import id_row_bytes
 
+LEAST_GAIN = 2
+"""How many times fewer places lanes must go to along y, so that they go there."""
 MAXIMUM_TURNS = 2000
 """Accesses to memory of code that runs in turn between them."""
 
@@ -45,15 +49,20 @@ class Translation:
     text: str
     functions: list[Function]
     support: list[str]
+    turned: bool
+    """Whether local ids count up along y from lane to lane."""
 
 
 @paused_collection()
-def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
+def translate(dispatch: Dispatch, full: bool, row: int = 0, turned_row: int = 0) -> Translation:
     """Analyse, discover and lower a kernel and all functions that it can call.
+
+    Lanes go along x first. If they find what they access far apart there, and side by side along y, they go along y.
 
     Args:
         full: every thread has all its lanes.
         row: lanes in a row of local ids that is known to count up; 0 if it is not known.
+        turned_row: the same if lanes went along y; 0 if they must not.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.
@@ -63,8 +72,23 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0) -> Translation:
         state = ModuleState(dispatch, full, row, race_unit=unit)
         found = _translated(state)
         if FINE not in dispatch.checks or state.smallest_change >= unit:
-            return found
+            break
         unit = state.smallest_change
+    if turned_row and state.touched >= dispatch.simd and _may_turn(dispatch):
+        turned = ModuleState(dispatch, full, turned_row, turned=True)
+        other = _translated(turned)
+        if LEAST_GAIN * turned.touched <= state.touched:
+            return other
+    return found
+
+
+def _may_turn(dispatch: Dispatch) -> bool:
+    """Whether nothing but speed depends on where in its group a work-item runs."""
+    if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
+        return False
+    row, first = id_row_bytes(dispatch), dispatch.grf_size
+    ids = range(first, first + dispatch.local_id_rows * row)
+    return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
 
 
 def _translated(state: ModuleState) -> Translation:
@@ -95,7 +119,7 @@ def _translated(state: ModuleState) -> Translation:
         support.append(arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
-    return Translation(module(texts, state.declarations), state.functions, support)
+    return Translation(module(texts, state.declarations), state.functions, support, state.turned)
 
 
 def _check_turns(dispatch: Dispatch) -> None:

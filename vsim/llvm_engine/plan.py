@@ -66,9 +66,23 @@ def row_of(dispatch: Dispatch) -> int:
         return dispatch.simd
     if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
         return 0
-    if x % dispatch.simd == 0:
-        return dispatch.simd
-    return x if dispatch.simd % x == 0 and y % (dispatch.simd // x) == 0 else 0
+    return _row(dispatch.simd, x, y)
+
+
+def turned_row_of(dispatch: Dispatch, shape: Geometry) -> int:
+    """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
+    x, y, _ = dispatch.local_size
+    watched = dispatch.checks or dispatch.schedule or dispatch.coverage is not None or dispatch.needs_order
+    if watched or not shape.full or x == 1 or y == 1 or dispatch.local_id_rows < 2:
+        return 0
+    return _row(dispatch.simd, y, x)
+
+
+def _row(simd: int, length: int, count: int) -> int:
+    """Of rows of a length the lanes in one, if every thread is part of one or made of whole ones; else 0."""
+    if length % simd == 0:
+        return simd
+    return length if simd % length == 0 and count % (simd // length) == 0 else 0
 
 
 @dataclass(frozen=True)

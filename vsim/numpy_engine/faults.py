@@ -9,6 +9,7 @@ from vsim.dispatch import Dispatch
 from vsim.memory import Buffer, shown_offset
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.memory import READ_ONLY
+from vsim.threads import first_lane
 
 
 class Faults:
@@ -33,8 +34,9 @@ class Faults:
         )
 
     def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
-        """The error for a lane of a thread."""
+        """The error for a lane of an instruction, of a thread without one."""
         shown, number = self._described(instruction) if instruction else ("", "")
+        lane += first_lane(instruction) if instruction else 0
         by = f" by '{shown}'" if instruction else ""
         where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)

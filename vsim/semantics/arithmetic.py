@@ -109,7 +109,7 @@ def add3_o(m: Machine, instruction: Instruction) -> Step:
 def _carry(name: str, second: str, compute: Callable[[Algebra, Lanes, Lanes], tuple[Lanes, Mask]]) -> None:
     """An instruction with a second destination: 1 where the result in UD went around."""
 
-    @semantics(name)
+    @semantics(name, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count, t = args["exec"].size, types.UD
@@ -373,7 +373,7 @@ def _byte_of(a: Algebra, x: Lanes, index: int, signed: bool) -> Lanes:
     return a.bitcast((x >> a.const(8 * index, types.UD)) & a.const(255, types.UD), types.D)
 
 
-@semantics("dp4a")
+@semantics("dp4a", by_lane=True)
 def dp4a(m: Machine, instruction: Instruction) -> Step:
     """src0 plus the products of the four bytes of src1 and of src2, whose types say whether bytes are signed."""
     args, a = instruction.args, m.algebra

@@ -40,30 +40,35 @@ SEMANTICS: dict[str, Prepare] = {}
 """What an instruction does, by the name of the semantics in the instruction table."""
 ALLOWED_DEVIATION: dict[str, str] = {}
 """What is done where the manual leaves a choice, by the name of the semantics; those without an entry are exact."""
+BY_LANE: set[str] = set()
+"""The semantics in which what a lane gets depends on its own elements alone, and on what is the same for all lanes."""
 
 
 # -- registry --------------------------------------------------------------------------------------------------
 
 
-def semantics(*names: str, deviation: str = "") -> Callable[[Prepare], Prepare]:
+def semantics(*names: str, deviation: str = "", by_lane: bool = False) -> Callable[[Prepare], Prepare]:
     """Register what instructions do.
 
     Args:
         deviation: what is chosen where the manual leaves a choice, for :data:`ALLOWED_DEVIATION`.
+        by_lane: it belongs to :data:`BY_LANE`.
     """
 
     def register(prepare: Prepare) -> Prepare:
         for name in names:
-            _register(name, prepare, deviation)
+            _register(name, prepare, deviation, by_lane)
         return prepare
 
     return register
 
 
-def _register(name: str, prepare: Prepare, deviation: str) -> None:
+def _register(name: str, prepare: Prepare, deviation: str, by_lane: bool) -> None:
     SEMANTICS[name] = prepare
     if deviation:
         ALLOWED_DEVIATION[name] = deviation
+    if by_lane:
+        BY_LANE.add(name)
 
 
 def override_when(special: Callable[[Machine, Instruction], Step | None], *names: str) -> None:
@@ -107,7 +112,7 @@ def alu(
             return lambda: write(function(a, t, *[read() for read in reads]), mask())
 
         for name in names:
-            _register(name, prepare, deviation)
+            _register(name, prepare, deviation, by_lane=True)
         return function
 
     return register

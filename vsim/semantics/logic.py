@@ -105,7 +105,7 @@ def asr(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.bitcast(a.bitcast(x, signed) >> a.bitcast(_count(a, t, y), signed), t)
 
 
-@semantics("shr")
+@semantics("shr", by_lane=True)
 def shr(m: Machine, instruction: Instruction) -> Step:
     """x >> y with zeros shifted in; a narrow source is zero-extended first, whatever its sign."""
     args, a = instruction.args, m.algebra
@@ -121,7 +121,7 @@ def shr(m: Machine, instruction: Instruction) -> Step:
 def _rotate(name: str, left: bool) -> None:
     """A rotation in the width of the source, at least 16 bits."""
 
-    @semantics(name)
+    @semantics(name, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count = args["exec"].size
@@ -175,7 +175,7 @@ def _count_in_source(name: str, narrowest: int, function: Callable[[Algebra, Lan
         narrowest: bytes to which narrower sources are extended.
     """
 
-    @semantics(name)
+    @semantics(name, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count, own = args["exec"].size, type_of_source(m, args["src0"])
@@ -216,7 +216,7 @@ def bfrev(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 # -- bit fields and functions of bits --------------------------------------------------------------------------
 
 
-@semantics("bfe")
+@semantics("bfe", by_lane=True)
 def bfe(m: Machine, instruction: Instruction) -> Step:
     """Extract a field: (src >> offset) cut to width bits, with its sign if the type is signed; no bits are 0."""
     args, a = instruction.args, m.algebra
@@ -239,7 +239,7 @@ def bfe(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-@semantics("bfi")
+@semantics("bfi", by_lane=True)
 def bfi(m: Machine, instruction: Instruction) -> Step:
     """Insert a field: the low width bits of insert at offset, the other bits of base."""
     args, a = instruction.args, m.algebra
@@ -256,7 +256,7 @@ def bfi(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-@semantics("bfn")
+@semantics("bfn", by_lane=True)
 def bfn(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the result is bit (4*z + 2*y + x) of the function, x, y and z being bit i of the three sources."""
     args, a = instruction.args, m.algebra

@@ -117,7 +117,7 @@ def _base(m: Machine, instruction: Instruction) -> Read | None:
 # -- loads and stores ------------------------------------------------------------------------------------------
 
 
-@semantics("lsc_load", "lsc_store", "lsc_store_uncompressed")
+@semantics("lsc_load", "lsc_store", "lsc_store_uncompressed", by_lane=True)
 def lsc_load(m: Machine, instruction: Instruction) -> Step:
     """Elements at each lane's address, or transposed: consecutive elements at that of lane 0."""
     args, (memory, _) = instruction.args, lsc_types(instruction)

@@ -307,7 +307,7 @@ _BEGINS = (
 def _where_it_begins(name: str, fields: tuple[str, ...], compute: LaneFunction) -> None:
     """An instruction that begins what others refine; its predicate says which lanes have nothing to refine."""
 
-    @semantics(name, deviation=_BEGINS)
+    @semantics(name, deviation=_BEGINS, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         execution, dst_type = args["exec"], m.type_of(args["dst"])

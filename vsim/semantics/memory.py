@@ -144,7 +144,7 @@ def _lane_offsets(m: Machine, instruction: Instruction) -> Read:
     return m.raw_reader(args["offsets"], 0, args["exec"].size, types.UD, by_lane=True)
 
 
-@semantics("gather4_scaled", "scatter4_scaled")
+@semantics("gather4_scaled", "scatter4_scaled", by_lane=True)
 def gather4_scaled(m: Machine, instruction: Instruction) -> Step:
     """The enabled ones of four dwords behind each lane's offset into a surface."""
     offsets = [4 * c for c in channels(instruction.args["channel_mask"])]
@@ -152,7 +152,7 @@ def gather4_scaled(m: Machine, instruction: Instruction) -> Step:
     return transfer(m, instruction, space, address, offsets, types.UD, types.UD)
 
 
-@semantics("gather_scaled", "scatter_scaled")
+@semantics("gather_scaled", "scatter_scaled", by_lane=True)
 def gather_scaled(m: Machine, instruction: Instruction) -> Step:
     """1, 2 or 4 bytes at each lane's offset into a surface, in the low end of the lane's dword."""
     memory = unsigned_of(_COUNT_OF[instruction.args["num_blocks"]])
@@ -160,7 +160,7 @@ def gather_scaled(m: Machine, instruction: Instruction) -> Step:
     return transfer(m, instruction, space, address, [0], memory, types.UD)
 
 
-@semantics("qw_gather", "qw_scatter")
+@semantics("qw_gather", "qw_scatter", by_lane=True)
 def qw_gather(m: Machine, instruction: Instruction) -> Step:
     """``num_blocks`` qwords at each lane's offset into a surface."""
     a, offsets = m.algebra, _lane_offsets(m, instruction)
@@ -181,7 +181,7 @@ def gather(m: Machine, instruction: Instruction) -> Step:
     return transfer(m, plain, space, lambda: a.cast((base() + offsets()) * scale, UQ), [0], memory, types.UD)
 
 
-@semantics("svm_gather", "svm_scatter")
+@semantics("svm_gather", "svm_scatter", by_lane=True)
 def svm_gather(m: Machine, instruction: Instruction) -> Step:
     """Elements at each lane's virtual address: ``num_blocks`` dwords or qwords, or so many bytes in one element."""
     args = instruction.args
@@ -201,7 +201,7 @@ def _lane_addresses(m: Machine, instruction: Instruction) -> Read:
     return m.raw_reader(args["addresses"], 0, args["exec"].size, UQ, by_lane=True)
 
 
-@semantics("svm_gather4scaled", "svm_scatter4scaled")
+@semantics("svm_gather4scaled", "svm_scatter4scaled", by_lane=True)
 def svm_gather4scaled(m: Machine, instruction: Instruction) -> Step:
     """The enabled ones of four dwords behind a virtual address plus each lane's offset."""
     args = instruction.args

@@ -33,7 +33,7 @@ from vsim.semantics.core import (
 # -- moves -----------------------------------------------------------------------------------------------------
 
 
-@semantics("mov")
+@semantics("mov", by_lane=True)
 def mov(m: Machine, instruction: Instruction) -> Step:
     """Copy with conversion.
 
@@ -146,7 +146,7 @@ def faddr(m: Machine, instruction: Instruction) -> Step:
 # -- selection and comparison ----------------------------------------------------------------------------------
 
 
-@semantics("sel")
+@semantics("sel", by_lane=True)
 def sel(m: Machine, instruction: Instruction) -> Step:
     """src0 where the predicate holds, else src1, in all lanes of the execution mask; without a predicate src0."""
     args, a = instruction.args, m.algebra
@@ -178,7 +178,7 @@ def _comparison_type(m: Machine, instruction: Instruction) -> DataType:
 _RELATION_NAMES = {v: k for k, v in RELATIONS.items()}
 
 
-@semantics("cmp")
+@semantics("cmp", by_lane=True)
 def cmp(m: Machine, instruction: Instruction) -> Step:
     """Compare: bits of a predicate, or all ones and all zeros in registers. NaN differs from everything."""
     args, a = instruction.args, m.algebra
@@ -205,7 +205,7 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
 def _extreme(name: str, better: Compare) -> None:
     """Minimum or maximum; of a NaN and a number the number."""
 
-    @semantics(name)
+    @semantics(name, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
         count, t = args["exec"].size, _comparison_type(m, instruction)

@@ -241,12 +241,15 @@ class Value:
 
 
 class Rematerialized(Value):
-    """An integer value without side effects that is emitted where it is used, again where no earlier use dominates."""
+    """An integer value without side effects that is emitted where it is used, again where no earlier use dominates.
+
+    One that is made of too many others is emitted at once, as any other value.
+    """
 
     __slots__ = ("depth", "expression", "key", "name")
 
     def __init__(
-        self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str], depth: int
+        self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str] | None, depth: int
     ) -> None:
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
@@ -254,19 +257,19 @@ class Rematerialized(Value):
         self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
-            given = self.text
-            self.expression, self.depth = lambda: given, 0
+            self.name, self.depth, self.expression = self.text, 0, None
 
     @property
     def text(self) -> str:  # type: ignore[override]
         """The name of the SSA value, which is emitted here unless one that dominates this place is known."""
-        if not self.key or not self.builder.is_available(self.key, self.name):
+        if self.expression and not (self.key and self.builder.is_available(self.key, self.name)):
             self.key = self.expression()
             self.name = self.builder.assign(self.key)
         return self.name
 
     def copy(self, data_type: DataType) -> Value:
         found = Rematerialized(self.builder, data_type, self.lanes, self.expression, self.depth)
+        found.name = self.name
         found.base_pointer = self.base_pointer
         return found
 

@@ -86,6 +86,12 @@ class FunctionLowering:
             raise Unsupported(
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
+        text = self._text()
+        state.module.touched += self.machine.access.touched
+        return text
+
+    def _text(self) -> str:
+        state = self.state
         if state.is_straight:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
@@ -106,6 +112,7 @@ class FunctionLowering:
         state = self.state
         state.begin(extents)
         self.exits.begin()
+        self.machine.access.touched = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()

@@ -16,12 +16,13 @@ class ModuleState:
     """The module of a kernel and of all that it can call.
 
     ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not known.
+    not known. ``turned``: y counts up along such a row, and x from one to the next.
     """
 
     dispatch: Dispatch
     full: bool
     row: int
+    turned: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     """Modules of helper functions by name, which are compiled apart and linked."""
@@ -32,6 +33,8 @@ class ModuleState:
     """Bytes of the units of memory that the race check watches."""
     smallest_change: int = 8
     """Bytes of the smallest element that is stored or changed at once, of what was lowered."""
+    touched: int = 0
+    """To how many places lanes go that access memory, of what was lowered (``memory/pattern.py``)."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``runtime/turns.py``)."""
     waiting: frozenset[int] = field(init=False)

@@ -120,9 +120,12 @@ class Prologue:
     def _counted_ids(self, axis: int, start: int, count: int, first: Value) -> Value:
         """Local ids of lanes from one on; lane 0 has the first.
 
-        Threads are whole rows, or part of one row, of their group: along a row x counts up, from row to row y does.
+        Threads are whole rows, or part of one row, of their group: along a row x counts up, from row to row y does, or
+        the other way round.
         """
         b, whole_row = self.state.b, self.state.module.row
+        if self.state.module.turned and axis < 2:
+            axis = 1 - axis
         if axis == 0:
             lanes = [i % whole_row for i in range(start, start + count)]
         elif axis == 1:

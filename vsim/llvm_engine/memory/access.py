@@ -16,7 +16,7 @@ from vsim.llvm_engine.memory.atomics import OwnAtomics
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.llvm_engine.memory.pattern import AccessPattern, is_apart, pattern_of, stride_of
+from vsim.llvm_engine.memory.pattern import AccessPattern, is_apart, pattern_of, places_of, stride_of
 from vsim.llvm_engine.memory.scatter import LaneLoops, Scatter
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.memory.stride import StridedAccess
@@ -167,6 +167,8 @@ class MemoryAccess:
     ) -> None:
         self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
         self.watch: AccessWatch | None = None
+        self.touched = 0
+        """How many places the accesses go to that were emitted."""
         bounds = CheckedBounds(b, leave, helpers)
         self.loops = LaneLoops(b, bounds)
         self.parts = LanePartAccess(b, bounds, self.loops)
@@ -193,6 +195,7 @@ class MemoryAccess:
                 parts.append(parts[-1])
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
+                self.touched += places_of(part)
                 emit = partial(self.parts.load, part)
                 parts.append(emit() if part.is_one_row() else self.b.if_any(own, emit))
             last_base = base
@@ -208,6 +211,7 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
+            self.touched += places_of(part)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()

@@ -38,6 +38,12 @@ def is_apart(part: LanePart) -> bool:
     return known is not None and (bool(known.steps) or stride_of(part) not in (None, 0, part.size))
 
 
+def places_of(part: LanePart) -> int:
+    """To how many places the lanes of an access go: one if it is proved that they share it or follow each other."""
+    stride = stride_of(part)
+    return 1 if part.offset.lanes == 1 or stride in (0, part.size) else part.offset.lanes
+
+
 def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
     """How the active lanes of an access lie, as far as it is proved; else the test for a row is emitted."""
     offset, t = part.offset, part.offset.type

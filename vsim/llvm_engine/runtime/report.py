@@ -38,21 +38,31 @@ def read_record(context: Words) -> FaultRecord:
     return FaultRecord(*(int(v) for v in fields))
 
 
-def fault(dispatch: Dispatch, functions: Sequence[Function], context: Words) -> SimulationError | RefusedInstruction:
-    """The error that the fault of a launch stands for; ``functions`` are those of the compiled module by number."""
+def fault(
+    dispatch: Dispatch, functions: Sequence[Function], context: Words, turned: bool
+) -> SimulationError | RefusedInstruction:
+    """The error that the fault of a launch stands for.
+
+    Args:
+        functions: those of the compiled module by number.
+        turned: y counts up along the lanes (:func:`vsim.threads.local_ids`).
+    """
     record = read_record(context)
     if record.kind == cx.REFUSED:
         return RefusedInstruction(functions[record.function], record.instruction)
     record = _first_outside(dispatch, record)
     counts = dispatch.group_counts
     group = dispatch.group(record.group_x + counts[0] * (record.group_y + counts[1] * record.group_z))
-    where = threads.describe(dispatch, group, record.thread, record.lane)
     function = functions[record.function] if record.function < len(functions) else dispatch.kernel
     number = record.instruction
     if record.kind == cx.BARRIER and not dispatch.takes_turns:
         barriers = group_barriers(function)
         number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
+    thread, lane = record.thread, record.lane + threads.first_lane(instruction)
+    if turned:
+        thread, lane = threads.usual_place(dispatch, group, thread, lane)
+    where = threads.describe(dispatch, group, thread, lane)
     from visa.text.printer import FunctionPrinter
 
     text = FunctionPrinter(function).instruction(instruction)

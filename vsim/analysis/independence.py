@@ -1,0 +1,301 @@
+"""Lane independence: whether it makes a difference which lanes, and which threads, run which work-items of a group.
+
+In most kernels it makes none: what a work-item does follows from its local ids and from what is the same for all. Then
+an engine may give them out along another axis, so that lanes that lay down the columns of a matrix lie along its rows.
+Proved is that each lane does what it would do if it were alone in its thread:
+
+* Every byte of a register belongs to one lane, or is the same for all; no lane reads what is another's, and no
+  instruction says which lane it is in, or which thread.
+* What is written whatever lanes run (scalars, blocks, NoMask) is read only where all lanes that read it ran. Otherwise
+  those that took the other way would see it, too.
+
+Example: with 16 lanes, ``add (M1, 16) V1(0,0)<1> V2(0,0)<1;1,0> V3(0,0)<0;1,0>`` makes byte 4i of V1 lane i's, if that
+of V2 is so and V3 is a scalar. ``mov (M1, 16) V1(0,0)<1> V2(0,1)<1;1,0>`` gives lanes what is their neighbours', and so
+does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from visa import types
+from visa.isa.enums import LSC_ORDERS, LSC_SFIDS
+from visa.isa.record import Access, Flow, Payload
+from visa.message_sizes import DATA, element_size, message_sizes
+from visa.operands import (
+    SURFACE,
+    General,
+    Immediate,
+    Predicate,
+    Raw,
+    State,
+    VectorOperand,
+    region_elements,
+)
+from visa.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Instruction
+from vsim.analysis.control_flow import ControlFlow, control_flow
+from vsim.analysis.dominators import Dominators, Graph
+from vsim.analysis.uniformity import takes_one_way, uniform_predicates
+from vsim.registers import CR0, NULL, layout_of
+from vsim.semantics.core import BY_LANE
+from vsim.threads import GROUP_ID, R0
+
+EVERY = -1
+"""The owner of what is the same for all lanes."""
+_PACKED = (types.V, types.UV, types.VF)
+_FLOWS = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.RETURN, Flow.END)
+_GROUPS = frozenset([*range(4, 8), *range(24, 32)])
+"""The bytes of %r0 that say which work-group it is."""
+
+Place = tuple[str, int]
+"""A register: its kind and number."""
+
+
+class _Touch(NamedTuple):
+    """Bytes of a register (of a predicate: lanes) that an instruction reads or writes for a lane, or for all."""
+
+    place: Place
+    low: int
+    size: int
+    lane: int
+    writes: bool
+
+
+class _Dependent(Exception):
+    """It may make a difference which lanes run which work-items."""
+
+
+def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: int) -> bool:
+    """Whether the work-items of a group may be given to its lanes in any order.
+
+    Args:
+        ids: where local ids lie in the payload of a thread, in bytes.
+        row: bytes of the ids of one dimension.
+    """
+    try:
+        _Proof(kernel, grf_size, simd).run(ids, row)
+    except _Dependent:
+        return False
+    return True
+
+
+class _Proof:
+    """The proof for one kernel; it ends with :class:`_Dependent` where there is none."""
+
+    def __init__(self, kernel: Function, grf_size: int, simd: int) -> None:
+        self.kernel, self.grf_size, self.simd = kernel, grf_size, simd
+        self.layout = layout_of(kernel, grf_size)
+        self.uniform = uniform_predicates(kernel)
+        self.owners: dict[Place, dict[int, int]] = {}
+        """Of each byte the lane that it belongs to."""
+
+    def run(self, ids: range, row: int) -> None:
+        """Prove it."""
+        kernel = self.kernel
+        if self.layout.file_offsets or self.layout.has_indirect:
+            raise _Dependent
+        flow = control_flow(kernel)
+        if flow.subroutines or any(i.desc.flow not in _FLOWS for i in kernel.instructions):
+            raise _Dependent
+        self._inputs(ids, row)
+        touches = [list(self._touches(i)) for i in kernel.instructions]
+        for touch in (t for found in touches for t in found if t.writes):
+            self._own(touch)
+        for touch in (t for found in touches for t in found if not t.writes):
+            self._see(touch)
+        self._unmasked(flow, touches)
+
+    # -- whose bytes they are ------------------------------------------------------------------------------
+
+    def _inputs(self, ids: range, row: int) -> None:
+        for i in self.kernel.inputs:
+            if i.operand_class != 0 or i.index < FIRST_VARIABLE:
+                continue
+            root, start = self.layout.root(i.index)
+            for byte in range(i.size):
+                lane = (i.offset + byte - ids.start) % row // 2 if i.offset + byte in ids else EVERY
+                self._own(_Touch(("V", root), start + byte, 1, lane, True))
+
+    def _own(self, touch: _Touch) -> None:
+        """The bytes that are written belong to the lane that writes them."""
+        owners = self.owners.setdefault(touch.place, {})
+        for byte in range(touch.low, touch.low + touch.size):
+            if owners.setdefault(byte, touch.lane) != touch.lane:
+                raise _Dependent
+
+    def _see(self, touch: _Touch) -> None:
+        """The bytes that are read belong to the lane that reads them, or to all; nobody's are zero."""
+        owners = self.owners.get(touch.place, {})
+        for byte in range(touch.low, touch.low + touch.size):
+            if owners.get(byte, EVERY) not in (EVERY, touch.lane):
+                raise _Dependent
+
+    # -- what instructions touch ---------------------------------------------------------------------------
+
+    def _touches(self, i: Instruction) -> Iterator[_Touch]:
+        desc, args = i.desc, i.args
+        if desc.is_directive:
+            return
+        execution, predicate = args.get("exec"), args.get("pred")
+        count = execution.size if execution is not None else 1
+        first = EVERY if execution is None or count == 1 else execution.offset
+        if predicate is not None:
+            yield from self._control(i, first, count)
+        if desc.flow is not Flow.NEXT:
+            return
+        if desc.access is not Access.NONE:
+            yield from self._message(i, first, count)
+            return
+        moves_state = desc.moves_states and count == 1
+        if (desc.semantics not in BY_LANE and not moves_state) or any(f.kind in "rw" for f in desc.fields):
+            raise _Dependent
+        for f in desc.fields:
+            if f.kind in "ds" and f.name:
+                yield from self._vector(args[f.name], first, count, f.kind == "d")
+
+    def _control(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
+        """The predicate of an instruction."""
+        predicate = i.args["pred"]
+        whole = predicate.var in self.uniform
+        if i.desc.writes_predicate or (not whole and (predicate.mode or count == 1)):
+            raise _Dependent
+        yield from self._vector(Predicate(predicate.var), first, count, False)
+
+    def _vector(self, op: VectorOperand, first: int, count: int, writes: bool) -> Iterator[_Touch]:
+        """The elements of a vector operand."""
+        lanes = [EVERY] * count if first == EVERY else range(first, first + count)
+        if isinstance(op, Immediate):
+            if op.type in _PACKED and count > 1:
+                raise _Dependent
+        elif isinstance(op, General):
+            root, start = self.layout.root(op.var)
+            size = self.kernel.variable_type(op.var).size
+            begin = start + op.row * self.grf_size + op.col * size
+            for lane, element in zip(lanes, region_elements(op.region, count), strict=True):
+                yield from self._variable(root, begin + element * size, size, lane, writes)
+        elif isinstance(op, Predicate):
+            same = op.var in self.uniform
+            for n, lane in enumerate(lanes):
+                yield _Touch(("P", op.var), max(first, 0) + n, 1, EVERY if same else lane, writes)
+        elif isinstance(op, State):
+            yield _Touch(("S", op.kind << 16 | op.var), op.offset, 1, EVERY, writes)
+        else:
+            raise _Dependent
+
+    def _variable(self, root: int, low: int, size: int, lane: int, writes: bool) -> Iterator[_Touch]:
+        """Bytes of a general variable; of the predefined ones those that do not tell one thread from another."""
+        if root == NULL:
+            return
+        known = root >= FIRST_VARIABLE or root == CR0
+        group = root in range(GROUP_ID, GROUP_ID + 3) or (root == R0 and _GROUPS.issuperset(range(low, low + size)))
+        if not known and (writes or not group):
+            raise _Dependent
+        yield _Touch(("V", root), low, size, lane, writes)
+
+    def _message(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
+        """The operands of a load or store of memory that others than the group's threads have, too."""
+        desc, args = i.desc, i.args
+        block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
+        if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
+            raise _Dependent
+        if not (block or desc.semantics in BY_LANE) or (block and count > 1):
+            raise _Dependent
+        if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
+            raise _Dependent
+        sizes = message_sizes(i, self.grf_size)
+        for f in desc.fields:
+            value = args.get(f.name)
+            if f.kind == "T" and isinstance(value, int):
+                yield _Touch(("S", SURFACE << 16 | value), 0, 1, EVERY, False)
+            elif f.kind == "s" and value is not None:
+                yield from self._vector(value, EVERY, 1, False)
+            elif f.kind in "rw" and isinstance(value, Raw) and value.var != NULL:
+                if f.name not in sizes:
+                    raise _Dependent
+                total, writes = sizes[f.name], f.kind == "w"
+                if first == EVERY:
+                    root, start = self.layout.root(value.var)
+                    yield from self._variable(root, start + value.offset, total, EVERY, writes)
+                else:
+                    size = element_size(i) if f.name in DATA else total // count
+                    yield from self._payload(value, total, size, first, count, writes)
+
+    def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[_Touch]:
+        """A message operand: parts of an element for each lane, on register boundaries."""
+        root, start = self.layout.root(raw.var)
+        begin = start + raw.offset
+        part = -(-count * size // self.grf_size) * self.grf_size
+        for low in range(begin, begin + total, part):
+            for n in range(count):
+                yield from self._variable(root, low + n * size, size, first + n, writes)
+
+    # -- what is written whatever lanes run ----------------------------------------------------------------
+
+    def _unmasked(self, flow: ControlFlow, touches: list[list[_Touch]]) -> None:
+        """All lanes that read what was written whatever lanes run have been there."""
+        ways = _Ways(flow, self.uniform, self.simd)
+        writes: dict[Place, set[int]] = {}
+        reads: dict[Place, set[int]] = {}
+        for start, end in flow.blocks():
+            here: dict[Place, set[int]] = {}
+            for pc in range(start, end):
+                args = self.kernel.instructions[pc].args
+                execution = args.get("exec")
+                unmasked = execution is None or execution.no_mask or execution.size == 1
+                of_first = execution is not None and execution.size == 1 and not execution.no_mask
+                if of_first and ways.sides[start] and any(t.writes for t in touches[pc]):
+                    raise _Dependent  # only if lane 0 is here
+                for t in touches[pc]:
+                    if not t.writes and not here.get(t.place, set()).issuperset(range(t.low, t.low + t.size)):
+                        reads.setdefault(t.place, set()).add(start)
+                for t in touches[pc]:
+                    if t.writes and unmasked:
+                        writes.setdefault(t.place, set()).add(start)
+                    if t.writes and args.get("pred") is None:
+                        here.setdefault(t.place, set()).update(range(t.low, t.low + t.size))
+        for place, blocks in writes.items():
+            for read in reads.get(place, ()):
+                if not all(ways.leads_on(written, read) for written in blocks):
+                    raise _Dependent
+
+
+class _Ways:
+    """On which sides of the branches where lanes part the blocks of a kernel lie."""
+
+    def __init__(self, flow: ControlFlow, uniform: frozenset[int], simd: int) -> None:
+        self.sides: dict[int, dict[int, set[int]]] = {start: {} for start in flow.starts}
+        """For each block the branches on whose sides it lies, with the numbers of these."""
+        ends = {start: end - 1 for start, end in flow.blocks()}
+        graph: Graph = {start: set(flow.successors(last, simd)) or {flow.end} for start, last in ends.items()}
+        graph[flow.end] = set()
+        back: Graph = {start: set() for start in graph}
+        for start, following in graph.items():
+            for other in following:
+                back[other].add(start)
+        behind = Dominators(back, flow.end)
+        for start, last in ends.items():
+            branch = flow.function.instructions[last]
+            if start not in behind.first:
+                raise _Dependent  # a loop without an end
+            if not branch.desc.flow.is_terminator or takes_one_way(branch, uniform, simd):
+                continue
+            for side, way in enumerate(sorted(graph[start])):
+                for block in _before_meeting(graph, behind, start, way):
+                    self.sides[block].setdefault(start, set()).add(side)
+
+    def leads_on(self, block: int, other: int) -> bool:
+        """Whether all lanes that are in another block were in one block whenever it ran on the way there."""
+        mine, others = self.sides[block], self.sides[other]
+        return all(len(sides) == 1 and others.get(branch) == sides for branch, sides in mine.items())
+
+
+def _before_meeting(graph: Graph, behind: Dominators, branch: int, first: int) -> set[int]:
+    """The blocks from one on in front of where all lanes meet again that a branch has parted."""
+    found, todo = set[int](), [first]
+    while todo:
+        block = todo.pop()
+        if block not in found and (block == branch or not behind.dominates(block, branch)):
+            found.add(block)
+            todo += graph[block]
+    return found
