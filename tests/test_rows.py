@@ -72,3 +72,55 @@ def test_rows_after_many_steps_in_another_block():
         "END:",
     ]
     same_on_both_engines(probe)
+
+
+def product_probe(first, step, width, x, size, running, grouped, store):
+    """Lane i of 16 accesses dword ``(first + i // 8 * step) * width + x + i % 8``, computed in qwords by their halves as compilers do it for devices
+    without arithmetic on qwords; ``grouped``: the low halves of sums eight lanes at a time, with their carries."""
+    probe = Probe("pvc", running=running)
+    probe.buffer("MEM", bytes(range(4 * size)))
+    probe.buffer("OTHER", bytes(100))
+    lanes = dict.fromkeys(("LOW", "HIGH", "PRODUCT_HIGH", "PART", "CARRY", "DATA"), ("ud", [0] * 16))
+    probe.fill(
+        **lanes, FIRST=("uq", [first]), STEP=("uq", [step]), X=("q", [x]), WIDTH=("ud", [width]), Y=("uq", [0] * 16), ROW=("ud", [0] * 16),
+        PLACE=("uq", [0] * 16), INDEX=("uq", [0] * 16), LANE=("uw", [0] * 16), ADDRESS=("uq", [0] * 16),
+    )  # fmt: skip
+    probe.declarations += [
+        f".decl {n} v_type=G type=ud num_elts=32 alias=<{of}, 0>"
+        for n, of in (("Y_HALF", "Y"), ("INDEX_HALF", "INDEX"))
+    ]
+    multiply = [
+        "mul (M1, 16) INDEX_HALF(0,0)<2> LOW(0,0)<1;1,0> WIDTH(0,0)<0;1,0>",
+        "mulh (M1, 16) PRODUCT_HIGH(0,0)<1> LOW(0,0)<1;1,0> WIDTH(0,0)<0;1,0>",
+        "mul (M1, 16) PART(0,0)<1> HIGH(0,0)<1;1,0> WIDTH(0,0)<0;1,0>",
+        "add (M1, 16) INDEX_HALF(0,1)<2> PRODUCT_HIGH(0,0)<1;1,0> PART(0,0)<1;1,0>",
+    ]
+    halves = [
+        f"addc (M{1 + 2 * n}, 8) ROW(0,{8 * n})<1> CARRY(0,{8 * n})<1> LOW(0,{8 * n})<1;1,0> 0x0:ud" for n in range(2)
+    ]
+    probe.lines += [
+        "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv", "mov (M3_NM, 8) LANE(0,8)<1> 0x76543210:uv",
+        "mov (M1, 8) Y(0,0)<1> FIRST(0,0)<0;1,0>", "add (M3, 8) Y(1,0)<1> FIRST(0,0)<0;1,0> STEP(0,0)<0;1,0>",
+        "mov (M1, 8) LOW(0,0)<1> Y_HALF(0,0)<2;1,0>", "mov (M3, 8) LOW(0,8)<1> Y_HALF(1,0)<2;1,0>",
+        "mov (M1, 8) HIGH(0,0)<1> Y_HALF(0,1)<2;1,0>", "mov (M3, 8) HIGH(0,8)<1> Y_HALF(1,1)<2;1,0>",
+        *([*halves, "mov (M1, 16) LOW(0,0)<1> ROW(0,0)<1;1,0>"] if grouped else []), *multiply,
+        "mov (M1, 16) PLACE(0,0)<1> LANE(0,0)<1;1,0>", "add (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> X(0,0)<0;1,0>",
+        "add (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> PLACE(0,0)<1;1,0>", "shl (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> 2:ud",
+        "add (M1, 16) ADDRESS(0,0)<1> INDEX(0,0)<1;1,0> MEM(0,0)<0;1,0>", MESSAGES["flat"][store],
+    ]  # fmt: skip
+    return probe
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["whole", "grouped"])
+@CHECKED
+@example(2, 1, 8, 0, 0xFFFF)
+@example(-1 % 2**64, 1, 8, 8, 0xFF00)  # the first row lies in front of the buffer, and does not run
+@example(1 << 32, -1 % 2**64, 0, 4, 0xFFFF)
+@example(0, 1 << 33, 8, 0, 0x00FF)
+@given(
+    st.sampled_from([0, 1, 3, (1 << 32) - 1, 1 << 32, 2**64 - 1]), st.sampled_from([0, 1, 2, 2**64 - 1, 1 << 32]),
+    st.sampled_from([0, 1, 8, 9, (1 << 32) - 1]), st.integers(-12, 40), RUNNING,
+)  # fmt: skip
+def test_rows_of_products_of_qwords(store, grouped, first, step, width, x, running):
+    same_on_both_engines(product_probe(first, step, width, x, 60, running, grouped, store))

@@ -16,9 +16,9 @@ from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
 from vsim.llvm_engine.ir.pairs import of_a_half, pair_sums, repeated_pair
-from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion
+from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion, strided_pair
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
-from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value
+from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
 
 Emit = Callable[[], list[Value]]
 """Emits code and gives its values."""
@@ -33,6 +33,8 @@ class Builder(Emitter):
         super().__init__(declarations)
         self.exact = exact
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
+        self.mask_parts: dict[str, tuple[str, int, int]] = {}
+        """Of masks that are a part of others, by name: which one, from which lane on, and how many lanes that has."""
 
     def value(self, data_type: DataType, lanes: int, text: str) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
@@ -59,12 +61,15 @@ class Builder(Emitter):
             return x
         assert x.lanes == 1, (x.lanes, lanes)
         if not x.text.startswith("%"):
-            return Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
-        scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
-        first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
-        return self.value(
-            x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
-        )
+            found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
+        else:
+            scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
+            first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
+            zeros = f"<{lanes} x i32> zeroinitializer"
+            found = self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, {zeros}")
+        if x.type.is_integer:
+            found.strided = StridedLanes(x, 0, lanes)
+        return found
 
     def match(self, x: Value, y: Value) -> tuple[Value, Value]:
         """Two values with the same number of lanes."""
@@ -76,7 +81,7 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.strided, found.halves = x.strided, x.halves
+        found.strided, found.halves, found.zipped = x.strided, x.halves, x.zipped
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -88,7 +93,7 @@ class Builder(Emitter):
         if indices == list(range(x.lanes)):
             return x
         if x.zipped and (part := x.zipped.part(x.type, indices)):
-            return self.retype(self.lanes(*part), x.type)
+            return self.bitcast(self.lanes(*part), x.type)
         if known := of_a_half(self, x, indices) or repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
@@ -102,6 +107,8 @@ class Builder(Emitter):
             found.strided = strided
             return found
         taken = self.value(x.type, len(indices), text())
+        if x.type is MASK and consecutive:
+            self.mask_parts[taken.text] = x.text, indices[0], x.lanes
         taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
         return taken
 
@@ -128,9 +135,21 @@ class Builder(Emitter):
             first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
             return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
         both = self.mixed(x, y, range(2 * n))
-        both.strided = x.strided.followed_by(y.strided) if x.strided and y.strided else None
+        if x.strided and y.strided:
+            halves = self._within_whole(x.strided, 0, n), self._within_whole(y.strided, n, n)
+            both.strided = halves[0].followed_by(halves[1])
         both.halves = (x, y)
         return both
+
+    def _within_whole(self, known: StridedLanes, first: int, lanes: int) -> StridedLanes:
+        """What is known of one half of a vector, with masks of all of it in the place of its own parts of these."""
+        parts = self.mask_parts
+        wholes = {n: parts[n][0] for n in known.masks if n in parts and parts[n][1:] == (first, 2 * lanes)}
+        if not wholes:
+            return known
+        return replace(
+            known, assumptions=tuple(wholes.get(n, n) if isinstance(n, str) else n for n in known.assumptions)
+        )
 
     # -- constants -----------------------------------------------------------------------------------------
 
@@ -218,6 +237,12 @@ class Builder(Emitter):
         """The same bits as elements of another size."""
         found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
         found.zipped = x.zipped
+        if data_type.size == 8 and x.zipped and (pair := x.zipped.halves_of_qwords()):
+            found.strided = strided_pair(*pair)
+        if x.type.size == 8 and data_type.size == 4 and x.strided:
+            bits = self.retype(x, types.UQ)
+            halves = bits, bits >> self.const(32, types.UQ)
+            found.zipped = Zipped([self.cast(half, types.UD) for half in halves], 0)
         return found
 
     # -- selection -----------------------------------------------------------------------------------------

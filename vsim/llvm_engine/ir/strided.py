@@ -106,6 +106,13 @@ class StridedLanes:
             return None
         return self.steps or tuple(sign * step for step in other.steps)
 
+    def of_row(self, number: int) -> Value:
+        """The first lane of a row."""
+        if not number or self.row_stride is None:
+            return self.first_lane
+        first, stride = self.first_lane, self.row_stride
+        return first.deferred("add", stride.deferred("mul", first.builder.const(number, first.type)))
+
     @property
     def masks(self) -> set[str]:
         """The masks (SSA names) outside which nothing is known of a lane."""
@@ -134,14 +141,18 @@ class StridedLanes:
         return replace(self, row=row, row_stride=self.root.builder.const(self.stride * row, self.root.type))
 
     def followed_by(self, other: StridedLanes) -> StridedLanes | None:
-        """Two rows end to end, if it is known how far they are apart."""
-        roots = self.root is other.root or None not in (self.root.constant, other.root.constant)
-        if self.row_stride or other.row_stride or self.stride != other.stride or not roots or self.steps or other.steps:
+        """Two rows end to end."""
+        if self.row_stride or other.row_stride or self.stride != other.stride or self.steps or other.steps:
             return None
-        distance, small = other.offset - self.offset, self.small and other.small
-        one_row = distance == self.row * self.stride
-        row_stride = None if one_row else self.root.builder.const(distance, self.root.type)
-        assumptions, row = self.assumptions + other.assumptions, 2 * self.row if one_row else self.row
+        small, assumptions, row = self.small and other.small, self.assumptions + other.assumptions, self.row
+        row_stride: Value | None
+        if self.root is other.root or self.root.text == other.root.text:
+            distance = other.offset - self.offset
+            one_row = distance == row * self.stride
+            row_stride = None if one_row else self.root.builder.const(distance, self.root.type)
+            row = 2 * row if one_row else row
+        else:
+            row_stride = other.first_lane.deferred("sub", self.first_lane)
         return StridedLanes(self.root, self.stride, row, row_stride, small, assumptions, offset=self.offset)
 
     def part(self, first: int, count: int) -> StridedLanes | None:
@@ -227,6 +238,44 @@ def strided_product(x: Value, factor: Value) -> StridedLanes | None:
     )
 
 
+def same_in_rows(x: Value, y: Value, op: str) -> StridedLanes | None:
+    """What is known of an operation on lanes that are the same along one row or two: so are the results.
+
+    Args:
+        op: an operation of LLVM that has a result for all operands.
+    """
+    lanes, b, t = max(x.lanes, y.lanes), x.builder, x.type
+    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    if lanes == 1 or not t.is_integer or left is None or right is None:
+        return None
+    if left.stride or right.stride or left.steps or right.steps:
+        return None
+    row = min(left.row, right.row)
+    left, right = left.in_rows_of(row), right.in_rows_of(row)
+    if left is None or right is None or lanes > 2 * row:
+        return None
+
+    assumptions = left.assumptions + right.assumptions
+    if not all(isinstance(n, str) for n in assumptions):
+        return None
+    first, second = (b.retype(left.of_row(n), t).deferred(op, b.retype(right.of_row(n), t)) for n in (0, 1))
+    row_stride = None if row == lanes else second.deferred("sub", first)
+    return StridedLanes(first, 0, row, row_stride, assumptions=assumptions)
+
+
+def strided_pair(low: Value, high: Value) -> StridedLanes | None:
+    """What is known of qwords of which there are the low and the high dwords."""
+    if low.strided is None or high.strided is None:
+        return None
+    b = low.builder
+    halves = [b.cast(b.retype(x, types.UD), types.UQ) for x in (low, high)]
+    upper = strided_product(halves[1], b.const(1 << 32, types.UQ))
+    if upper is None:
+        return None
+    halves[1].strided = upper
+    return strided_sum(halves[0], halves[1], 1)
+
+
 def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     """What is known of strided lanes after a conversion to an integer type of another size."""
     b, known, source = x.builder, x.strided, x.type
@@ -238,8 +287,12 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     fits = known.small or target.size < source.size
     if known.steps and not fits:
         return None
+    if not fits and not known.stride and x.lanes <= 2 * known.row:
+        return _same_converted(known, x.lanes, source, target)
     root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
     assumptions, factor = known.assumptions, 0
+    if target.size < source.size:  # beyond the bits that are kept it does not matter what wrapped around
+        assumptions = tuple(n for n in assumptions if isinstance(n, str) or n.source.size < target.size)
     if not fits:
         assumptions, factor = (*assumptions, Widening(known, x.lanes, source, target)), 1
     if len(assumptions) > MAXIMUM_ASSUMPTIONS:
@@ -248,3 +301,11 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     return replace(
         known, root=root, row_stride=row_stride, assumptions=assumptions, factor=factor, first=0, offset=offset
     )
+
+
+def _same_converted(known: StridedLanes, lanes: int, source: DataType, target: DataType) -> StridedLanes:
+    """What is known of one row or two, whose lanes are the same, after a conversion to a wider type."""
+    b = known.root.builder
+    first, second = (b.cast(b.retype(known.of_row(n), source), target, deferred=True) for n in (0, 1))
+    row_stride = None if lanes == known.row else second.deferred("sub", first)
+    return StridedLanes(first, 0, known.row, row_stride, known.small, known.assumptions)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from visa import types
 from visa.types import DataType
-from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, strided_product, strided_sum
+from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
 from vsim.llvm_engine.ir.types import MASK, ir_type, splat
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
     "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
 }  # fmt: skip
 """Operations on known scalar integers, which are kept as their unsigned bits."""
+_TOTAL = ("add", "sub", "mul", "and", "or", "xor", "lshr", "ashr")
+"""Operations on integers that have a result for all operands which the semantics give them."""
 _NEUTRAL = {"mul": 1, "and": -1}
 """The constant that as the second operand changes nothing, where it is not 0."""
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
@@ -38,20 +40,40 @@ class Zipped(NamedTuple):
     The value may have the same bits under another type.
     """
 
-    rows: Sequence[Value]
+    rows: Sequence[Value | None]
+    """None for one that is not known."""
     first: int
+
+    @classmethod
+    def of_pair(cls, before: Zipped | None, number: int, row: Value) -> Zipped:
+        """Two rows of which one is written, the other is what it was before."""
+        is_pair = before is not None and len(before.rows) == 2 and not before.first
+        rows: list[Value | None] = list(before.rows) if before and is_pair else [None, None]
+        rows[number] = row
+        return cls(rows, 0)
 
     def part(self, data_type: DataType, indices: list[int]) -> tuple[Value, list[int]] | None:
         """A row, and numbers of its elements, that are elements of the value, under a type, by number."""
         count, start = len(self.rows), self.first + indices[0]
         every = indices == list(range(indices[0], indices[0] + count * len(indices), count))
-        if not every or self.rows[0].type.size != data_type.size:
+        row = self.rows[start % count]
+        if not every or row is None or row.type.size != data_type.size:
             return None
-        return self.rows[start % count], [(self.first + i) // count for i in indices]
+        return row, [(self.first + i) // count for i in indices]
+
+    def halves_of_qwords(self) -> tuple[Value, Value] | None:
+        """The low and the high dwords, if the value is made of such pairs of integers."""
+        if len(self.rows) != 2 or self.first:
+            return None
+        low, high = self.rows
+        if low is None or high is None or any(not x.type.is_integer or x.type.size != 4 for x in (low, high)):
+            return None
+        return low, high
 
     def behind(self, data_type: DataType, first: int) -> Zipped | None:
         """What the elements of the value are from one on, counted under a type."""
-        return Zipped(self.rows, self.first + first) if self.rows[0].type.size == data_type.size else None
+        row = self.rows[0] or self.rows[-1]
+        return Zipped(self.rows, self.first + first) if row and row.type.size == data_type.size else None
 
 
 class Value:
@@ -99,7 +121,7 @@ class Value:
         """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot
         path.
         """
-        if self.constant is not None and other.constant is not None:
+        if self.constant is not None and other.constant is not None and op in _FOLDS:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         if other.constant == _NEUTRAL.get(op, 0):
             return self
@@ -135,6 +157,8 @@ class Value:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
+        if op in _TOTAL:
+            found.strided = same_in_rows(self, other, op)
         if self.base_pointer or other.base_pointer:
             found.base_pointer = self._base_pointer(op, other)
         return found

@@ -25,7 +25,7 @@ from vsim.llvm_engine.ir.constant_masks import only_lane
 from vsim.llvm_engine.ir.intrinsics import opaque
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
-from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.ir.values import Mask, Value, Zipped
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key
@@ -241,11 +241,15 @@ class Operands:
         value = b.broadcast(value, len(numbers))
         if mask is not True:
             value = b.select(mask, value, b.lanes(old, numbers))
+        row = value
         if t.size == types.UD.size and wide * t.size > LARGEST_SPREAD and b.has_floats:
             value = b.bitcast(opaque(b, b.bitcast(value, types.UD)), t)
         spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
         picks = [wide + i if i in numbers else i for i in range(wide)]
-        registers.write(key, low, wide, b.mixed(old, spread, picks) if wide > 1 else spread)
+        whole = b.mixed(old, spread, picks) if wide > 1 else spread
+        if t.size == types.UD.size and numbers == list(range(numbers[0], wide, 2)):
+            whole.zipped = Zipped.of_pair(old.zipped, numbers[0], row)
+        registers.write(key, low, wide, whole)
 
     def address_of(self, op: General) -> Read:
         """Byte address of a register operand, as address variables hold it (type UD): its
