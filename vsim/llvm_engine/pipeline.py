@@ -2,6 +2,7 @@
 
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
+* **turn**: of kernels whose lanes may run any work-item of their group, what follows is done along x and along y.
 * **discover** (``lower/discovery.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
