@@ -62,10 +62,11 @@ def settings_of(statement: DirectiveStatement) -> Settings:
 
 
 def name_argument(statement: DirectiveStatement) -> str:
-    """The name behind a directive, as a word or in quotes."""
-    if not statement.arguments:
-        raise Problem("V008", f"{statement.word} needs a name", f'write {statement.word} "name"')
-    name = text_of(statement.arguments[0].node)
+    """The name behind a directive, as a word or in quotes; only a kernel may have an empty one."""
+    at = statement.arguments[0] if statement.arguments else None
+    name = text_of(at.node) if at else None
+    if at is None or (not name and statement.word != ".kernel"):
+        raise Problem("V008", f"{statement.word} needs a name", f'write {statement.word} "name"', at)
     assert name is not None
     return name
 

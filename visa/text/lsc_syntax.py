@@ -15,7 +15,7 @@ from visa.text import syntax
 from visa.text.binder import EXPRESSIONS, Binder
 from visa.text.operand_syntax import OperandSyntax
 from visa.text.problem import Problem
-from visa.text.syntax import AddressNode, BlockNode, MovedNode, Placed, PlaceNode, TileNode
+from visa.text.syntax import AddressNode, BlockNode, IncreasedNode, MovedNode, Placed, PlaceNode, TileNode
 
 if TYPE_CHECKING:
     from visa.text.function_parser import FunctionParser
@@ -189,6 +189,8 @@ def _block_offset(binder: Binder, value: syntax.Value, sign: str = "+") -> int:
 
 def _moved(binder: Binder, place: syntax.Node) -> tuple[int, syntax.Node]:
     """The offset of ``x+16``, and what is left without it."""
+    if isinstance(place, IncreasedNode):
+        return _block_offset(binder, place.offset, place.sign), place.number
     if not isinstance(place, PlaceNode) or place.offset == 0:
         return 0, place
     return _block_offset(binder, place.offset, place.sign), place._replace(sign="+", offset=0)
@@ -415,6 +417,8 @@ class MatrixSyntax(OperandSyntax):
         for name, place in zip(self._names, places, strict=True):
             if name in ("x", "y"):
                 args[f"{name}_offset"], place = _moved(binder, place)
+            elif isinstance(place, IncreasedNode):
+                raise Problem("V051", f"{name} is a number with an offset", "only x and y can have one")
             args[name] = _scalar(binder, place)
         moved = args["x_offset"] or args["y_offset"]
         args["addressing"] = enums.MATRIX_OPERANDS | (enums.MATRIX_OFFSETS if moved else 0)

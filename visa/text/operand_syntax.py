@@ -428,6 +428,8 @@ class StringSyntax(OperandSyntax):
         text = text_of(at.node)
         if text is None:
             raise Problem("V012", f"'{at.text}' is not a name")
+        if not text:
+            raise Problem("V012", "the name is empty")
         if len(parser.function.strings) > self.maximum:
             raise Problem("V029", f"'{parser.function.name}' has more than {self.maximum} strings before this name")
         args[self.name] = parser.function.add_string(text)

@@ -235,6 +235,8 @@ class _DeclaredNames:
 
     def __init__(self, function: Function) -> None:
         self.at: dict[int, tuple[int, int, int]] = {}
+        self.problem = ""
+        """Why text would make other strings."""
         groups: list[tuple[int, int, list[Variable] | list[Declared]]] = [
             (VARIABLE, FIRST_VARIABLE, function.variables),
             (ADDRESS, 0, function.addresses),
@@ -244,7 +246,11 @@ class _DeclaredNames:
         ]
         for what, first, items in groups:
             for i, item in enumerate[Variable | Declared](items):
-                self.at[item.string] = (what, first + i, 1 + len(item.attributes))
+                count = 1 + len(item.attributes)
+                self.at[item.string] = (what, first + i, count)
+                behind = range(item.string + 1, item.string + count)
+                if any(a.string != n for a, n in zip(item.attributes, behind, strict=True)):
+                    self.problem = f"the name of an attribute of '{item.name}' is not in its place"
         self.string_of = {(what, index): string for string, (what, index, _) in self.at.items()}
 
 
@@ -263,7 +269,7 @@ class _BodyText:
         self.labels_made: set[int] = set()
         self.counts = dict.fromkeys((VARIABLE, ADDRESS, PREDICATE, SAMPLERS, SURFACES, LABEL), 0)
         self.closed = False
-        self.problem = ""
+        self.problem = printer.names.problem
         """Why the text that was made is not that of the function."""
 
     def run(self) -> list[str]:
@@ -350,11 +356,8 @@ class _BodyText:
         while True:
             if self.next in self.printer.names.at:
                 what, index, count = self.printer.names.at[self.next]
-                if (
-                    self.next > needed
-                    and self.function.strings[self.next] in self.scopes[-1]
-                    and (what, index) not in self.declared
-                ):
+                hides = self.is_taken(self.function.strings[self.next])
+                if self.next > needed and hides and (what, index) not in self.declared:
                     break
                 if (what, index) not in self.declared:
                     self.declare(what, index)
@@ -405,7 +408,7 @@ class _BodyText:
         self.count(what, index - first)
         if self.printer.names.string_of.get((what, index)) != self.next:
             self.problem = self.problem or f"the name of '{name}' is not in its place"
-        if name in self.scopes[-1]:
+        if self.is_taken(name):
             self.scopes.append({})
             if len(self.scopes) > MAXIMUM_SCOPES:
                 raise _refused(self.function.file, f"'{self.function.name}' needs more than {MAXIMUM_SCOPES} scopes")
@@ -413,6 +416,10 @@ class _BodyText:
         self.scopes[-1][name] = (what, index)
         self.declared.add((what, index))
         self.out.append(text)
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a name means something in a scope that is open: what has it next stands in a scope of its own."""
+        return any(name in scope for scope in self.scopes)
 
     def enter_scope(self, used: list[tuple[int, int]]) -> None:
         """Close scopes until every name that the instruction uses means what it should."""

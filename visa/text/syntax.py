@@ -162,7 +162,7 @@ class AddressNode(NamedTuple):
 
     kind: str | None
     surface: tuple[Node, ...] | None
-    places: tuple[PlaceNode | MovedNode | NumberNode, ...]
+    places: tuple[PlaceNode | MovedNode | NumberNode | IncreasedNode, ...]
     size: str | None
 
 
@@ -182,6 +182,14 @@ class MovedNode(NamedTuple):
     sign: str
     across: Value
     down: Value
+
+
+class IncreasedNode(NamedTuple):
+    """``0x8+0x10``: a number in the place of a coordinate, and its offset."""
+
+    number: NumberNode
+    sign: str
+    offset: Value
 
 
 Register = NameNode | RawNode
@@ -258,6 +266,6 @@ class DirectiveStatement(NamedTuple):
 Statement = LabelStatement | ScopeStatement | InstructionStatement | DirectiveStatement
 Node = (
     Value | NameNode | StringNode | NumberNode | VectorNode | IndirectNode | RawNode | AddressOfNode | ExecutionNode
-    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | PlaceNode | MovedNode | PredicationNode | OpcodeNode
-    | SettingNode
+    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | PlaceNode | MovedNode | IncreasedNode
+    | PredicationNode | OpcodeNode | SettingNode
 )  # fmt: skip

@@ -198,6 +198,9 @@ class SyntaxTransformer:
         register, sign, across, down = children
         return syntax.MovedNode(register, sign, across, down)
 
+    def increased(self, children: Children) -> syntax.IncreasedNode:
+        return syntax.IncreasedNode(*children)
+
     def sign(self, children: Children) -> str:
         text: str = children[0]
         return text
