@@ -64,6 +64,8 @@ DEPENDENT = {
     "the count of the longest loop": f"{DIVERGENT}\n{AFTER}\n{STORE}",
     "a scalar of the other arm": arms("mov (M1_NM, 1) S(0,0)<1> 0x1:ud", AFTER),
     "lanes of the other arm": arms("mov (M1_NM, 16) A(0,0)<1> 0x1:ud", STORE),
+    "a store of lanes that are elsewhere": arms("lsc_store.ugm (M1_NM, 16) flat[TO]:a64 A:d32", STORE),
+    "rounding in one arm": arms("mov (M1_NM, 1) %cr0(0,0)<1> 0x4c0:ud", STORE),
     "what lane 0 does": arms("mov (M1, 1) S(0,0)<1> 0x1:ud", STORE),
     "another part of a pair": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
     "add (M1, 16) A(0,0)<1> PAIR(0,0)<1;1,0> PAIR(0,8)<1;1,0>",

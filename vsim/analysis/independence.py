@@ -43,6 +43,8 @@ from vsim.threads import GROUP_ID, R0
 
 EVERY = -1
 """The owner of what is the same for all lanes."""
+MOST_INSTRUCTIONS = 1000
+"""Of a kernel for which a proof is tried: it takes about 0.1 ms for each."""
 _PACKED = (types.V, types.UV, types.VF)
 _FLOWS = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.RETURN, Flow.END)
 _GROUPS = frozenset([*range(4, 8), *range(24, 32)])
@@ -96,6 +98,8 @@ class _Proof:
         if self.layout.file_offsets or self.layout.has_indirect:
             raise _Dependent
         flow = control_flow(kernel)
+        if len(kernel.instructions) > MOST_INSTRUCTIONS:
+            raise _Dependent
         if flow.subroutines or any(i.desc.flow not in _FLOWS for i in kernel.instructions):
             raise _Dependent
         self._inputs(ids, row)
@@ -240,12 +244,10 @@ class _Proof:
         for start, end in flow.blocks():
             here: dict[Place, set[int]] = {}
             for pc in range(start, end):
-                args = self.kernel.instructions[pc].args
-                execution = args.get("exec")
-                unmasked = execution is None or execution.no_mask or execution.size == 1
-                of_first = execution is not None and execution.size == 1 and not execution.no_mask
-                if of_first and ways.sides[start] and any(t.writes for t in touches[pc]):
-                    raise _Dependent  # only if lane 0 is here
+                instruction = self.kernel.instructions[pc]
+                unmasked, args = _is_unmasked(instruction), instruction.args
+                if ways.sides[start] and not self._may_be_apart(instruction, touches[pc]):
+                    raise _Dependent
                 for t in touches[pc]:
                     if not t.writes and not here.get(t.place, set()).issuperset(range(t.low, t.low + t.size)):
                         reads.setdefault(t.place, set()).add(start)
@@ -258,6 +260,22 @@ class _Proof:
             for read in reads.get(place, ()):
                 if not all(ways.leads_on(written, read) for written in blocks):
                     raise _Dependent
+
+    @staticmethod
+    def _may_be_apart(i: Instruction, touches: list[_Touch]) -> bool:
+        """Whether an instruction may stand where some lanes are, and others are not."""
+        execution, writes = i.args.get("exec"), {t.place for t in touches if t.writes}
+        if execution is not None and execution.size == 1 and not execution.no_mask and writes:
+            return False  # only if lane 0 is there
+        if i.desc.access is not Access.NONE and execution is not None and execution.size > 1 and execution.no_mask:
+            return False  # lanes would access memory that are not there
+        return ("V", CR0) not in writes  # which every computation reads
+
+
+def _is_unmasked(i: Instruction) -> bool:
+    """Whether an instruction takes effect whatever lanes run."""
+    execution = i.args.get("exec")
+    return execution is None or execution.no_mask or execution.size == 1
 
 
 class _Ways:
