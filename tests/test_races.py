@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
+from visa.diagnostics import SimulationError
 from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
@@ -172,6 +173,45 @@ def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, s
     assert {f.code for f in found} <= {"K001"}
 
 
+IN_GROUPS = st.lists(st.none() | ACCESS, min_size=4, max_size=4).map(tuple)
+"""What two threads of two groups do."""
+
+
+def text_of_groups(steps):
+    """A kernel that does what the steps say, in global memory."""
+    lines = [line for line in HEAD if "SLMSize" not in line and ".decl TO " not in line]
+    lines[4:4] = [".decl TO v_type=G type=uq num_elts=16 align=GRF"]
+    lines += ["mad (M1_NM, 1) NUMBER(0,0)<1> %r0(0,1)<0;1,0> 2:ud NUMBER(0,0)<0;1,0>"]
+    messages = {"r": "lsc_load.ugm (M1, 16) X:d32 flat[TO]:a64", "w": "lsc_store.ugm (M1, 16) flat[TO]:a64 X:d32",
+                "a": "lsc_atomic_iadd.ugm (M1, 16) %null.0:d32 flat[TO]:a64 X %null.0"}  # fmt: skip
+    for n, step in enumerate(steps):
+        if isinstance(step, str):
+            lines.append(HALVES.get(step, step))
+            continue
+        for t, (kind, place) in [(t, a) for t, a in enumerate(step) if a]:
+            lines += [f"mad (M1, 16) TO(0,0)<1> LANE(0,0)<1;1,0> 4:ud {64 * place}:ud", "add (M1, 16) TO(0,0)<1> TO(0,0)<1;1,0> OUT(0,0)<0;1,0>",
+                      f"cmp.ne (M1, 16) P1 NUMBER(0,0)<0;1,0> {t}:ud", f"(P1) goto (M1, 16) L{n}_{t}", messages[kind], f"L{n}_{t}:"]  # fmt: skip
+    return "\n".join([*lines, "ret (M1, 1)"])
+
+
+@pytest.mark.parametrize("halved", [False, True])
+@effort(25)
+@given(steps=st.lists(st.one_of(IN_GROUPS, IN_GROUPS, st.just("barrier")), max_size=7), where=st.integers(0, 7))
+def test_words_tell_what_groups_race_and_nothing_else(halved, steps, where):
+    """The launch runs again to record what races, and only then, but where an access lies between the halves of a
+    barrier.
+    """
+    if halved:
+        steps = [*steps[:where], "signal", *[s for s in steps[where : where + 2] if s != "barrier"], "wait", *steps[where + 2 :]]  # fmt: skip
+    source, recorded = text_of_groups(steps), []
+    with pytest.MonkeyPatch.context() as patch:
+        whole = race_runs._Again.recorded
+        patch.setattr(race_runs._Again, "recorded", lambda *given: recorded.append(given) or whole(*given))
+        found = [list(findings(source, engine, 64, 32, [np.zeros(32, np.uint32)])) for engine in ENGINES]
+    assert found[0] == found[1]
+    assert halved or bool(recorded) == bool(found[0])
+
+
 # -- raw messages --------------------------------------------------------------------------------------------------
 
 FLAG = ['.version 4.1', '.kernel "k"', ".decl OUT v_type=G type=uq num_elts=1", ".input OUT offset=64 size=8",
@@ -327,6 +367,38 @@ def test_words_of_memory_at_an_odd_place_are_watched_from_its_first_byte_on(monk
     source = text_of_parts([("store", 2, 2, 64, 0, 1), ("load", 1, 1, 0, 0, 1)])
     found = [list(findings(source, engine, 128, 64, [np.zeros(1024, np.uint8)[3:], 1])) for engine in ENGINES]
     assert found[0] == found[1] != []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_raced_before_a_fault_is_found(engine):
+    """And memory is what the fault has left."""
+    memory = np.zeros(1024, np.uint8)
+    source = text_of_parts([("store", 4, 4, 0, 4, 16), ("load", 4, 4, 0, 5, 16), ("store", 4, 4, 0, 1 << 20, 16)])
+    program = Program(build_text(source, "pvc"))
+    with pytest.raises(SimulationError) as caught:
+        program.launch("k", 128, 64, [memory, 1], engine=engine, check="race")
+    assert [d.code for d in caught.value.diagnostics] == ["S030", "K001"]
+    assert memory[4:68].view(np.uint32).tolist() == list(range(16))
+
+
+@pytest.mark.parametrize("shift", [0, 3])
+def test_what_the_program_writes_while_a_launch_runs_again_stays(monkeypatch, shift):
+    """It may share the memory that the launch writes elsewhere; what the launch has written stays, too."""
+    memory = np.zeros(1 << 21, np.uint8)[shift:]
+    begin = race_runs.RaceRun.begin
+
+    def begun(run, plan):
+        begin(run, plan)
+        if run.units is not None:
+            memory[[600, 1 << 20, -1]] = 77
+
+    monkeypatch.setattr(race_runs.RaceRun, "begin", begun)
+    found = findings(
+        text_of_parts([("store", 4, 4, 0, 4, 16), ("store", 1, 4, 64, 0, 7)]), "llvm", 128, 64, [memory, 1]
+    )
+    assert [f.code for f in found] != []
+    assert memory[[600, 1 << 20, -1]].tolist() == [77, 77, 77]
+    assert memory[4:68].any() and memory[600:].sum() == 3 * 77
 
 
 @effort(50)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vsim.checks.findings import Findings
     from vsim.positions import ThreadPosition
 
+TIMEOUT = "S040"
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 PRIVATE_MEMORY = "private memory"
 """The name of the block that holds it."""
@@ -297,7 +298,7 @@ class Dispatch:
         from vsim.positions import notes  # which most launches do without
 
         message = f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"
-        return SimulationError(Diagnostic("S040", message, None, LIMIT_HINT, notes(self, positions)))
+        return SimulationError(Diagnostic(TIMEOUT, message, None, LIMIT_HINT, notes(self, positions)))
 
 
 _but_numbers = attrgetter(*(f.name for f in fields(Dispatch) if f.name not in ("arguments", "payload")))

@@ -13,7 +13,7 @@ from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes, Dwords
-from vsim.dispatch import Dispatch
+from vsim.dispatch import TIMEOUT, Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
 from vsim.numpy_engine.machine import BatchExecution, Refused
@@ -72,7 +72,11 @@ def run(
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
         if batch is None or not batch.can_run(groups):
             batch = GroupBatch(dispatch, groups, payloads, *checks)
-        batch.run(groups, None if max_seconds is None and look is None else check_deadline)
+        try:
+            batch.run(groups, None if max_seconds is None and look is None else check_deadline)
+        except SimulationError as error:
+            checks.fault(error)
+            raise
         check_deadline()
     checks.end()
 
@@ -92,6 +96,11 @@ class BatchChecks(NamedTuple):
     def one_by_one(self) -> bool:
         """Whether work-groups must run one after the other."""
         return self.races is not None and self.races.one_by_one
+
+    def fault(self, error: SimulationError) -> None:
+        """The launch ends with a fault: report what raced before it."""
+        if self.races is not None and error.diagnostics[0].code != TIMEOUT:
+            self.races.report()
 
     def end(self) -> None:
         """The launch is over: report what is known only now."""

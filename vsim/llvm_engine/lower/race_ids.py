@@ -34,6 +34,11 @@ class RaceIds:
         """The bits of a word that hold the epoch."""
         return (EPOCHS - 1) << self.traits.flags
 
+    @property
+    def flags(self) -> int:
+        """The bits of a word that hold flags."""
+        return (1 << self.traits.flags) - 1
+
     def publish(self) -> None:
         """Leave the thread's first id to the functions that its kernel calls."""
         self.b.emit(f"store i64 {self.first()}, ptr {self.b.offset('%shared', cx.SHARED_RACE)}, align 8")

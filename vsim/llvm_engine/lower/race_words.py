@@ -11,7 +11,7 @@ from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.race_ids import RaceIds
 from vsim.llvm_engine.memory.part import mask_bits
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import PLACE_BITS
+from vsim.llvm_engine.runtime.race import ATOMICS, MIXED, PLACE_BITS, WRITTEN
 
 
 class Test(NamedTuple):
@@ -81,12 +81,11 @@ class RaceWords:
         if self.recording:
             marks = b.offset(self._pointers(cx.RACE_MARKS, place, 1), first)
             return self._test(b.load(types.UB, width, marks, 1) != b.const(0, types.UB), mask, lambda: None)
-        pointers = [b.offset(self._pointers(f, place, 4), 4 * first) for f in (cx.RACE_WRITES, cx.RACE_READS)]
-        written, read = (b.load(types.UD, width, p, 1) for p in pointers)
-        suspicious, word = self._judged(written, read, stores, is_local)
+        pointer = b.offset(self._pointers(cx.RACE_WORDS, place, 4), 4 * first)
+        suspicious, word = self._judged(b.load(types.UD, width, pointer, 1), stores, is_local)
 
         def update() -> None:
-            target, words, kept = pointers[0 if stores else 1], b.broadcast(word, width), mask
+            target, words, kept = pointer, b.broadcast(word, width), mask
             if self.windowed and not is_local:
                 if width == 1:
                     target = self._pointer_of_kept(target, place + b.const(self.unit * first, types.UQ))
@@ -106,13 +105,12 @@ class RaceWords:
         if self.recording:
             marks = masked_read(b, "gather", types.UB, self._pointers(cx.RACE_MARKS, place, 1), 1, mask)
             return self._test(marks != b.const(0, types.UB), mask, lambda: None)
-        pointers = [self._pointers(field, place, 4) for field in (cx.RACE_WRITES, cx.RACE_READS)]
-        written, read = (masked_read(b, "gather", types.UD, p, 4, mask) for p in pointers)
-        suspicious, word = self._judged(written, read, stores, is_local)
+        pointer = self._pointers(cx.RACE_WORDS, place, 4)
+        suspicious, word = self._judged(masked_read(b, "gather", types.UD, pointer, 4, mask), stores, is_local)
 
         def update() -> None:
             kept = self._kept(place, mask) if self.windowed and not is_local else mask
-            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointers[0 if stores else 1], 4, kept)
+            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointer, 4, kept)
 
         return self._test(suspicious, mask, update)
 
@@ -132,37 +130,48 @@ class RaceWords:
     def _test(suspicious: Value, mask: Value | None, update: Callable[[], None]) -> Test:
         return Test(suspicious if mask is None else suspicious & mask, update)
 
-    def _judged(self, written: Value, read: Value, stores: bool, is_local: bool) -> tuple[Value, Value]:
-        """Which units may race, and their new words."""
-        b, ids = self.b, self.ids
-        me = ids.narrow(ids.now())
-        suspicious, _ = self._conflicts(written, me, is_local)
-        others, inside = self._conflicts(read, me, is_local)
-        if stores:
-            return suspicious | others, me
-        return suspicious, b.select(others, self._many(inside, me, is_local), me)
-
-    def _conflicts(self, word: Value, me: Value, is_local: bool) -> tuple[Value, Value | None]:
-        """Whether the access behind each word is unordered with the thread's; whether it is one of its group's."""
+    def _judged(self, word: Value, stores: bool, is_local: bool) -> tuple[Value, Value]:
+        """Which units may race, and their new words; ``race.ll`` says the same of single lanes."""
         b, ids, traits = self.b, self.ids, self.ids.traits
+        me = ids.narrow(ids.now())
         differs = word ^ me
         other = differs >= b.const(1 << traits.shift, types.UD)
         inside = None
         if is_local or traits.barriers:
             inside = (word - ids.group()) < ids.number(cx.RACE_SPAN)
-        found = other & inside if is_local and inside is not None else other & (word >= ids.number(cx.RACE_FIRST_ID))
-        if traits.barriers and inside is not None:
+        theirs = inside if is_local and inside is not None else word >= ids.number(cx.RACE_FIRST_ID)
+        peer = other & theirs
+        """Of another thread, and not ordered by a barrier: in the group, if there are barriers, else anywhere."""
+        if traits.barriers:
+            assert inside is not None
             together = (differs & b.const(ids.epochs, types.UD)) == b.const(0, types.UD)
-            found = found & (together if is_local else together | ~inside)
-        return found, inside
-
-    def _many(self, inside: Value | None, me: Value, is_local: bool) -> Value:
-        """The word for readers that are several: many threads of the group, or many groups."""
-        b, ids = self.b, self.ids
-        every = ids.number(cx.RACE_ALL_ID)
+            peer = other & together & inside
+        away = None if is_local or inside is None else theirs & ~inside
+        if stores:
+            return (peer if away is None else peer | away), me | b.const(WRITTEN, types.UD)
+        changed = self._has(word, WRITTEN | ATOMICS if traits.atomics else WRITTEN)
+        suspicious = peer & changed
+        kept = word
+        if traits.atomics:  # What it has read besides, an atomic of another thread races with.
+            kept = word | ((word >> b.const(ATOMICS.bit_length() - 1, types.UD)) & b.const(WRITTEN, types.UD))
         if inside is None:
-            return every
-        many = ids.group() + ids.number(cx.RACE_SPAN) - b.const(1 << ids.traits.shift, types.UD)
-        if ids.traits.barriers:
-            many = many + (me & b.const(ids.epochs, types.UD))
-        return many if is_local else b.select(inside, many, every)
+            return suspicious, b.select(other, b.select(theirs, ids.number(cx.RACE_ALL_ID), me), kept)
+        many = ids.group() + ids.number(cx.RACE_SPAN) - b.const(1 << traits.shift, types.UD)
+        if not traits.barriers:  # Local memory; words of other groups stand for its earlier life.
+            return suspicious, b.select(inside, b.select(other, many, kept), me)
+        many = many + (me & b.const(ids.epochs, types.UD))
+        if is_local:
+            new = b.select(peer, many, me)
+            return suspicious, b.select(differs < b.const(1 << traits.flags, types.UD), kept, new)
+        assert away is not None
+        mixed = b.const(MIXED, types.UD)
+        behind = me | b.select(self._has(word, ids.flags), mixed, b.const(0, types.UD))
+        new = b.select(inside, behind, me)
+        new = b.select(peer, many | (word & mixed), new)
+        new = b.select(differs < b.const(1 << traits.flags, types.UD), kept, new)
+        suspicious = suspicious | (away & self._has(word, ids.flags))
+        return suspicious, b.select(away, ids.number(cx.RACE_ALL_ID), new)
+
+    def _has(self, word: Value, flags: int) -> Value:
+        """Whether words have any of some flags."""
+        return (word & self.b.const(flags, types.UD)) != self.b.const(0, types.UD)

@@ -199,13 +199,12 @@ was seen; then of the first instance thread, lane, epoch and two numbers, whose 
 """
 FINDING_SIZE = 80
 
-# The race check: where the summaries of writes and reads begin, and the marks of suspicious units; which bits of the
+# The race check: where the summaries of accesses begin, and the marks of suspicious units; which bits of the
 # host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
 # records, with how many there were and how many it has room for; whether parts of units were suspicious; and the
 # window: where the global memory begins whose words are kept, and its bytes, and where the words of other memory go.
 (
-    RACE_WRITES,
-    RACE_READS,
+    RACE_WORDS,
     RACE_MARKS,
     RACE_MASK,
     RACE_FIRST_ID,
@@ -225,7 +224,7 @@ FINDING_SIZE = 80
     RACE_WINDOW,
     RACE_WINDOW_SIZE,
     RACE_SINK,
-) = range(0, 168, 8)
+) = range(0, 160, 8)
 RACE_SIZE = 192
 RECORD_BYTES = 56
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""

@@ -74,13 +74,15 @@ done:
   %shift32 = trunc i64 %shift to i32
   %epochs32 = trunc i64 %epochs to i32
   %flags32 = trunc i64 %flags to i32
+  %flag.u = shl i32 -1, %flags32
+  %flag.m = xor i32 %flag.u, -1
+  %count.m = lshr i32 %epochs32, %flags32
   %half32 = trunc i64 %half to i32
   %all_id32 = trunc i64 %all_id to i32
   %rank = sub i32 %me, %base_id
   %within = urem i32 %rank, %span32
   %group_id = sub i32 %me, %within
   %my_epoch = and i32 %me, %epochs32
-  %my_count = lshr i32 %my_epoch, %flags32
   %waits32 = trunc i64 %waits to i32
   %is_split = icmp ne i32 %half32, 0
   %is_global = icmp eq i64 %local, 0
@@ -89,36 +91,6 @@ done:
   %many.s = shl i32 %last_slot, %shift32
   %many = add i32 %group_id, %many.s
 
-;; conflict
-; Whether the access that a word stands for conflicts with this one, if their kinds do: of another thread, and not before it by a barrier.
-  %${n}new = icmp uge i32 %$x, %base_id
-  %${n}d = xor i32 %$x, %me
-  %${n}h = lshr i32 %${n}d, %shift32
-  %${n}other = icmp ne i32 %${n}h, 0
-  %${n}rel = sub i32 %$x, %group_id
-  %${n}in.w = icmp ult i32 %${n}rel, %span32
-  %${n}in = and i1 %${n}in.w, %${n}new
-  %${n}e = and i32 %${n}d, %epochs32
-  %${n}before.p = icmp ne i32 %${n}e, 0
-  %${n}x.e = and i32 %$x, %epochs32
-  %${n}x.s = lshr i32 %${n}x.e, %flags32
-  %${n}ahead = sub i32 %${n}x.s, %waits32
-  %${n}behind = and i32 %${n}ahead, %half32
-  %${n}before.s = icmp ne i32 %${n}behind, 0
-  %${n}before.b = select i1 %is_split, i1 %${n}before.s, i1 %${n}before.p
-  %${n}ordered = and i1 %${n}in, %${n}before.b
-  %${n}free = xor i1 %${n}ordered, true
-  %${n}seen = or i1 %${n}in, %is_global
-  %${n}c1 = and i1 %${n}new, %${n}other
-  %${n}c2 = and i1 %${n}c1, %${n}free
-  %${n}conflict = and i1 %${n}c2, %${n}seen
-  %${n}apart = sub i32 %${n}x.s, %my_count
-  %${n}apart.h = and i32 %${n}apart, %half32
-  %${n}apart.n = icmp eq i32 %${n}apart.h, 0
-  %${n}later = select i1 %${n}apart.n, i32 %${n}x.e, i32 %my_epoch
-  %${n}epoch = select i1 %is_split, i32 %${n}later, i32 %my_epoch
-  %${n}many = or i32 %many, %${n}epoch
-
 ;; check
 ; Units of global memory outside the window have no words.
   %at.u = shl i64 %u, %unit_bits
@@ -126,55 +98,118 @@ done:
   %in.window = icmp ult i64 %at.w, %window_size
   %not.global = xor i1 %is_global, true
   %watched = or i1 %in.window, %not.global
-  br i1 %watched, label %words, label %after
-words:
+  br i1 %watched, label %look, label %after
+look:
   %word.o = shl i64 %u, 2
-  %write.a = add i64 %writes, %word.o
-  %write.p = inttoptr i64 %write.a to ptr
-  %x = load i32, ptr %write.p, align 4
-  %read.a = add i64 %reads, %word.o
-  %read.p = inttoptr i64 %read.a to ptr
-  %y = load i32, ptr %read.p, align 4
-$conflict_x
-$conflict_y
+  %word.a = add i64 %words, %word.o
+  %word.p = inttoptr i64 %word.a to ptr
+  %x = load i32, ptr %word.p, align 4
+; Whose the access is that the word stands for: nobody's of this launch, that of another group, of one that comes before
+; (``earlier``), of another thread of the group that does not (``peer``), or the thread's own.
+  %x.new = icmp uge i32 %x, %base_id
+  %x.d = xor i32 %x, %me
+  %x.h = lshr i32 %x.d, %shift32
+  %x.own = icmp eq i32 %x.h, 0
+  %x.other = xor i1 %x.own, true
+  %x.rel = sub i32 %x, %group_id
+  %x.in.w = icmp ult i32 %x.rel, %span32
+  %x.in = and i1 %x.in.w, %x.new
+  %x.in.n = xor i1 %x.in, true
+  %x.out.n = and i1 %x.new, %x.in.n
+  %x.out = and i1 %x.out.n, %is_global
+  %x.e = and i32 %x, %epochs32
+  %x.de = and i32 %x.d, %epochs32
+  %x.differs = icmp ne i32 %x.de, 0
+  %x.s = lshr i32 %x.e, %flags32
+  %ahead = sub i32 %x.s, %waits32
+  %ahead.h = and i32 %ahead, %half32
+  %before.s = icmp ne i32 %ahead.h, 0
+  %carried = and i1 %x.own, %x.differs
+  %earlier.s = or i1 %before.s, %carried
+  %earlier.w = select i1 %is_split, i1 %earlier.s, i1 %x.differs
+  %earlier = and i1 %x.in, %earlier.w
+  %earlier.n = xor i1 %earlier, true
+  %now = and i1 %x.in, %earlier.n
+  %peer = and i1 %now, %x.other
+  %own = and i1 %now, %x.own
+; What it was, as flags have it (race.py): for the group, and for others.
+  %f = and i32 %x, %flag.m
+  %f.kind = and i32 %f, 5
+  %not.reads = icmp ne i32 %f.kind, 0
+  %not.atomics = icmp ne i32 %f.kind, 4
+  %not.reads.g = icmp ne i32 %f, 0
+  %not.atomics.g = icmp ne i32 %f, 4
+; Something else that was an epoch before is open for threads that have not gone on to the newest.
+  %f.behind = and i32 %f, 8
+  %has.behind = icmp ne i32 %f.behind, 0
+  %ahead.m = and i32 %ahead, %count.m
+  %is.ahead = icmp ne i32 %ahead.m, 0
+  %open = and i1 %has.behind, %is.ahead
+  %reads.inside = or i1 %not.reads, %open
+  %atomics.inside = or i1 %not.atomics, %open
+  %behind.1 = add i32 %ahead, 1
+  %behind.m = and i32 %behind.1, %count.m
+  %is.next = icmp eq i32 %behind.m, 0
+  %is.near.s = or i1 %is.next, %carried
+  %is.near = and i1 %is.near.s, %is_split
+  %kept.behind = select i1 %carried, i32 %f.behind, i32 0
+  %x.ahead = sub i32 %x.e, %my_epoch
+  %x.ahead.c = lshr i32 %x.ahead, %flags32
+  %x.ahead.h = and i32 %x.ahead.c, %half32
+  %x.later = icmp eq i32 %x.ahead.h, 0
+  %later = select i1 %x.later, i32 %x.e, i32 %my_epoch
+  %epoch = select i1 %is_split, i32 %later, i32 %my_epoch
+  %many.e = or i32 %many, %epoch
+  %f.rest = and i32 %f, 10
+  %many.f = or i32 %many.e, %f.rest
+  %mine = or i32 %me, 1
   switch i64 %kind, label %lost [ i64 0, label %reading i64 1, label %writing i64 2, label %changing ]
 reading:
-  %new_read.m = select i1 %y.in, i32 %y.many, i32 %all_id32
-  %new_read = select i1 %y.conflict, i32 %new_read.m, i32 %me
-  store i32 %new_read, ptr %read.p, align 4
-  br i1 %x.conflict, label %bad, label %after
+  %r.out = and i1 %x.out, %not.reads.g
+  %r.peer = and i1 %peer, %reads.inside
+  %r.bad = or i1 %r.out, %r.peer
+  %r.atomic = lshr i32 %f, 2
+  %r.atomic1 = and i32 %r.atomic, 1
+  %r.own = or i32 %x, %r.atomic1
+  %r.mixed = select i1 %not.reads.g, i32 2, i32 0
+  %r.hides = and i1 %is.near, %not.reads
+  %r.behind = select i1 %r.hides, i32 8, i32 %kept.behind
+  %r.rest = or i32 %r.mixed, %r.behind
+  %r.earlier = or i32 %me, %r.rest
+  %r.1 = select i1 %x.out, i32 %all_id32, i32 %me
+  %r.2 = select i1 %earlier, i32 %r.earlier, i32 %r.1
+  %r.3 = select i1 %peer, i32 %many.f, i32 %r.2
+  %r.4 = select i1 %own, i32 %r.own, i32 %r.3
+  br label %judged
 writing:
-  store i32 %me, ptr %write.p, align 4
-  %either = or i1 %x.conflict, %y.conflict
-  br i1 %either, label %bad, label %after
+  %w.bad = or i1 %x.out, %peer
+  br label %judged
 changing:
-; The low bits of a word: 0 a plain write, 1 an atomic, 2 an atomic behind plain writes of the group in earlier epochs, 3 behind one in the same epoch.
-  %was = and i32 %x, 3
-  %was_plain = icmp eq i32 %was, 0
-  %was_mixed = icmp eq i32 %was, 3
-  %was_after = icmp eq i32 %was, 2
-  %outside = xor i1 %x.in, true
-  %after_out = and i1 %was_after, %outside
-  %plain_or = or i1 %was_plain, %was_mixed
-  %matters = or i1 %plain_or, %after_out
-  %x.bad = and i1 %x.conflict, %matters
-  %bad.a = or i1 %x.bad, %y.conflict
-  %e.same = icmp eq i32 %x.e, %my_epoch
-  %e.now = or i1 %e.same, %is_split
-  %plain.bits = select i1 %e.now, i32 3, i32 2
-  %flag.bits = select i1 %plain_or, i32 %plain.bits, i32 %was
-  %mine = or i32 %me, %flag.bits
-  %many.a = or i32 %x.many, %flag.bits
-  %every.bits = select i1 %plain_or, i32 3, i32 %was
-  %all.a = or i32 %all_id32, %every.bits
-  %fresh = or i32 %me, 1
-  %shared.g = select i1 %is_global, i32 %all.a, i32 %fresh
-  %many_plain = select i1 %was_plain, i32 %mine, i32 %many.a
-  %in.many = select i1 %x.conflict, i32 %many_plain, i32 %mine
-  %in.new = select i1 %x.in, i32 %in.many, i32 %shared.g
-  %changed = select i1 %x.new, i32 %in.new, i32 %fresh
-  store i32 %changed, ptr %write.p, align 4
-  br i1 %bad.a, label %bad, label %after
+  %a.out = and i1 %x.out, %not.atomics.g
+  %a.peer = and i1 %peer, %atomics.inside
+  %a.bad = or i1 %a.out, %a.peer
+  %a.own.m = zext i1 %not.atomics to i32
+  %a.own = or i32 %x, %a.own.m
+  %a.mixed = select i1 %not.atomics.g, i32 2, i32 0
+  %a.hides = and i1 %is.near, %not.atomics
+  %a.behind = select i1 %a.hides, i32 8, i32 %kept.behind
+  %a.rest = or i32 %a.mixed, %a.behind
+  %a.me = or i32 %me, 4
+  %a.all = or i32 %all_id32, 4
+  %a.many = or i32 %many.f, 4
+  %a.earlier = or i32 %a.me, %a.rest
+  %a.1 = select i1 %x.out, i32 %a.all, i32 %a.me
+  %a.2 = select i1 %earlier, i32 %a.earlier, i32 %a.1
+  %a.3 = select i1 %peer, i32 %a.many, i32 %a.2
+  %a.4 = select i1 %own, i32 %a.own, i32 %a.3
+  br label %judged
+judged:
+  %is.bad = phi i1 [ %r.bad, %reading ], [ %w.bad, %writing ], [ %a.bad, %changing ]
+  %well = phi i32 [ %r.4, %reading ], [ %mine, %writing ], [ %a.4, %changing ]
+; Of a unit that is suspicious the word only says that it is written.
+  %word = select i1 %is.bad, i32 %mine, i32 %well
+  store i32 %word, ptr %word.p, align 4
+  br i1 %is.bad, label %bad, label %after
 lost:
   br label %bad
 bad:

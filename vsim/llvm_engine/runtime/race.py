@@ -1,14 +1,19 @@
 """The race check of compiled code: summaries of what was done to each unit of memory, ids, and the run that records.
 
-**Summaries.** For each unit of memory (a dword) two words of 32 bits say who wrote it last and who read it. They lie in
+**Summaries.** For each unit of memory (a dword) a word of 32 bits says who accessed it last, and how. They lie in
 address space that is reserved once for the process, at a place that follows from the host's address of the unit:
 whoever has a pointer to memory finds the words beside it by two additions.
 
-**Ids.** A word is the id of a thread in a launch with the barriers behind it: ``first + group * span + thread <<
-shift + epoch << flags``. Ids of a launch are greater than those of all earlier ones, so that words need no clearing.
-One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs are
-counted modulo :data:`EPOCHS`. In kernels with atomics two bits at the low end say of a word for writes that it was an
-atomic, and whether plain writes of the same group lie behind it, in an earlier epoch or in the same.
+**Ids.** A word is the id of a thread in a launch with the barriers behind it, ``first + group * span + thread <<
+shift + epoch << flags``, and flags. Ids of a launch are greater than those of all earlier ones, so that words need no
+clearing. One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs
+are counted modulo :data:`EPOCHS`.
+
+**Flags.** One word is enough, as a barrier orders all that a group did before it: for its own group, only the accesses
+of the newest epoch count, and these are reads (no flag), atomics (:data:`ATOMICS`), or a write or both
+(:data:`WRITTEN`), whoever's they are. Other groups race with all of it, and :data:`MIXED` says that the earlier epochs
+had something else. Where barriers are split, a thread that has arrived may be an epoch behind others: :data:`BEHIND`
+says that the epoch before had something else. Kernels have the flags that they need.
 
 What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
 the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
@@ -59,6 +64,10 @@ Window = tuple[int, int]
 WHOLE: Window = (0, 1 << PLACE_BITS)
 EPOCHS = 64
 """Epochs are counted modulo this."""
+WRITTEN, MIXED, ATOMICS, BEHIND = 1, 2, 4, 8
+"""Flags of a word."""
+_ALIGNMENT = EPOCHS * 2 * BEHIND
+"""Of the first id of a launch: epochs and flags are bits of their own."""
 _NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
 """Of Linux; not all versions of Python have names for these."""
 _FIRST_PLACE = 1 << 44
@@ -72,7 +81,7 @@ CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local")
 LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost")
 EVENT_ARGUMENTS = ("kind", "me.w", "signals", "waits", "site", "named", "opening")
 _FIELDS = {
-    "writes": cx.RACE_WRITES, "reads": cx.RACE_READS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
+    "words": cx.RACE_WORDS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
     "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
     "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
     "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS, "window": cx.RACE_WINDOW,
@@ -87,10 +96,7 @@ _FIELDS = {
 def helpers(recording: bool) -> str:
     """The module of what compiled code calls: to check an access, or to record one and events."""
     if not recording:
-        conflicts = {f"conflict_{x}": fill("race", "conflict", n=f"{x}.", x=x) for x in "xy"}
-        return module(
-            [_helper("race_check", CHECK_ARGUMENTS, fill("race", "who"), fill("race", "check", **conflicts))], _CTTZ
-        )
+        return module([_helper("race_check", CHECK_ARGUMENTS, fill("race", "who"), fill("race", "check"))], _CTTZ)
     begin = fill("race", "begin_log") + "\n" + fill("race", "who_of_record")
     accessed = {
         "address": "shown",
@@ -151,13 +157,13 @@ class ShadowMemory:
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        self.size = 2 * room + (1 << PLACE_BITS)
+        self.size = room + (1 << PLACE_BITS)
         found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
         if found != _FIRST_PLACE:
             raise Unsupported("the check 'race', as the system does not give it enough address space")
         set_aside(self.size)
-        self.writes, self.reads, self.marks = found, found + room, found + 2 * room
-        libc.madvise(found, 2 * room, _HUGE_PAGES)
+        self.start, self.marks = found, found + room
+        libc.madvise(found, room, _HUGE_PAGES)
         self._libc = libc
 
     def ids(self, count: int) -> int:
@@ -167,18 +173,18 @@ class ShadowMemory:
             Unsupported: there are not so many.
         """
         with self.lock:
-            first = -(-self.next_id // EPOCHS >> 2 << 2) * EPOCHS
+            first = -(-self.next_id // _ALIGNMENT) * _ALIGNMENT
             if first + count >= 1 << 32:
-                self._libc.madvise(self.writes, self.size, mmap.MADV_DONTNEED)
+                self._libc.madvise(self.start, self.size, mmap.MADV_DONTNEED)
                 first = 1 << 10
             if first + count >= 1 << 32:
                 raise Unsupported("the check 'race' of so many threads")
             self.next_id = first + count
             return first
 
-    def words(self, start: int, first: int, count: int) -> Dwords:
-        """So many words of units from a number on, of those for writes or for reads."""
-        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(start + 4 * first))
+    def words(self, first: int, count: int) -> Dwords:
+        """So many words of units from a number on."""
+        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(self.start + 4 * first))
 
     def set_marks(self, units: Words, value: int) -> None:
         """Mark units, or take their marks away."""
@@ -187,7 +193,7 @@ class ShadowMemory:
 
     def forget(self) -> None:
         """Give the memory of all words back: those of smaller units take many times that of others."""
-        self._libc.madvise(self.writes, self.marks - self.writes, mmap.MADV_DONTNEED)
+        self._libc.madvise(self.start, self.marks - self.start, mmap.MADV_DONTNEED)
 
 
 @cache
@@ -210,8 +216,10 @@ class Traits:
 
     @property
     def flags(self) -> int:
-        """Bits of a word below the epoch."""
-        return 2 if self.atomics else 0
+        """Bits of a word below the epoch: those of the flags that the kernel needs."""
+        if self.split:
+            return BEHIND.bit_length()
+        return (ATOMICS if self.atomics else MIXED if self.barriers else WRITTEN).bit_length()
 
     @property
     def shift(self) -> int:
@@ -257,8 +265,7 @@ class RaceBlock:
         self.list: Array = np.empty(RECORDED, RECORD) if recording else np.empty(LISTED, np.uint64)
         self.words: Words = np.zeros(cx.RACE_SIZE // 8, np.uint64)
         for field, value in {
-            cx.RACE_WRITES: memory.writes,
-            cx.RACE_READS: memory.reads,
+            cx.RACE_WORDS: memory.start,
             cx.RACE_MARKS: memory.marks,
             cx.RACE_MASK: (1 << PLACE_BITS) - 1,
             cx.RACE_FIRST_ID: first,

@@ -20,7 +20,7 @@ from vsim.checks.accesses import RECORD, Records
 from vsim.checks.findings import Findings
 from vsim.checks.queued import LaunchAccesses, Ranges, united
 from vsim.checks.selection import RACE, Checking
-from vsim.dispatch import PRIVATE_MEMORY, Dispatch
+from vsim.dispatch import PRIVATE_MEMORY, TIMEOUT, Dispatch
 from vsim.images import SurfaceImage
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.plan import LaunchPlan
@@ -36,15 +36,19 @@ from vsim.llvm_engine.runtime.race import (
     Window,
     shadow,
 )
-from vsim.llvm_engine.runtime.tables import address
+from vsim.llvm_engine.runtime.tables import WorkerMemory, address
 from vsim.memory import Buffer
 
 _PLACES = (1 << PLACE_BITS) - 1
-SMALLEST_WINDOW = _COMPARED = 1 << 20
+SMALLEST_WINDOW = _PIECE = 1 << 20
 """Bytes."""
+_LARGE = 32 << 20
+"""Bytes of memory whose words are given back before a launch runs again."""
 DWORD_BITS = LARGEST_UNIT.bit_length() - 1
+Flags = npt.NDArray[np.bool_]
 Units = tuple[Words, Words]
 """Dwords of global memory, and offsets in local memory in dwords."""
+_NONE: Words = np.zeros(0, np.uint64)
 RunOnce = Callable[[Dispatch, "RaceRun"], LaunchPlan]
 """Runs a launch, with what compiled code is to find."""
 
@@ -61,9 +65,13 @@ class RaceRun:
         self.dispatch, self.units = dispatch, units
         self.block = RaceBlock(dispatch, units is not None, window)
         self.marked: list[Words] = []
+        self.workers: Sequence[WorkerMemory] = ()
+        self.compiled: Sequence[Function] = ()
+        """The functions, as the code has numbers for them."""
 
     def begin(self, plan: LaunchPlan) -> None:
         """Put what code finds in place."""
+        self.workers, self.compiled = plan.workers, plan.kernel.functions
         plan.context[cx.RACE // 8] = address(self.block.words)
         private = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
         if self.units is not None:
@@ -83,7 +91,7 @@ class RaceRun:
     def ranges(self) -> list[tuple[int, int, bool]]:
         """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
         own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list)]
-        return [*own, (shadow().writes, shadow().size, True)]
+        return [*own, (shadow().start, shadow().size, True)]
 
     def end(self) -> None:
         """Take all marks away."""
@@ -94,39 +102,43 @@ class RaceRun:
 
     def accesses(self, again: _Again) -> LaunchAccesses:
         """What the run did to global memory, as its words tell: units whose words have ids of this launch."""
-        found: list[list[Ranges]] = [[np.zeros((0, 2), np.uint64)], [np.zeros((0, 2), np.uint64)]]
-        bits = DWORD_BITS
+        read, changed = [np.zeros((0, 2), np.uint64)], [np.zeros((0, 2), np.uint64)]
         for host, size in _memories(self.dispatch):
-            begin, end = (host & _PLACES) >> bits, ((host + size - 1) & _PLACES) >> bits
-            for words, ranges in zip((shadow().reads, shadow().writes), found, strict=True):
-                own = self._own(words, begin, end + 1)
-                edges = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8)))
-                places = (edges.astype(np.uint64) + np.uint64(begin)) << np.uint64(bits)
+            begin, end = (host & _PLACES) >> DWORD_BITS, ((host + size - 1) & _PLACES) >> DWORD_BITS
+            own, written = self._own(begin, end + 1)
+            for which, ranges in ((own & ~written, read), (written, changed)):
+                edges = np.flatnonzero(np.diff(np.concatenate([[False], which, [False]]).astype(np.int8)))
+                places = (edges.astype(np.uint64) + np.uint64(begin)) << np.uint64(DWORD_BITS)
                 ranges.append((places + np.uint64(host & ~_PLACES)).reshape(-1, 2))
-        read, changed = map(united, found)
-        return LaunchAccesses(read, changed, again.accesses_to)
+        return LaunchAccesses(united(read), united(changed), again.accesses_to)
 
-    def _own(self, words: int, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        """Of which of the dwords from a number on the words are of this launch."""
+    def _own(self, begin: int, end: int) -> tuple[Flags, Flags]:
+        """Of which of the dwords from a number on the words are of this launch, and say that it has written them."""
         first = self.block.words[cx.RACE_FIRST_ID // 8]
         count = self.block.words[cx.RACE_ALL_ID // 8] + self.block.words[cx.RACE_SPAN // 8] - first
-        found: npt.NDArray[np.bool_] = shadow().words(words, begin, end - begin) - np.uint32(first) < np.uint32(count)
-        return found
+        words = shadow().words(begin, end - begin)
+        own: Flags = words - np.uint32(first) < np.uint32(count)
+        flags = np.uint32((1 << int(self.block.words[cx.RACE_FLAGS // 8])) - 1)
+        return own, own & ((words & flags) != 0)
+
+    def written(self, first: int, end: int) -> Flags:
+        """Which of the dwords from a number on the run has written."""
+        return self._own(first, end)[1]
 
     def windows(self) -> list[Window]:
         """The memory that the run has written, in windows of which words, one for each byte, take as much as it all."""
         return windows([(host & _PLACES, size) for host, size in _memories(self.dispatch)], self._has_written)
 
     def _has_written(self, first: int, size: int) -> bool:
-        """Whether a word for writes of some memory is of this launch."""
+        """Whether a word of some memory says that this launch has written it."""
         end = (first + size + LARGEST_UNIT - 1) >> DWORD_BITS
-        return bool(self._own(shadow().writes, first >> DWORD_BITS, end).any())
+        return bool(self.written(first >> DWORD_BITS, end).any())
 
-    def suspicious(self, plan: LaunchPlan) -> Units:
+    def suspicious(self) -> Units:
         """Dwords of global memory that were marked, and offsets of those in local memory."""
         found, bits = self.block.listed, self.block.unit_bits
         local, offsets = np.zeros(found.size, bool), [np.zeros(0, np.uint64)]
-        for worker in plan.workers:
+        for worker in self.workers:
             first = np.uint64((address(worker.slm) & _PLACES) >> bits)
             own = (found >= first) & (found < first + np.uint64(-(-worker.slm.size >> bits)))
             local |= own
@@ -187,8 +199,70 @@ class SavedMemory:
         if self.room.size < ends[-1]:
             self.room = np.zeros(int(ends[-1]), np.uint8)
         found = [self.room[start:end] for start, end in pairwise(ends.tolist())]
-        _restore([f.view(a.dtype).reshape(a.shape) for f, a in zip(found, arrays, strict=True)], arrays)
+        for copy, array in zip(found, arrays, strict=True):
+            copy.view(array.dtype).reshape(array.shape)[...] = array
         return found
+
+
+class ChangedMemory:
+    """The memory that a run has written, dword for dword: its contents are exchanged while the launch runs again.
+
+    What else is in the buffers stays as it is: it may be mapped, or shared, and the program may write there meanwhile.
+
+    Args:
+        arrays: the memory that it may have written. Of an array with gaps all counts as written.
+        before: its contents before, in bytes.
+    """
+
+    def __init__(self, run: RaceRun, arrays: Sequence[Array], before: Sequence[Bytes]) -> None:
+        self.arrays, self.before = arrays, before
+        self.parts: list[tuple[Bytes, Bytes, int, Bytes]] = []
+        """Of each piece that has some: memory, contents before, place of the first byte in its dword, and packed flags
+        of dwords.
+        """
+        self.whole: list[tuple[Array, Array]] = []
+        for array, old in zip(arrays, before, strict=True):
+            if array.flags.c_contiguous:
+                self._add(run, array.reshape(-1).view(np.uint8), old)
+            else:
+                self.whole.append((array, old.view(array.dtype).reshape(array.shape)))
+
+    def _add(self, run: RaceRun, memory: Bytes, old: Bytes) -> None:
+        first, start = address(memory) & _PLACES, 0
+        while start < memory.size:
+            end = min(start + _PIECE - ((first + start) & (LARGEST_UNIT - 1)), memory.size)
+            units = (first + start) >> DWORD_BITS, (first + end + LARGEST_UNIT - 1) >> DWORD_BITS
+            written = run.written(*units)
+            if written.any():
+                place = (first + start) & (LARGEST_UNIT - 1)
+                self.parts.append((memory[start:end], old[start:end], place, np.packbits(written)))
+            start = end
+
+    def put_back(self) -> Callable[[], None]:
+        """Let memory have its contents from before; the result lets it have the present ones again."""
+        after = [memory.copy() for memory, *_ in self.parts]
+        whole = [array.copy() for array, _ in self.whole]
+        for memory, old, place, flags in self.parts:
+            _put(memory, old, place, flags)
+        for array, contents in self.whole:
+            array[...] = contents
+
+        def end() -> None:
+            for (memory, _, place, flags), new in zip(self.parts, after, strict=True):
+                _put(memory, new, place, flags)
+            for (array, _), contents in zip(self.whole, whole, strict=True):
+                array[...] = contents
+
+        return end
+
+
+def _put(memory: Bytes, contents: Bytes, place: int, flags: Bytes) -> None:
+    """Replace the dwords of memory that flags are set of; its first byte is at a place in a dword."""
+    chosen = np.repeat(np.unpackbits(flags).view(np.bool_), LARGEST_UNIT)[place : place + memory.size]
+    if chosen.all():
+        memory[:] = contents
+    else:
+        np.copyto(memory, contents, where=chosen)
 
 
 def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
@@ -203,21 +277,39 @@ def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     findings = dispatch.findings
     assert findings is not None
     written = _written(dispatch)
-    before: Sequence[Array] = saved.copies(written)
+    before = saved.copies(written)
     if findings.keeps_accesses:
         before = [b.copy() for b in before]
     first = RaceRun(dispatch)
     try:
-        plan = once(dispatch, first)
-    finally:
+        once(dispatch, first)
+    except SimulationError as error:
         first.end()
-    again = _Again(dispatch, once, written, before)
-    if findings.keeps_accesses:
-        findings.accesses = first.accesses(again)
-    units = again.finer(first.windows()) if first.is_too_coarse else first.suspicious(plan)
+        if (
+            error.diagnostics[0].code != TIMEOUT and first.block.count
+        ):  # The report of the fault has what raced before it.
+            _find(dispatch, first, _Again(dispatch, once, ChangedMemory(first, written, before)))
+        raise
+    except BaseException:
+        first.end()
+        raise
+    first.end()
+    if findings.keeps_accesses or first.block.count:
+        again = _Again(dispatch, once, ChangedMemory(first, written, before))
+        if findings.keeps_accesses:
+            findings.accesses = first.accesses(again)
+        _find(dispatch, first, again)
+
+
+def _find(dispatch: Dispatch, first: RaceRun, again: _Again) -> None:
+    """Find the races of a launch that has run."""
+    findings = dispatch.findings
+    assert findings is not None
+    units = again.finer(first.windows()) if first.is_too_coarse else first.suspicious()
     if units[0].size or units[1].size:
-        records = again.recorded(units)
-        races.report(records, findings, partial(races.memory_name, dispatch))
+        if sum(b.nbytes for b in again.changed.before) >= _LARGE:
+            shadow().forget()  # What they say is taken, and the memory is needed.
+        races.report(again.recorded(units), findings, partial(races.memory_name, dispatch))
 
 
 @dataclass(frozen=True)
@@ -226,13 +318,12 @@ class _Again:
 
     dispatch: Dispatch
     once: RunOnce
-    written: Sequence[Array]
-    before: Sequence[Array]
+    changed: ChangedMemory
 
     def recorded(self, units: Units) -> Records:
         """The accesses to dwords of global memory, and to offsets in local memory; memory is as it was."""
-        run, plan = self._run(units, RECORDING)
-        return _renumbered(run.block.records, self.dispatch, plan.kernel.functions)
+        run = self._run(units, RECORDING)
+        return _renumbered(run.block.records, self.dispatch, run.compiled)
 
     def finer(self, windows: Sequence[Window]) -> Units:
         """The dwords that are suspicious if units are smaller, as :meth:`RaceRun.suspicious` gives them."""
@@ -240,27 +331,32 @@ class _Again:
         for window in windows:
             shadow().forget()
             try:
-                run, plan = self._run(None, RACE, FINE, window=window)
+                run = self._run(None, RACE, FINE, window=window)
             finally:
                 shadow().forget()
-            found.append(run.suspicious(plan))
+            found.append(run.suspicious())
         inside, offsets = (np.unique(np.concatenate(parts)) for parts in zip(*found, strict=True))
         return chosen(inside), chosen(offsets)
 
-    def _run(self, units: Units | None, *checks: str, window: Window = WHOLE) -> tuple[RaceRun, LaunchPlan]:
-        """Run the launch again, from the memory that it had before; then memory is as it was."""
-        both = zip(self.before, self.written, strict=True)
-        before = [b.view(w.dtype).reshape(w.shape) for b, w in both]
-        after = [b if _is_same(w, b) else w.copy() for w, b in zip(self.written, before, strict=True)]
-        _restore(self.written, before)
+    def _run(self, units: Units | None, *checks: str, window: Window = WHOLE) -> RaceRun:
+        """Run the launch again, from the memory that it had before; then memory is as it was.
+
+        Raises:
+            SimulationError: memory that it had is gone.
+        """
+        end = self.changed.put_back()
         dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None)
         run = RaceRun(dispatch, units, window)
         try:
-            plan = self.once(dispatch, run)
+            self.once(dispatch, run)
+        except SimulationError:
+            if not run.workers:
+                raise
+            # The launch ends with a fault, and does so again.
         finally:
             run.end()
-            _restore(self.written, after)
-        return run, plan
+            end()
+        return run
 
     def accesses_to(self, ranges: Ranges) -> Records:
         """The accesses to global memory; none if the launch cannot run again."""
@@ -309,16 +405,3 @@ def _buffers(dispatch: Dispatch) -> list[Buffer]:
     """All buffers that a kernel can reach but for those of the simulator's own."""
     own = dispatch.memory.blocks.get(PRIVATE_MEMORY)
     return [b for b in dispatch.memory.buffers() if b is not own and b.size]
-
-
-def _is_same(one: Bytes | Array, other: Array) -> bool:
-    """Whether bytes are the same; of other arrays it is not looked at."""
-    if one.dtype != np.uint8 or one.ndim != 1:
-        return False
-    starts = range(0, one.size, _COMPARED)
-    return all(np.array_equal(one[s : s + _COMPARED], other[s : s + _COMPARED]) for s in starts)
-
-
-def _restore(places: Sequence[Bytes | Array], contents: Sequence[Array]) -> None:
-    for place, content in zip(places, contents, strict=True):
-        place[...] = content
