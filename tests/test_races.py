@@ -195,7 +195,7 @@ def text_of_groups(steps):
 
 
 @pytest.mark.parametrize("halved", [False, True])
-@effort(25)
+@effort(10)
 @given(steps=st.lists(st.one_of(IN_GROUPS, IN_GROUPS, st.just("barrier")), max_size=7), where=st.integers(0, 7))
 def test_words_tell_what_groups_race_and_nothing_else(halved, steps, where):
     """The launch runs again to record what races, and only then, but where an access lies between the halves of a
