@@ -10,6 +10,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES, FUZZ
 
+from vsim.llvm_engine.ir.strided import BasePointer
 from vsim.program import Program
 
 SOURCES = {
@@ -140,3 +141,9 @@ def test_lanes_are_those_of_the_thread(engine):
     sink = "(Q) scatter_scaled.4 (M3, 8) T6 0:ud OFFSETS.0 Y.0"
     source = "mov (M1, 16) Y(0,0)<1> 1:d\ncmp.eq (M3, 8) Q X(0,0)<1;1,0> 3:d"
     assert findings(16, source, sink, engine) == [("K014", "", 8, 3)]
+
+
+@pytest.mark.parametrize(("distance", "slots"), [((5 << 32) - 16, 5), (5 << 32, 5), (64, 0), ((1 << 64) - 64, 0)])
+def test_memory_beside_a_pointer_argument_is_looked_up_where_it_is(distance, slots):
+    """Once for a launch: an address near the buffer is still one in the buffer, and shadows are buffers further on."""
+    assert BasePointer("%payload", 8).moved(distance) == BasePointer("%payload", 8, slots)

@@ -175,6 +175,12 @@ class BasePointer(NamedTuple):
 
     payload: str
     byte: int
+    slots: int = 0
+    """How many buffers of the address space further on memory lies that stands beside its buffer."""
+
+    def moved(self, distance: int) -> BasePointer:
+        """The same behind a distance in bytes (as unsigned bits): where it leads into other buffers, these."""
+        return self._replace(slots=self.slots + ((distance + (1 << 31) & (1 << 64) - 1) >> 32))
 
 
 def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:

@@ -165,7 +165,11 @@ class Value:
 
     def _base_pointer(self, op: str, other: Value) -> BasePointer | None:
         """The pointer from which a sum or a difference was computed."""
-        return self.base_pointer or other.base_pointer if op == "add" else self.base_pointer if op == "sub" else None
+        if op not in ("add", "sub"):
+            return None
+        distance = other.constant if self.base_pointer else self.constant
+        found = self.base_pointer or (other.base_pointer if op == "add" else None)
+        return found.moved(distance) if found and op == "add" and distance else found
 
     def _with_strided(self, known: StridedLanes | None, op: str, real: str, other: Value) -> Value:
         """The result of an operation: deferred where its lanes are known, else emitted."""

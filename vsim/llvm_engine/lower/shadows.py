@@ -128,7 +128,7 @@ class CompiledShadows:
         if space.is_flat:
             b = self.state.b
             moved = b.cast(address, types.UQ) + b.const(slots << 32, types.UQ)
-            moved.base_pointer = moved.narrow = None
+            moved.narrow = None
             return space, moved
         if pointer is None:
             return None

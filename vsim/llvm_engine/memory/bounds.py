@@ -139,6 +139,8 @@ class CheckedBounds:
         b = self.b
         at = b.hoist(f"getelementptr i8, ptr {argument.payload}, i64 {argument.byte}")
         given = b.hoist(f"load i64, ptr {at}, align 1, {INVARIANT_LOAD}")
+        if argument.slots:
+            given = b.hoist(f"add i64 {given}, {argument.slots << 32}")
         return self._buffer_of(given, b.hoist, written)
 
     def _buffer_of(self, address: str, assign: Callable[[str], str], written: bool) -> tuple[str, str, str]:
