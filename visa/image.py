@@ -53,6 +53,9 @@ class LinkedImage:
         file: what messages call the image.
         register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
             taken and what lies between them. Files do not keep it.
+        lenient_reads: whether loads at one address give zeros behind the end of the buffer in which they begin, and
+            reads of registers by address zeros where no variable lies, in launches that no check watches: compilers
+            write both, and drop what they got. Files do not keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
             which is faster. Files do not keep it.
     """
@@ -67,6 +70,7 @@ class LinkedImage:
     lines: Lines = field(default_factory=dict)
     file: str = "<image>"
     register_overrun: bool = False
+    lenient_reads: bool = False
     approximate: bool = False
 
     def __repr__(self) -> str:

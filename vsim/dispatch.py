@@ -83,6 +83,11 @@ class Dispatch:
         return not self.signature.image.approximate
 
     @property
+    def lenient_reads(self) -> bool:
+        """Whether buffers and registers are zeros behind their end for some reads; checks want to see these."""
+        return self.signature.image.lenient_reads and not self.checks
+
+    @property
     def grf_size(self) -> int:
         return self.signature.image.grf_size
 

@@ -188,6 +188,7 @@ class UndefinedMachine:
         self.algebra = ShadowAlgebra(inner.algebra, shadows.type_of_lanes)
         self.type_of, self.cannot, self.symbol_address = inner.type_of, inner.cannot, inner.symbol_address
         self.flat, self.slm, self.surface, self.urb = inner.flat, inner.slm, inner.surface, inner.urb
+        self.for_blocks = inner.for_blocks
         self.image, self.barrier = inner.image, inner.barrier
         flow = DecidedFlow(inner, shadows, self.algebra)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave

@@ -119,7 +119,8 @@ class KernelCache:
         target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = guard.enabled()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
-        key = cache.key(self.module, image.ze_info, *target, guarded, image.register_overrun, addresses)
+        modes = image.register_overrun, image.lenient_reads
+        key = cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
         functions = image.module.all_functions
         compilation = self.unfinished.pop(variant, None)
         stored = cache.load(key) if compilation is None else None

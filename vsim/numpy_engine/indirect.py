@@ -11,7 +11,7 @@ import numpy as np
 
 from visa.operands import Indirect
 from visa.program import Instruction
-from vsim.arrays import Array, Bytes, Offsets
+from vsim.arrays import Array, Bools, Bytes, Offsets
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, both, broadcast
 from vsim.numpy_engine.faults import Faults
@@ -79,7 +79,7 @@ class IndirectOperands:
         return lanes
 
     def reader(self, op: Indirect, count: int) -> Callable[[], Array]:
-        """Lanes at their addresses.
+        """Lanes at their addresses; with lenient reads 0 where no variable lies.
 
         Raises:
             SimulationError: a lane that executes has an address outside, when the reader is called.
@@ -89,15 +89,21 @@ class IndirectOperands:
         dtype = DTYPES[op.type]
         size = dtype.itemsize
 
-        def read() -> Array:
-            file = running.views[file_view]
-            at = self._checked(offsets(), size, file, mask(), instruction)
+        def elements(file: Bytes, at: Offsets) -> Array:
             if size > 1 and not (at % size).any():
                 return np.take_along_axis(file.view(dtype), at // size, 1)
             rows = np.arange(file.shape[0])[:, None, None]
             return np.ascontiguousarray(file[rows, at[..., None] + np.arange(size)]).view(dtype)[..., 0]
 
-        return read
+        def read() -> Array:
+            file = running.views[file_view]
+            return elements(file, self._checked(offsets(), size, file, mask(), instruction))
+
+        def read_leniently() -> Array:
+            file, at = running.views[file_view], offsets()
+            return np.where(self._inside(at, size), elements(file, _clipped(at, size, file)), dtype.type(0))
+
+        return read_leniently if self.faults.dispatch.lenient_reads else read
 
     def writer(self, op: Indirect, count: int) -> Callable[[Array, Mask], None]:
         """Stores lanes at their addresses; of lanes with one address the last wins.
@@ -122,14 +128,22 @@ class IndirectOperands:
         return write
 
     def _checked(self, offsets: Offsets, size: int, file: Bytes, mask: Mask, instruction: Instruction) -> Offsets:
-        inside = np.zeros(offsets.shape, np.bool_)
-        for begin, end in self.prepared.layout.file_ranges:
-            inside |= (offsets >= begin) & (offsets + size <= end)
-        bad = ~inside & mask
+        bad = ~self._inside(offsets, size) & mask
         if bad.any():
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])
             raise self.faults.at(row, lane, self.prepared.layout.outside(address), instruction)
-        last = file.shape[1] - size
-        clipped = np.where((offsets < 0) | (offsets > last), last, offsets)
-        return clipped.astype(np.int64, copy=False)
+        return _clipped(offsets, size, file)
+
+    def _inside(self, offsets: Offsets, size: int) -> Bools:
+        """Which elements lie within a variable."""
+        inside = np.zeros(offsets.shape, np.bool_)
+        for begin, end in self.prepared.layout.file_ranges:
+            inside |= (offsets >= begin) & (offsets + size <= end)
+        return inside
+
+
+def _clipped(offsets: Offsets, size: int, file: Bytes) -> Offsets:
+    """Offsets in the file, for those outside its last ones."""
+    last = file.shape[1] - size
+    return np.where((offsets < 0) | (offsets > last), last, offsets).astype(np.int64, copy=False)

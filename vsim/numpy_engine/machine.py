@@ -60,6 +60,7 @@ class NumpyMachine:
         spaces = BatchSpaces(running, dispatch)
         self.flat, self.slm, self.urb = spaces.flat, spaces.slm, spaces.urb
         self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
+        self.for_blocks = spaces.for_blocks
         images = BatchImages(running, faults, dispatch, spaces)
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler, self.sampler = images.with_image, images.with_sampler, images.sampler

@@ -44,14 +44,16 @@ class _Outside(NamedTuple):
 
 @dataclass
 class FlatSpace:
-    """The 64-bit address space."""
+    """The 64-bit address space; with ``zeros_behind`` lanes read zeros behind the end of the first one's buffer."""
 
     memory: AddressSpace
+    zeros_behind: bool = False
     rows: ClassVar[int] = 1
 
     def parts(self, access: MessageAccess) -> Iterator[BufferPart]:
-        """The lanes of a message by the buffer at their address."""
-        for slot, lanes in _by_value(access.address >> _SLOT_BITS):
+        """The lanes of a message by the buffer at their address, or at that of the first lane of their thread."""
+        address = access.address if access.first is None else access.first
+        for slot, lanes in _by_value(address >> _SLOT_BITS):
             address = access.address if lanes is None else access.address[lanes]
             buffer = self.memory.slots.get(slot)
             if buffer is None:
@@ -65,6 +67,7 @@ class FlatSpace:
 class PartitionedSpace:
     """Memory of which every thread or work-group has a part: all bytes, and each thread's first one (threads x 1)."""
 
+    zeros_behind: ClassVar[bool] = False
     name: str
     data: Bytes
     base: Offsets
@@ -88,11 +91,15 @@ class ImageSpace(PartitionedSpace):
 
 @dataclass
 class SurfaceSpace:
-    """Surfaces by number: one number for each thread, threads x 1; ``scratch`` is that of threads with its handle."""
+    """Surfaces by number: one number for each thread, threads x 1; ``scratch`` is that of threads with its handle.
+
+    With ``zeros_behind`` lanes read zeros behind the end of a buffer that the first one is in.
+    """
 
     number: Dwords
     table: Mapping[int, Buffer | SurfaceImage]
     scratch: PartitionedSpace | None = None
+    zeros_behind: bool = False
 
     @property
     def rows(self) -> int:
@@ -143,6 +150,8 @@ class MessageAccess:
         self.mask = broadcast(lanes, self.shape)
         self.all = mask is True or bool(self.mask.all())
         self.address = self.per_lane(address)
+        self.first = self.per_lane(address[:, :1]) if space.zeros_behind else None
+        """The address of the first lane of each one's thread, where others read zeros behind the end of its buffer."""
         self._outside: list[_Outside] = []
 
     def per_lane(self, values: Array) -> Array:
@@ -175,16 +184,25 @@ class MessageAccess:
     def in_buffer(self, offsets: Array, buffer: Buffer, lanes: Bools | None) -> Offsets:
         """Offsets in a buffer; notes the first one that is not inside, or that may not be written."""
         before = len(self._outside)
+        if self.first is not None:
+            steps = self.address - self.first
+            steps = steps if lanes is None else steps[lanes]
+            first: Offsets = self.checked(offsets - steps, buffer.size, buffer, lanes, 1)
+            return first + steps.astype(np.int64)
         found = self.checked(offsets, buffer.size, buffer, lanes)
         if self.writes and buffer.read_only and len(self._outside) == before:
             position = 0 if lanes is None else int(np.flatnonzero(lanes)[0])
             self._outside.append(_Outside(position, buffer, int(found[0]), READ_ONLY))
         return found
 
-    def checked(self, offsets: Array, size: int, what: str | Buffer, lanes: Bools | None) -> Offsets:
-        """Offsets in a buffer of a size as signed integers; notes the first one that is not inside."""
+    def checked(
+        self, offsets: Array, size: int, what: str | Buffer, lanes: Bools | None, count: int | None = None
+    ) -> Offsets:
+        """Offsets in a buffer of a size as signed integers; notes the first one from which on ``count`` bytes (all of a
+        lane's) are not inside.
+        """
         signed = offsets.astype(np.int64, copy=False)
-        bad = (signed < 0) | (signed > size - self.size)
+        bad = (signed < 0) | (signed > size - (count or self.size))
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             position = first if lanes is None else int(np.flatnonzero(lanes)[first])
@@ -208,6 +226,13 @@ def gather(data: Bytes, offsets: Offsets, dtype: DType) -> Array:
     return np.ascontiguousarray(data[index]).view(dtype)[..., 0]
 
 
+def gather_with_zeros(data: Bytes, offsets: Offsets, dtype: DType) -> Array:
+    """The elements at byte offsets, with zeros behind the end."""
+    index = offsets[..., None] + np.arange(dtype.itemsize)
+    found = np.where(index < data.size, data[np.minimum(index, data.size - 1)], 0).astype(np.uint8, copy=False)
+    return found.view(dtype)[..., 0]
+
+
 def scatter(data: Bytes, offsets: Offsets, values: Array) -> None:
     """Write elements at byte offsets; of those at one offset the last wins."""
     size = values.dtype.itemsize
@@ -223,13 +248,14 @@ def scatter(data: Bytes, offsets: Offsets, values: Array) -> None:
 def load(access: MessageAccess, dtype: DType, count: int) -> list[Array]:
     """Consecutive elements for each lane, 0 outside the mask."""
     parts, found = access.parts(), []
+    elements = gather if access.first is None else gather_with_zeros
     for k in range(count):
         if len(parts) == 1 and parts[0].lanes is None:
-            values = gather(parts[0].data, parts[0].offsets + k * dtype.itemsize, dtype)
+            values = elements(parts[0].data, parts[0].offsets + k * dtype.itemsize, dtype)
         else:
             values = np.zeros(access.address.size, dtype)
             for data, offsets, lanes in parts:
-                values[lanes] = gather(data, offsets + k * dtype.itemsize, dtype)
+                values[lanes] = elements(data, offsets + k * dtype.itemsize, dtype)
         found.append(access.spread(values))
     return found
 

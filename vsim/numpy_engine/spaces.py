@@ -27,6 +27,12 @@ class BatchSpaces:
         """The 64-bit address space."""
         return self._flat
 
+    def for_blocks(self, space: Space) -> Space:
+        """The space as loads at one address see it."""
+        if not self.dispatch.lenient_reads or isinstance(space, PartitionedSpace):
+            return space
+        return replace(space, zeros_behind=True)
+
     def slm(self) -> PartitionedSpace:
         """Local memory."""
         return self.running.threads.slm

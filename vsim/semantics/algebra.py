@@ -240,6 +240,11 @@ class Machine(Protocol):
     def surface_by_handle(self, kind: str, value: Lanes) -> Space:
         """The surface behind an LSC surface operand (``kind`` bti, ss or bss)."""
 
+    def for_blocks(self, space: Space) -> Space:
+        """The space as loads at one address see it, by one lane or by lanes that follow each other: in launches with
+        lenient reads it has zeros behind the end of the buffer that the first byte is in.
+        """
+
     def load(self, space: Space, address: Lanes, data_type: DataType, mask: Mask, instruction: Instruction) -> Lanes:
         """Gather: one unsigned element for each lane at its byte address (type UQ); lanes outside the mask give 0.
 

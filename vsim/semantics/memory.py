@@ -96,8 +96,11 @@ def transfer(
     reads, writes = _payload(m, instruction, memory, register, len(offsets))
     runs, mask = _runs(offsets, memory.size), mask_of(m, instruction)
 
+    one = instruction.args["exec"].size == 1
+
     def load_step() -> None:
         where, base, lanes = space(), address(), mask()
+        where = m.for_blocks(where) if one else where
         values: list[Lanes] = []
         for o, n in runs:
             values += m.load_elements(where, base + a.const(o, UQ) if o else base, memory, n, lanes, instruction)
@@ -223,7 +226,7 @@ def block(
     read, write = m.raw_reader(raw, 0, count, element), m.raw_writer(raw, 0, count, element)
     if is_store(instruction):
         return lambda: m.store(space(), address() + places, read(), mask(), instruction)
-    return lambda: write(m.load(space(), address() + places, element, mask(), instruction), mask())
+    return lambda: write(m.load(m.for_blocks(space()), address() + places, element, mask(), instruction), mask())
 
 
 def _owords(m: Machine, instruction: Instruction, space: FindSpace, address: Read) -> Step:

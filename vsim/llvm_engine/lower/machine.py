@@ -75,6 +75,7 @@ class LoweringMachine:
         spaces = Spaces(state)
         self.flat, self.slm, self.urb = spaces.flat, spaces.slm, spaces.urb
         self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
+        self.for_blocks = spaces.for_blocks
         self.images = Images(state, spaces, exits)
         self.sampler = self.images.sampler
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel

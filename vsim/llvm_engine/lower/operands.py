@@ -318,12 +318,16 @@ class Operands:
         if not self.state.layout.has_elements(variable, first, end):
             raise CannotExecute("elements that an address variable does not have")
 
-    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
-        """A fault if a lane that executes has an address at which no variable lies; ``first``: the number of lane 0."""
+    def _outside(self, place: Value, size: int) -> Value:
+        """The lanes at whose addresses no variable lies."""
         b = self.state.b
         ranges = [(begin, end - begin - size) for begin, end in self.state.layout.file_ranges if end - begin >= size]
         tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in ranges]
-        outside = reduce(operator.and_, tests) if tests else place == place
+        return reduce(operator.and_, tests) if tests else place == place
+
+    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
+        """A fault if a lane that executes has an address at which no variable lies; ``first``: the number of lane 0."""
+        b, outside = self.state.b, self._outside(place, size)
         if mask is not True and mask.lanes != count:
             mask = Value(b, MASK, 1, b.any(mask))
         bad = outside & mask
@@ -350,12 +354,22 @@ class Operands:
         return some if mask is True else self.state.b.broadcast(some, mask.lanes) & mask
 
     def _read_indirect(self, op: Indirect, count: int) -> Value:
-        """Lanes that do not execute read something of the register file."""
+        """Lanes that do not execute read something of the register file; with lenient reads those at whose addresses no
+        variable lies read 0.
+        """
         state, b = self.state, self.state.b
         own = self.element(op.type)
         state.registers.flush(state.storage.in_file, forget=False)
         place = self._offsets(op, count)
+        if state.dispatch.lenient_reads:
+            found = self._in_file(place, own, count)
+            return b.select(self._outside(place, own.size), b.const(0, own), found)
         self._check_places(place, own.size, count, self._executing())
+        return self._in_file(place, own, count)
+
+    def _in_file(self, place: Value, own: DataType, count: int) -> Value:
+        """The elements of lanes in the register file, or something of it for those that are not in it."""
+        state, b = self.state, self.state.b
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)
         wide, file = b.cast(place, types.UQ), file_of((self.variables, 0))

@@ -32,6 +32,11 @@ class Spaces:
         """The 64-bit address space."""
         return MemorySpace(cx.FLAT)
 
+    def for_blocks(self, space: MemorySpace) -> MemorySpace:
+        """The space as loads at one address see it."""
+        lenient = self.state.dispatch.lenient_reads and space.kind in (cx.FLAT, cx.SURFACE)
+        return replace(space, zeros_behind=True) if lenient else space
+
     def slm(self) -> MemorySpace:
         """Local memory of the work-group."""
         b = self.state.b

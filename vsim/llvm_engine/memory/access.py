@@ -13,6 +13,7 @@ from vsim.llvm_engine.ir.builder import Builder, Emit
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.atomics import OwnAtomics
+from vsim.llvm_engine.memory.blocks import BlockLoads
 from vsim.llvm_engine.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
@@ -30,7 +31,7 @@ class LanePartAccess:
     """Loads and stores the lanes of a part, in the way in which they lie.
 
     ``unproved`` handles lanes of which nothing is proved, ``strided`` those at another constant distance than their
-    size; without these they are tested for a row, else scattered.
+    size; without these they are tested for a row, else scattered. ``blocks`` loads what has zeros behind it.
     """
 
     def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
@@ -38,12 +39,15 @@ class LanePartAccess:
         self.watch: AccessWatch | None = None
         self.unproved: UnprovedAccess | None = None
         self.strided: StridedAccess | None = None
+        self.blocks: BlockLoads | None = None
 
     def load(self, part: LanePart) -> list[Value]:
         """The elements of each lane, a value for the first of all lanes, one for the second,
         ...; 0 for inactive lanes.
         """
         b, lanes = self.b, part.offset.lanes
+        if part.space.zeros_behind and self.blocks:
+            return self.blocks.load(part)
         if lanes == 1:
             return self._load_scalar(part)
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
@@ -174,7 +178,7 @@ class MemoryAccess:
         self.parts = LanePartAccess(b, bounds, self.loops)
         copies = LaneCopies(b, helpers, instructions)
         unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
-        self.parts.unproved = unproved
+        self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
         self.own_atomics = OwnAtomics(b, self.loops, unproved, copies)
 

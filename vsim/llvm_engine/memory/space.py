@@ -17,6 +17,7 @@ class MemorySpace:
     is read-only; None where that is the same. In launches that are checked for undefined values ``undefined`` and
     ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes. Where
     accesses outside arguments are looked for, ``address`` is what the first byte of a surface has in the flat space.
+    With ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
     """
 
     kind: int
@@ -29,6 +30,7 @@ class MemorySpace:
     undefined: str | None = None
     origins: str | None = None
     address: str | None = None
+    zeros_behind: bool = False
 
     @property
     def is_flat(self) -> bool:

@@ -235,6 +235,24 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None,
     return module([text], {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in intrinsics})
 
 
+def block_function(name: str, flat: bool) -> str:
+    """The module of a function that copies the bytes of a block as far as these are in the memory where it begins, and
+    zeros behind them.
+
+    It takes the context (or pointer and size of a region), the address of the block, its bytes and where they go, and
+    returns whether the first one is inside.
+    """
+    text = fill(
+        "lanes",
+        "block",
+        name=name,
+        arguments="ptr %ctx" if flat else "ptr %region, i64 %limit",
+        table=fill("lanes", "table") if flat else "",
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+    )
+    return module([text], {"umin": "declare i64 @llvm.umin.i64(i64, i64)"})
+
+
 def widened_function(name: str, narrow: str, signed: bool) -> str:
     """The module of a function that computes addresses from what was widened on the way to them.
 

@@ -122,6 +122,37 @@ done:
   ret void
 }
 
+;; block
+; Copies what a memory has of a block of %size bytes, and zeros behind that; false if it does not have the first one.
+define i1 @$name($arguments, i64 %a, i64 %size, ptr %to) #2 {
+  br label %begin
+begin:
+$table
+$buffer
+  %in = icmp ult i64 %off, %limit
+  br i1 %in, label %head, label %none
+head:
+  %n = phi i64 [ 0, %begin ], [ %n1, %next ]
+  %at = add i64 %off, %n
+  %has = icmp ult i64 %at, %limit
+  br i1 %has, label %inside, label %next
+inside:
+  %p = getelementptr i8, ptr %region, i64 %at
+  %v = load i8, ptr %p
+  br label %next
+next:
+  %byte = phi i8 [ %v, %inside ], [ 0, %head ]
+  %to.p = getelementptr i8, ptr %to, i64 %n
+  store i8 %byte, ptr %to.p
+  %n1 = add i64 %n, 1
+  %more = icmp ult i64 %n1, %size
+  br i1 %more, label %head, label %done
+done:
+  ret i1 true
+none:
+  ret i1 false
+}
+
 ;; operand
   %source$k.p = getelementptr $ty, ptr %source$k, i64 %lane
   %s$k = load $ty, ptr %source$k.p
