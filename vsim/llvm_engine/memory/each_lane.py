@@ -1,12 +1,15 @@
 """Lanes one by one: the elements of each are loaded or stored at an offset of its own, which is known to be inside.
 
 That is done inline for so many lanes of a function as its size allows; code for each lane takes time to compile, and of
-a small function it would be most of that. Beyond them functions out of line go through the lanes.
+a small function it would be most of that. Beyond them functions out of line go through the lanes. Elements of which
+each lane has four or more are moved as one vector for each lane, and the vectors of all lanes are transposed: of a
+structure of the program's, or a vector such as ``float8``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from visa import types
 from visa.types import DataType
@@ -14,6 +17,7 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart, mask_bits
+from vsim.llvm_engine.memory.vector import deinterleaved, interleaved
 from vsim.llvm_engine.runtime.helpers import each_function
 
 Offsets = Value | Sequence[int]
@@ -21,6 +25,8 @@ Offsets = Value | Sequence[int]
 _WORDS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
+LEAST_WHOLE = 4
+"""So many elements of each lane, or more, are moved as one vector."""
 INLINE_LANES, INLINE_FOR_EACH = 128, 2
 """So many lanes are handled inline in any function, and so many more for each instruction that it has."""
 
@@ -33,7 +39,7 @@ class LaneCopies:
 
     def load(self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
-        if self.takes(part.lanes * len(list(_words(part)))):
+        if self.takes(part.lanes * (1 if _is_whole(part) else len(list(_words(part))))):
             return load_lanes(part, pointer, offsets, vector)
         values: list[Value] = []
         for k, count in _words(part):
@@ -44,7 +50,7 @@ class LaneCopies:
 
     def store(self, part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, lane by lane, so that of lanes with one offset the highest wins."""
-        if self.takes(part.lanes * len(values)):
+        if self.takes(part.lanes * (1 if _stores_whole(part, offsets) else len(values))):
             store_lanes(part, pointer, offsets, values, vector)
             return
         bits = mask_bits(self.b, vector, part.lanes)
@@ -85,9 +91,27 @@ class LaneCopies:
         return data
 
 
+def _is_whole(part: LanePart) -> bool:
+    """Whether the elements of each lane can be moved as one vector."""
+    return part.count >= LEAST_WHOLE and part.count & (part.count - 1) == 0 and part.lanes % part.count == 0
+
+
+def _stores_whole(part: LanePart, offsets: Offsets) -> bool:
+    """Whether they are stored so: where lanes might overlap, the second elements of all of them come behind the first
+    ones.
+    """
+    if not _is_whole(part) or isinstance(offsets, Value):
+        return False
+    return all(after - before >= part.size for before, after in pairwise(sorted(offsets)))
+
+
 def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
     """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
     b, lanes, element = part.offset.builder, part.lanes, part.element
+    if _is_whole(part):
+        each = [b.load(element, part.count, place(b, pointer, offsets, i), 1) for i in range(lanes)]
+        found = deinterleaved(b, [b.concat(row) for row in _rows(each, lanes // part.count)])
+        return found if vector is None else [b.select(vector, v, b.const(0, element)) for v in found]
     values: list[Value] = []
     for k, count in _words(part):
         word = _WORDS[element.size * count]
@@ -113,23 +137,34 @@ def store_lanes(part: LanePart, pointer: str, offsets: Offsets, values: list[Val
 
     What inactive lanes would store goes to memory of the moment, so that no lane needs a branch.
     """
-    b, lanes = part.offset.builder, part.lanes
+    b, lanes, count = part.offset.builder, part.lanes, part.count
+    if _stores_whole(part, offsets):
+        rows, each = interleaved(b, values), lanes // count
+        whole = [b.lanes(rows[i // each], list(range(i % each * count, (i % each + 1) * count))) for i in range(lanes)]
+        _store_each(part, pointer, offsets, whole, vector)
+        return
     for k, value in enumerate(values):
         base = b.offset(pointer, k * part.element.size)
-        places = None if vector is None else _active_places(b, base, offsets, vector)
-        for i in range(lanes):
-            at = place(b, base, offsets, i)
-            if places is not None:
-                at = b.assign(f"extractelement <{lanes} x ptr> {places}, i64 {i}")
-            b.store(b.lane(value, i), at, 1)
+        _store_each(part, base, offsets, [b.lane(value, i) for i in range(lanes)], vector)
 
 
-def _active_places(b: Builder, base: str, offsets: Offsets, vector: Value) -> str:
-    """Host pointers of the active lanes, and of memory of the moment for the others."""
+def _store_each(part: LanePart, base: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
+    """A value for each active lane, at its offset from a host pointer."""
+    b = part.offset.builder
+    places = None if vector is None else _active_places(b, base, offsets, vector, part.size)
+    for i, value in enumerate(values):
+        at = place(b, base, offsets, i)
+        if places is not None:
+            at = b.assign(f"extractelement <{part.lanes} x ptr> {places}, i64 {i}")
+        b.store(value, at, 1)
+
+
+def _active_places(b: Builder, base: str, offsets: Offsets, vector: Value, size: int) -> str:
+    """Host pointers of the active lanes, and of so many bytes of memory of the moment for the others."""
     lanes = vector.lanes
     wide = b.cast(offsets, types.UQ) if isinstance(offsets, Value) else b.vector(offsets, types.UQ)
     inside = b.assign(f"getelementptr i8, ptr {base}, {wide.typed}")
-    one = b.assign(f"insertelement <{lanes} x ptr> poison, ptr {b.scratch(64)}, i64 0")
+    one = b.assign(f"insertelement <{lanes} x ptr> poison, ptr {b.scratch(max(size, 64))}, i64 0")
     nowhere = b.assign(f"shufflevector <{lanes} x ptr> {one}, <{lanes} x ptr> poison, <{lanes} x i32> zeroinitializer")
     return b.assign(f"select {vector.typed}, <{lanes} x ptr> {inside}, <{lanes} x ptr> {nowhere}")
 
@@ -139,6 +174,11 @@ def place(b: Builder, base: str, offsets: Offsets, lane: int) -> str:
     if isinstance(offsets, Value):
         return b.offset(base, b.cast(b.lane(offsets, lane), types.UQ).text)
     return b.offset(base, offsets[lane])
+
+
+def _rows(values: list[Value], count: int) -> list[list[Value]]:
+    """So many values at a time."""
+    return [values[n : n + count] for n in range(0, len(values), count)]
 
 
 def _words(part: LanePart) -> Iterator[tuple[int, int]]:

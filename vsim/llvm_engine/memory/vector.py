@@ -28,7 +28,7 @@ def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
 
     def load(mask: Value | None) -> list[Value]:
         masks = _masks(b, mask, lanes, part.count)
-        return _deinterleaved(b, [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in masks])
+        return deinterleaved(b, [_load(b, b.offset(pointer, k * step), element, lanes, m) for k, m in masks])
 
     return whole_or_masked(b, vector, load)
 
@@ -36,7 +36,7 @@ def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
 def store_row(part: LanePart, pointer: str, values: list[Value], vector: Value | None) -> None:
     """The opposite of :func:`load_row`."""
     b, lanes = part.offset.builder, values[0].lanes
-    step, rows = lanes * part.element.size, _interleaved(b, values)
+    step, rows = lanes * part.element.size, interleaved(b, values)
 
     def store(mask: Value | None) -> list[Value]:
         for row, (k, m) in zip(rows, _masks(b, mask, lanes, part.count), strict=True):
@@ -79,22 +79,22 @@ def _masks(b: Builder, vector: Value | None, lanes: int, count: int) -> list[tup
     return [(k, b.lanes(vector, [(k * lanes + i) // count for i in range(lanes)])) for k in range(count)]
 
 
-def _deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
+def deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
     """Vectors as memory holds them, one behind the other, as one vector for each of a lane's elements."""
     count, lanes = len(vectors), vectors[0].lanes
     if count > 2 and _is_power_of_two(count):
         # Every other element of neighbours, then of these: a picture of what the network of an FFT does.
         pairs = list(zip(vectors[0::2], vectors[1::2], strict=True))
         even, odd = ([b.mixed(x, y, range(first, 2 * lanes, 2)) for x, y in pairs] for first in (0, 1))
-        return [v for both in zip(_deinterleaved(b, even), _deinterleaved(b, odd), strict=True) for v in both]
+        return [v for both in zip(deinterleaved(b, even), deinterleaved(b, odd), strict=True) for v in both]
     return [_picked(b, vectors, [divmod(i * count + k, lanes) for i in range(lanes)]) for k in range(count)]
 
 
-def _interleaved(b: Builder, values: list[Value]) -> list[Value]:
+def interleaved(b: Builder, values: list[Value]) -> list[Value]:
     """The opposite: vectors as memory holds them."""
     count, lanes = len(values), values[0].lanes
     if count > 2 and _is_power_of_two(count):
-        even, odd = _interleaved(b, values[0::2]), _interleaved(b, values[1::2])
+        even, odd = interleaved(b, values[0::2]), interleaved(b, values[1::2])
         halves = [[i // 2 + lanes * (i % 2) + start for i in range(lanes)] for start in (0, lanes // 2)]
         return [b.mixed(x, y, half) for x, y in zip(even, odd, strict=True) for half in halves]
     return [
