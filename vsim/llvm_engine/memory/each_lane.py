@@ -41,10 +41,14 @@ class LaneCopies:
         """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
         if self.takes(part.lanes * (1 if _is_whole(part) else len(list(_words(part))))):
             return load_lanes(part, pointer, offsets, vector)
-        values: list[Value] = []
+        b, values = self.b, list[Value]()
+        if _is_whole(part):
+            result, row = self._call("load", part.size, part, pointer, offsets), part.lanes * part.element.size
+            found = [b.load(part.element, part.lanes, b.offset(result, k * row), 1) for k in range(part.count)]
+            return _where(b, vector, deinterleaved(b, found))
         for k, count in _words(part):
             word = _WORDS[part.element.size * count]
-            result = self._call("load", word, part, self.b.offset(pointer, k * part.element.size), offsets)
+            result = self._call("load", word.size, part, self.b.offset(pointer, k * part.element.size), offsets)
             values += _elements(part, self.b.load(word, part.lanes, result, 64), count, vector)
         return values
 
@@ -53,10 +57,12 @@ class LaneCopies:
         if self.takes(part.lanes * (1 if _stores_whole(part, offsets) else len(values))):
             store_lanes(part, pointer, offsets, values, vector)
             return
-        bits = mask_bits(self.b, vector, part.lanes)
+        bits, size = mask_bits(self.b, vector, part.lanes), part.element.size
+        if _stores_whole(part, offsets):
+            self._call("store", part.size, part, pointer, offsets, (interleaved(self.b, values), bits))
+            return
         for k, value in enumerate(values):
-            word = _WORDS[part.element.size]
-            self._call("store", word, part, self.b.offset(pointer, k * word.size), offsets, (value, bits))
+            self._call("store", size, part, self.b.offset(pointer, k * size), offsets, ([value], bits))
 
     def takes(self, lanes: int) -> bool:
         """Whether so many more lanes are handled inline."""
@@ -66,25 +72,28 @@ class LaneCopies:
     def _call(
         self,
         op: str,
-        word: DataType,
+        size: int,
         part: LanePart,
         pointer: str,
         offsets: Offsets,
-        stored: tuple[Value, str] | None = None,
+        stored: tuple[list[Value], str] | None = None,
     ) -> str:
-        """Call the function for a load or store of words; gives where they are in memory of the moment."""
+        """Call the function for a load or store of so many bytes of each lane, which are vectors one behind the other;
+        gives where they are in memory of the moment.
+        """
         b, lanes = self.b, part.lanes
         places = offsets if isinstance(offsets, Value) else b.vector(offsets, types.UQ)
         index = ir_type(places.type, 1)
-        name = f"each_{op}_{index}_{word.size}_{lanes}"
+        name = f"each_{op}_{index}_{size}_{lanes}"
         if name not in self.helpers:
-            self.helpers[name] = each_function(name, op, index, word.size, lanes)
-        scratch = b.scratch(2 * lanes * 8 + 64)
+            self.helpers[name] = each_function(name, op, index, size, lanes)
+        scratch = b.scratch(lanes * (8 + size) + 64)
         data = b.offset(scratch, -(-lanes * 8 // 64) * 64)
         b.store(b.broadcast(places, lanes), scratch, 64)
         arguments, ends = "ptr, ptr, ptr", ""
         if stored:
-            b.store(stored[0], data, 64)
+            for k, value in enumerate(stored[0]):
+                b.store(value, b.offset(data, k * lanes * value.type.size), 64 if k == 0 else 1)
             arguments, ends = "ptr, ptr, ptr, i64", f", i64 {stored[1]}"
         b.declare(name, "void", arguments)
         b.emit(f"call void @{name}(ptr {pointer}, ptr {scratch}, ptr {data}{ends}) #2")
@@ -110,8 +119,7 @@ def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | N
     b, lanes, element = part.offset.builder, part.lanes, part.element
     if _is_whole(part):
         each = [b.load(element, part.count, place(b, pointer, offsets, i), 1) for i in range(lanes)]
-        found = deinterleaved(b, [b.concat(row) for row in _rows(each, lanes // part.count)])
-        return found if vector is None else [b.select(vector, v, b.const(0, element)) for v in found]
+        return _where(b, vector, deinterleaved(b, [b.concat(row) for row in _rows(each, lanes // part.count)]))
     values: list[Value] = []
     for k, count in _words(part):
         word = _WORDS[element.size * count]
@@ -174,6 +182,11 @@ def place(b: Builder, base: str, offsets: Offsets, lane: int) -> str:
     if isinstance(offsets, Value):
         return b.offset(base, b.cast(b.lane(offsets, lane), types.UQ).text)
     return b.offset(base, offsets[lane])
+
+
+def _where(b: Builder, vector: Value | None, values: list[Value]) -> list[Value]:
+    """Values of the active lanes, 0 of the others."""
+    return values if vector is None else [b.select(vector, v, b.const(0, v.type)) for v in values]
 
 
 def _rows(values: list[Value], count: int) -> list[list[Value]]:

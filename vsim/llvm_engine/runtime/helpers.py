@@ -190,6 +190,8 @@ def elements_function(
     """
     region = "" if flat else ", ptr %region, i64 %limit"
     arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
+    sizes = "<" + ", ".join([f"{index} {size}"] * lanes) + ">"
+    at_once = lanes > 1 and not rare
     text = fill(
         "lanes",
         "elements",
@@ -201,9 +203,13 @@ def elements_function(
         source="\n".join(fill("lanes", "source_of_element", k=k) for k in range(sources)),
         attributes="#2" if rare else "#0",
         call_attributes="#2" if rare else "",
-        index=index,
-        size=size,
-        lanes=lanes,
+        advance=fill(
+            "lanes",
+            "advance_vector" if at_once else "advance_one_by_one",
+            index=index,
+            lanes=lanes,
+            **({"sizes": sizes} if at_once else {"size": size}),
+        ),
         count=count,
         room=room,
     )

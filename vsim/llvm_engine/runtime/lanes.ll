@@ -59,6 +59,15 @@ step:
   %none = icmp eq i64 %k1, $count
   br i1 %none, label %done, label %lane
 lane:
+$advance
+again:
+  br label %head
+done:
+  ret i64 -1
+}
+
+;; advance_one_by_one
+; Vector instructions would end with the upper halves of all vector registers cleared.
   %n = phi i64 [ 0, %step ], [ %n1, %lane ]
   %address.p = getelementptr $index, ptr %addresses, i64 %n
   %address = load $index, ptr %address.p
@@ -67,11 +76,13 @@ lane:
   %n1 = add i64 %n, 1
   %lanes = icmp ult i64 %n1, $lanes
   br i1 %lanes, label %lane, label %again
-again:
-  br label %head
-done:
-  ret i64 -1
-}
+
+;; advance_vector
+; At once: the addresses are loaded as a vector behind that.
+  %address = load <$lanes x $index>, ptr %addresses, align 64
+  %address1 = add <$lanes x $index> %address, $sizes
+  store <$lanes x $index> %address1, ptr %addresses, align 64
+  br label %again
 
 ;; source_of_element
   %source$k.e = getelementptr i8, ptr %source$k, i64 %distance
