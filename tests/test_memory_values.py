@@ -14,6 +14,7 @@ from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 import visa
 from visa import SimulationError
 from visa.platforms import find
+from vsim.llvm_engine.runtime import native
 
 SPACE = 4096
 
@@ -512,3 +513,27 @@ COVERED = {
     "lsc_load_strided", "lsc_store_strided", "lsc_load_block2d", "lsc_store_block2d", "lsc_load_status", "lsc_ccs_update", "lsc_fence", "fence_global", "fence_local",
     "fence_sw", "yield", "sampler_cache_flush", "wait", "lifetime.start", "lifetime.end", *(f[0].partition(".")[0].partition(":")[0] for f in ATOMIC_FORMS),
 }  # fmt: skip
+
+
+BYTES = """\
+define void @run(ptr %p, ptr %to) {
+  %v = load <2 x i8>, ptr %p, align 1
+  %a = extractelement <2 x i8> %v, i64 1
+  %q = getelementptr i8, ptr %p, i64 2
+  %b = load i8, ptr %q, align 1
+  %high = zext i8 %a to i16
+  %low = zext i8 %b to i16
+  %s = shl i16 %high, 8
+  %r = or i16 %s, %low
+  store i16 %r, ptr %to, align 1
+  ret void
+}
+"""
+
+
+def test_bytes_that_are_put_together_the_other_way_round():
+    """Byte 1 of a vector, and below it the byte behind the vector: LLVM 22 would take the vector's first two bytes."""
+    memory, out = np.array([1, 2, 3], "u1"), np.zeros(2, "u1")
+    code = native.Native([native.compile_object(BYTES)])
+    code.run(memory.ctypes.data, out.ctypes.data)
+    assert out.tolist() == [3, 2]

@@ -144,6 +144,10 @@ def compile_object(text: str) -> bytes:
         _run_pipeline(module, machine, 0)
     if "@llvm.coro.suspend(" in text and "half" in text:
         module = _verified(_HALF_SPILL.sub("  store volatile half ", str(module)))
+    if " x i8>" in text:
+        passed = str(module)
+        kept = _with_bytes_apart(passed)
+        module = module if kept == passed else _verified(kept)
     return bytes(machine.emit_object(module))
 
 
@@ -152,6 +156,26 @@ _HALF_SPILL = re.compile(r"^  store half (?=%[\w.]+, ptr %[\w.]+\.spill\.addr)",
 it, LLVM 22 joins the two stores to one of masks, cannot select the cast that this takes, and ends the process; volatile
 stores are never joined.
 """
+
+
+_EXTRACTED_BYTE = re.compile(r"extractelement <\d+ x i8> (%[\w.]+),")
+_SHUFFLED_BYTES = re.compile(r"^  (%[\w.]+) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
+_LOADED_BYTES = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x i8>)", re.MULTILINE)
+
+
+def _with_bytes_apart(text: str) -> str:
+    """A module in which nothing is joined with loads of vectors of which single bytes are taken.
+
+    LLVM 22 makes one load of bytes that follow each other in memory and are put together the other way round, and
+    begins it at the vector's first byte, whichever byte of it was wanted; volatile loads are never joined.
+    """
+    names = set(_EXTRACTED_BYTE.findall(text))
+    if not names:
+        return text
+    for name, one, other in reversed(_SHUFFLED_BYTES.findall(text)):
+        if name in names:
+            names |= {one, other}
+    return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
 
 
 def _verified(text: str) -> llvm.ModuleRef:
