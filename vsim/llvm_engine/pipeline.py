@@ -35,6 +35,8 @@ from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 from vsim.threads import id_row_bytes
 
+LEAST_APART = 2
+"""Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
 MAXIMUM_TURNS = 2000
@@ -75,7 +77,7 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, turned_row: int = 0)
         if FINE not in dispatch.checks or state.smallest_change >= unit:
             break
         unit = state.smallest_change
-    if turned_row and state.touched >= dispatch.simd and _may_turn(dispatch):
+    if turned_row and state.touched >= LEAST_APART * dispatch.simd and _may_turn(dispatch):
         turned = ModuleState(dispatch, full, turned_row, turned=True)
         other = _translated(turned)
         if LEAST_GAIN * turned.touched <= state.touched:
