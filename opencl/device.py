@@ -13,11 +13,10 @@ from opencl.errors import Refused
 from opencl.info import Answers, text, u32, u64
 from opencl.models import MODELS
 from opencl.objects import ClObject
-from opencl.settings import PLATFORM_SETTING, schedule
+from opencl.settings import PLATFORM_SETTING
 from visa.platforms import PLATFORMS, find
 from vsim.driver import machine_memory
 from vsim.ocloc import compiler_driver
-from vsim.schedule import ROUND_ROBIN
 
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
 """Which one is the device where nothing is said: the first that the compiler knows."""
@@ -176,12 +175,6 @@ PLATFORM_ANSWERS: Answers[Platform] = {
 }
 
 
-def _threads_take_turns() -> bool:
-    """Whether a thread that spins until another has written gives it time to: not if they run one after the other."""
-    order = schedule()
-    return order is not None and order.kind == ROUND_ROBIN
-
-
 def _number(value: int) -> Callable[[Device], bytes]:
     return lambda d: u32(value)
 
@@ -258,7 +251,7 @@ _EXECUTION: Facts = {
     cl.CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: _number(1),
     cl.CL_DEVICE_MAX_NUM_SUB_GROUPS: lambda d: u32(d.model.group // d.model.sub_groups[0]),
     cl.CL_DEVICE_SUB_GROUP_SIZES_INTEL: lambda d: info.sizes(d.model.sub_groups),
-    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: lambda d: u32(_threads_take_turns()),
+    cl.CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: _number(1),
     cl.CL_DEVICE_PIPE_SUPPORT: _number(0),
     cl.CL_DEVICE_MAX_PIPE_ARGS: _number(0),
     cl.CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS: _number(0),

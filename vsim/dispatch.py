@@ -111,7 +111,12 @@ class Dispatch:
         """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
         at the group's barrier in the kernel itself.
         """
-        return self.signature.waits_elsewhere or self.is_round_robin
+        return self.signature.waits_elsewhere or self.overlaps_groups
+
+    @property
+    def overlaps_groups(self) -> bool:
+        """Whether several groups are under way at once wherever there is room, as threads may wait for other groups."""
+        return self.signature.spins or self.is_round_robin
 
     @property
     def is_round_robin(self) -> bool:

@@ -22,6 +22,7 @@ from visa.isa.record import Flow
 from visa.program import FIRST_VARIABLE, Function, Input
 from visa.yaml_tree import Tree
 from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
+from vsim.analysis.spin_loops import spins
 from vsim.atomics import depends_on_order
 from vsim.launch import SCALAR_TYPES
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
@@ -159,6 +160,11 @@ class KernelSignature:
         from vsim.analysis.waiting import waiting_functions  # which few kernels need
 
         return any(f is not kernel for f in waiting_functions(self.image, kernel))
+
+    @cached_property
+    def spins(self) -> bool:
+        """Whether threads may wait in loops until others write to memory."""
+        return any(spins(function, self.image.grf_size) for function in self.image.functions_of(self.kernel))
 
     @cached_property
     def needs_order(self) -> bool:

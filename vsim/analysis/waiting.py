@@ -6,6 +6,7 @@ from visa.image import LinkedImage
 from visa.isa.record import Access, Flow, Memory
 from visa.program import Function, Instruction
 from vsim.analysis.reachability import reachable
+from vsim.analysis.spin_loops import spins
 from vsim.refused import RAW_MESSAGES
 
 
@@ -21,13 +22,18 @@ def group_barriers(function: Function) -> list[int]:
 
 
 def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = False) -> list[Function]:
-    """The functions that a kernel can run, itself among them, in which a thread can wait, or in what they call.
+    """The functions that a kernel can run, itself among them, in which a thread can wait, at a barrier or in a spin
+    loop, or in what they call.
 
     Args:
         takes_turns: threads also wait for their turn, in front of each access to memory.
     """
     reached = reachable(image, kernel)
-    found = [f for f in reached.functions if any(_waits(f.instructions[n], takes_turns) for n in reached.of(f))]
+    found = [
+        f
+        for f in reached.functions
+        if any(_waits(f.instructions[n], takes_turns) for n in reached.of(f)) or spins(f, image.grf_size)
+    ]
     known = {id(f) for f in found}
     while True:
         callers = [

@@ -57,10 +57,13 @@ class BatchControlFlow:
         simd: int,
         may_narrow: bool,
         left: BatchLanesLeft | None = None,
+        spin_branches: frozenset[int] = frozenset(),
     ) -> None:
-        """``left``: reports lanes that a jump or return of a whole thread leaves behind; None where no check asks."""
+        """``left``: reports lanes that a jump or return of a whole thread leaves behind; None where no check asks.
+        ``spin_branches``: those that lead back where threads wait for what others write.
+        """
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
-        self.simd, self.may_narrow, self.left = simd, may_narrow, left
+        self.simd, self.may_narrow, self.left, self.spin_branches = simd, may_narrow, left, spin_branches
 
     def _taken(self, lanes: Callable[[], Mask]) -> Callable[[], Bools]:
         return taken_lanes(self.running, lanes, self.prepared.instruction, self.simd)
@@ -69,7 +72,7 @@ class BatchControlFlow:
         """These lanes go on at the label."""
         running, taken = self.running, self._taken(lanes)
         target, following = self.prepared.labels[label], self.prepared.following
-        loop = self._loop(target, following)
+        loop, spins = self._loop(target, following), self.prepared.here in self.spin_branches
 
         def step() -> bool:
             chosen = taken()
@@ -81,6 +84,8 @@ class BatchControlFlow:
                 activation.split((following, rest))
             else:
                 activation.split((target, chosen), (following, rest))
+            if spins:
+                self.scheduler.rest(any_lane(chosen))
             return True
 
         return step
@@ -88,6 +93,7 @@ class BatchControlFlow:
     def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
         """All lanes of the threads for which ``taken`` holds go on at the label."""
         target, following, place = self.prepared.labels[label], self.prepared.following, self.prepared.place
+        spins = self.prepared.here in self.spin_branches
 
         def step() -> bool:
             activation = self.running.activation
@@ -99,6 +105,8 @@ class BatchControlFlow:
                 activation.split((target, active))
             else:
                 activation.split((target, going), (following, active & ~going))
+            if spins:
+                self.scheduler.rest(any_lane(going))
             return True
 
         return step

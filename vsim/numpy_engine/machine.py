@@ -6,6 +6,8 @@ from typing import NoReturn, Protocol
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
+from vsim.analysis.control_flow import control_flow
+from vsim.analysis.spin_loops import spin_branches
 from vsim.arrays import Array, Bools
 from vsim.checks.selection import CALLS, DIVERGENCE, GUARD
 from vsim.dispatch import Dispatch
@@ -72,8 +74,10 @@ class NumpyMachine:
         self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
-        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks)
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow, batch.left)
+        spins = dispatch.signature.spins
+        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks or spins)
+        branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow, batch.left, branches)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address

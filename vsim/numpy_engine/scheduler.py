@@ -30,6 +30,7 @@ class Scheduler:
         self.live: list[Activation] = []
         self.check_deadline: Callable[[], None] | None = None
         self._moves = 0
+        self._resting: Bools | None = None
 
     def start(self, activation: Activation) -> None:
         """An activation begins: it runs next."""
@@ -47,7 +48,7 @@ class Scheduler:
             while self.live:
                 activation = next((a for a in reversed(self.live) if a.running or a.waiting), None)
                 if activation is None:
-                    if self._return_some():
+                    if self._return_some() or self._wake():
                         continue
                     raise self.deadlock(self.live)
                 self.running.enter(activation)
@@ -118,8 +119,22 @@ class Scheduler:
                 return True
         return False
 
+    def rest(self, rows: Bools) -> None:
+        """No lane of these threads runs until no other thread can: they wait for what others write."""
+        self._resting = rows if self._resting is None else self._resting | rows
+        self.hold(rows)
+
+    def _wake(self) -> bool:
+        """Let the threads that rest go on; whether there are any."""
+        rows, self._resting = self._resting, None
+        if rows is None:
+            return False
+        for activation in self.live:
+            activation.let_go(rows)
+        return True
+
     def hold(self, rows: Bools) -> None:
-        """No lane of these threads runs: each of them waits at a barrier."""
+        """No lane of these threads runs: each of them waits at a barrier, or for what others write."""
         for activation in self.live:
             activation.hold(rows)
 
@@ -136,6 +151,8 @@ class Scheduler:
                 self._place(found, activation.active, (function, activation.pc, False))
             for pc, lanes in sorted(activation.blocked.items()):
                 self._place(found, lanes, (function, pc - 1, True))
+            for pc, lanes in sorted(activation.held.items()):
+                self._place(found, lanes, (function, pc, False))
         return dict(sorted(found.items()))
 
     @staticmethod

@@ -14,7 +14,7 @@ from vsim.llvm_engine.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
-from vsim.llvm_engine.lower.waiting import ThreadWaits
+from vsim.llvm_engine.lower.suspension import Suspension
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 
@@ -35,11 +35,10 @@ class Calls:
         masks: Masks,
         flow: ControlFlowLowering,
         exits: FaultExits,
-        waiting: ThreadWaits,
         checks: CallChecks,
     ) -> None:
-        self.state, self.masks, self.flow, self.exits, self.waiting = state, masks, flow, exits, waiting
-        self.checks = checks
+        self.state, self.masks, self.flow, self.exits, self.checks = state, masks, flow, exits, checks
+        self.suspension = Suspension(state)
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
@@ -157,4 +156,4 @@ class Calls:
         handle = b.assign(f"call ptr {name}(ptr %ctx, ptr %worker, ptr %shared, i{lanes} {bits})")
         refused = b.assign(f"icmp eq ptr {handle}, null")
         self.exits.leave_if(refused, cx.FRAMES, "0", "0", lambda: ("0", 0, 0, depth))
-        self.waiting.go_on_elsewhere()
+        self.suspension.go_on_elsewhere()

@@ -22,6 +22,7 @@ from vsim.llvm_engine.lower.lanes_left import LanesLeft
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.suspension import Suspension
 from vsim.llvm_engine.runtime import context as cx
 from vsim.semantics.flow import reach
 
@@ -35,6 +36,7 @@ class ControlFlowLowering:
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, left: LanesLeft) -> None:
         self.state, self.masks, self.exits, self.left = state, masks, exits, left
         self.recursion = Recursion(state, exits)
+        self.suspension = Suspension(state)
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -166,8 +168,7 @@ class ControlFlowLowering:
                 self.masks.set_running(taken)
                 some = b.any(taken)
                 self.leave_block()
-                self._poll()
-                b.branch(some, self.entrance(target), self.entrance(pc + 1))
+                self._branch_back(pc, target, some)
 
         return step
 
@@ -187,11 +188,13 @@ class ControlFlowLowering:
     def _branch_uniform(self, pc: int, target: int, condition: str | None) -> None:
         """All running lanes go to the target if the condition holds."""
         b = self.state.b
-        direct = target <= pc or self._nobody_waits_between(pc, target)
+        if target <= pc:
+            self.leave_block()
+            self._branch_back(pc, target, condition)
+            return
+        direct = self._nobody_waits_between(pc, target)
         running = self.masks.running_vector()
         self.leave_block()
-        if target <= pc:
-            self._poll()
         if direct:
             if condition is None:
                 b.jump(self.entrance(target))
@@ -203,6 +206,20 @@ class ControlFlowLowering:
             b.branch(condition, leaving, self.entrance(pc + 1))
             b.label(leaving)
         self._all_wait(pc, target, running)
+
+    def _branch_back(self, pc: int, target: int, condition: str | None) -> None:
+        """Go back to the target if the condition holds; in a spin loop other threads run before that."""
+        b, spins = self.state.b, pc in self.state.spin_branches
+        back = b.new_label("again") if spins else self.entrance(target)
+        self._poll()
+        if condition is None:
+            b.jump(back)
+        else:
+            b.branch(condition, back, self.entrance(pc + 1))
+        if spins:
+            b.label(back)
+            self.suspension.let_others_run()
+            b.jump(self.entrance(target))
 
     def _all_wait(self, pc: int, target: int, running: Value) -> None:
         """All running lanes wait at a reconvergence point, as others may wait in front of it."""

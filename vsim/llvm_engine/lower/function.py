@@ -183,7 +183,7 @@ class FunctionLowering:
             if keep and not b.assigned:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
-            self.machine.waiting.let_others_run()
+            self.machine.waiting.suspension.let_others_run()
         if not leaves_memory_alone(instruction):
             self.state.walks.forget()
         if self.machine.races:

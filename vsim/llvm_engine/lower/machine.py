@@ -84,7 +84,7 @@ class LoweringMachine:
         self.waiting = ThreadWaits(state, masks, flow, findings, self.races)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         self.call_checks, self.argument_checks = CallChecks(state, findings), ArgumentChecks(state, findings)
-        calls = Calls(state, masks, flow, exits, self.waiting, self.call_checks)
+        calls = Calls(state, masks, flow, exits, self.call_checks)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals

@@ -13,6 +13,7 @@ from visa.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
 from vsim.analysis.quiet_loops import quiet_places
 from vsim.analysis.reconvergence import reconvergence
+from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH
@@ -68,6 +69,10 @@ class FunctionState:
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
         """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
         self.is_coroutine = module.can_wait(function)
+        self.spin_branches = frozenset[int]()
+        """Branches back in loops that wait for other threads, where threads take turns."""
+        if self.is_coroutine and module.takes_turns:
+            self.spin_branches = spin_branches(self.flow, self.layout)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact)

@@ -1,7 +1,5 @@
-"""Barriers, and how a thread lets others run.
-
-Where the kernel alone waits, at the group's barrier, it suspends and the driver resumes its threads in phases. Where
-threads take turns (``runtime/turns.ll``) a function says in the record of its thread why it stops, and where.
+"""Barriers: where the kernel alone waits, at the group's barrier, it suspends and the driver resumes its threads in
+phases; else threads take turns.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from vsim.llvm_engine.lower.findings import Details, FindingExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.race import RaceWatch
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.lower.suspension import Suspension
 from vsim.llvm_engine.runtime import context as cx
 
 Step = Callable[[], None]
@@ -36,6 +35,7 @@ class ThreadWaits:
         races: RaceWatch | None = None,
     ) -> None:
         self.state, self.masks, self.flow, self.findings, self.races = state, masks, flow, findings, races
+        self.suspension = Suspension(state)
         self.has_several = len(group_barriers(state.function)) > 1
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Step:
@@ -48,12 +48,12 @@ class ThreadWaits:
             if not self.state.module.takes_turns:
                 if self.has_several:
                     self._note_place()
-                self._suspend()
+                self.suspension.suspend()
                 return
             if signal:
                 self._count_arrival()
             if wait:
-                self.stop(str(cx.GROUP_BARRIER))
+                self.suspension.stop(str(cx.GROUP_BARRIER))
 
         return self._between_blocks(step)
 
@@ -67,7 +67,7 @@ class ThreadWaits:
             self._look_for_absent()
             n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
             if arrivals is None:
-                self.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
+                self.suspension.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
                 if self.races:
                     self.races.departed(n)
             else:
@@ -108,39 +108,12 @@ class ThreadWaits:
         some = b.assign(f"icmp ne i64 {absent}, 0")
         self.findings.report_if(some, "K021", lambda: Details(self.findings.first_lane(absent)))
 
-    def let_others_run(self) -> None:
-        """Let each of the other threads have its turn."""
-        self.stop(str(cx.TURN))
-
-    def go_on_elsewhere(self) -> None:
-        """The thread goes on in the function that its record names, and then here."""
-        self._suspend_as(str(cx.GO_ON))
-
-    def stop(self, why: str) -> None:
-        """Stop, with the place in the thread's record."""
-        state, b = self.state, self.state.b
-        site = (state.module.number(state.function) << 32) + state.at.pc
-        b.emit(f"store i64 {site}, ptr {b.offset('%record', cx.RECORD_SITE)}, align 8")
-        self._suspend_as(why)
-
-    def _suspend_as(self, why: str) -> None:
-        b = self.state.b
-        b.emit(f"store i64 {why}, ptr {b.offset('%record', cx.RECORD_STATE)}, align 8")
-        self._suspend()
-
     def _note_place(self) -> None:
         """Note where the thread waits, for the fault that others never come."""
         b = self.state.b
         sites = b.offset(b.field("%worker", cx.WORKER_HANDLES, "ptr"), cx.HANDLE_SITES)
         place = b.assign(f"getelementptr i64, ptr {sites}, i64 %thread")
         b.emit(f"store i64 {self.state.at.pc}, ptr {place}, align 8")
-
-    def _suspend(self) -> None:
-        b = self.state.b
-        suspended = b.assign("call i8 @llvm.coro.suspend(token none, i1 false)")
-        resumed = b.new_label("resumed")
-        b.emit(f"switch i8 {suspended}, label %suspend [ i8 0, label %{resumed} i8 1, label %cleanup ]")
-        b.label(resumed)
 
     def _count_arrival(self) -> None:
         b = self.state.b
