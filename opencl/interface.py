@@ -41,6 +41,16 @@ class EntryPoint(NamedTuple):
         given = ", ".join(f"{C_TYPES[kind]} {name}" for kind, name in self.parameters)
         return f"{C_TYPES[self.result]} {self.name}({given or 'void'})"
 
+    @property
+    def in_python(self) -> EntryPoint:
+        """The function by which Python is called."""
+        return self._replace(name=in_python(self.name))
+
+
+def in_python(name: str) -> str:
+    """The name of the function by which an exported one calls Python."""
+    return f"visakit_{name}"
+
 
 def entry_points() -> list[EntryPoint]:
     """All functions, those of the dispatch table first and in its order."""

@@ -13,7 +13,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from opencl.interface import IN_C, EntryPoint, entry_points, served_points
+from opencl.interface import C_TYPES, IN_C, EntryPoint, entry_points, served_points
 from visa import cache
 from visa.diagnostics import Diagnostic, FileError
 
@@ -56,6 +56,29 @@ __attribute__((constructor)) static void visakit_begin(void)
     dlopen(VISAKIT_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
     visakit_set("PYTHONHOME", VISAKIT_HOME, "VISAKIT_OPENCL_HOME");
     visakit_set("PYTHONPATH", VISAKIT_PATH, "VISAKIT_OPENCL_PATH");
+}
+
+/* What Python is about to raise in this thread: extension modules call on their way out, too, to release objects. */
+struct visakit_raised { PyObject *type, *value, *trace; };
+
+static struct visakit_raised visakit_set_aside(void)
+{
+    struct visakit_raised raised = { NULL, NULL, NULL };
+    if (Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        PyErr_Fetch(&raised.type, &raised.value, &raised.trace);
+        PyGILState_Release(state);
+    }
+    return raised;
+}
+
+static void visakit_raise_again(struct visakit_raised raised)
+{
+    if (raised.type != NULL) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        PyErr_Restore(raised.type, raised.value, raised.trace);
+        PyGILState_Release(state);
+    }
 }
 """
 _TAIL = """
@@ -104,7 +127,8 @@ for folder in folders:
         site.addsitedir(folder)
 from {module} import ffi, lib
 from opencl.driver import connect
-connect(lib.visakit_dispatch(), lambda name, function: ffi.def_extern(name=name)(function))
+from opencl.interface import in_python
+connect(lib.visakit_dispatch(), lambda name, function: ffi.def_extern(name=in_python(name))(function))
 """
 
 
@@ -115,14 +139,26 @@ def c_source() -> str:
     for point in points:
         if point.name in IN_C:
             continue
-        if point.is_served:
-            lines.append(f"CFFI_DLLEXPORT {point.prototype};")
-        else:
-            lines += _refusal(point)
+        lines += _entry(point) if point.is_served else _refusal(point)
     named = "".join(f'    {{"{p.name}", (void *){p.name}}},\n' for p in points if p.is_served and p.name not in IN_C)
     table = "".join(f"    (void *){p.name},\n" for p in points if p.in_table)
     lines.append(_TAIL.replace("@NAMED@", named).replace("@TABLE@", table))
     return "\n".join(lines)
+
+
+def _entry(point: EntryPoint) -> list[str]:
+    """A function that Python has: what was being raised when it is called is raised still when it returns."""
+    call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
+    gives = point.result != "none"
+    lines = [
+        f"extern {point.in_python.prototype};",
+        f"CFFI_DLLEXPORT {point.prototype}",
+        "{",
+        "    struct visakit_raised raised = visakit_set_aside();",
+        f"    {C_TYPES[point.result]} result = {call};" if gives else f"    {call};",
+        "    visakit_raise_again(raised);",
+    ]
+    return [*lines, "    return result;\n}" if gives else "}"]
 
 
 def _refusal(point: EntryPoint) -> list[str]:
@@ -182,7 +218,7 @@ def build(path: Path) -> None:
         hint = "use a Python with one, such as that of the system (Debian and Ubuntu: apt install python3-dev)"
         raise _failed("this Python has no shared library (libpython), which the driver needs", hint)
     ffi = FFI()
-    ffi.embedding_api("\n".join(f"{point.prototype};" for point in served_points()))
+    ffi.embedding_api("\n".join(f"{point.in_python.prototype};" for point in served_points()))
     ffi.cdef("uintptr_t visakit_dispatch(void);")
     macros = [(f"VISAKIT_{name}", _quoted(value)) for name, value in _places(shared).items()]
     folders = [str(shared.parent)]

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -262,6 +263,28 @@ def test_the_installed_driver_is_found(built, tmp_path):
 def test_a_program_in_python_runs_unchanged():
     done = run(sys.executable, SOURCES / "saxpy.py", PYOPENCL_NO_CACHE="1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "4096 elements, 0 wrong\n", "")
+
+
+@needs_all
+def test_what_python_is_about_to_raise_stays(tmp_path):
+    target = tmp_path / "raised.so"
+    folder = sysconfig.get_paths()["include"]
+    words = [
+        "gcc",
+        "-Wall",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        f"-I{folder}",
+        "-o",
+        target,
+        SOURCES / "raised.c",
+        "-lOpenCL",
+    ]
+    subprocess.run(words, check=True)
+    call = f"import ctypes; f = ctypes.PyDLL('{target}').raises; f.restype = ctypes.py_object; f()"
+    done = run(sys.executable, "-c", call)
+    assert done.returncode == 1 and done.stderr.endswith("ValueError: kept\n")
 
 
 def test_a_program_that_is_not_there():
