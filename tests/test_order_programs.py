@@ -23,9 +23,8 @@ IMAGES = ("old.tgllp", "new.bmg")
 
 def codes(image, kind, kernel, engine):
     arguments = [np.arange(1024, dtype=np.uint32) % 5, *(np.zeros(1024, np.uint32) for _ in range(2))]
-    schedule = "round-robin" if "turns:" in EXPECTED[kernel] else ""
     result = packed_program(f"order.{image}.{kind}").launch(
-        kernel, 128, 32, arguments, engine=engine, check="race", schedule=schedule, show_printf=False
+        kernel, 128, 32, arguments, engine=engine, check="race", show_printf=False
     )
     assert result.engine == engine
     return sorted({f.code for f in result.findings})
@@ -33,8 +32,7 @@ def codes(image, kind, kernel, engine):
 
 def engines(kernel):
     """Native code, which takes time to make, for those that wait for each other."""
-    words = EXPECTED[kernel]
-    return [*(["numpy"] if "native:" not in words else []), *(["llvm"] if "turns:" in words else [])]
+    return ["numpy", *(["llvm"] if "turns:" in EXPECTED[kernel] else [])]
 
 
 ALL = [(k, i, e) for k, i in product(sorted(EXPECTED), IMAGES) for e in engines(k)]

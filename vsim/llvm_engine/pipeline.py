@@ -109,7 +109,7 @@ def _translated(state: ModuleState) -> Translation:
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
-        around = turns.driver(ordered, bool(dispatch.checks), dispatch.watches_undefined)
+        around = turns.driver(ordered, dispatch.is_round_robin, bool(dispatch.checks), dispatch.watches_undefined)
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()

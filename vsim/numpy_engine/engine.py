@@ -52,7 +52,8 @@ def run(
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
     checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
-    groups_at_once = 1 if checks.one_by_one else max(1, min(_most_threads(dispatch), threads_at_once) // per_group)
+    alone = checks.one_by_one and not dispatch.overlaps_groups
+    groups_at_once = 1 if alone else max(1, min(_most_threads(dispatch), threads_at_once) // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
@@ -94,7 +95,7 @@ class BatchChecks(NamedTuple):
 
     @property
     def one_by_one(self) -> bool:
-        """Whether work-groups must run one after the other."""
+        """Whether work-groups must begin one after the other."""
         return self.races is not None and self.races.one_by_one
 
     def fault(self, error: SimulationError) -> None:
@@ -178,6 +179,8 @@ class GroupBatch:
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
+        self.one_by_one = log is not None and log.one_by_one
+        """Whether groups begin where those before them have ended, or wait."""
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
         self.chosen_rows: Bools | None = None
         if log is not None:
@@ -215,6 +218,8 @@ class GroupBatch:
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
+        if self.one_by_one:
+            self.execution.scheduler.admit(activation, [self.group_numbers == n for n in range(len(groups))])
         self.execution.scheduler.run(check_deadline)
 
     # -- what threads find when they start -----------------------------------------------------------------

@@ -41,8 +41,8 @@ class RaceLog:
         self.functions = dispatch.image.module.all_functions
         self.numbers: dict[int, int] = {}
         """Of each function, by its identity."""
-        self.one_by_one = not dispatch.overlaps_groups
-        """Groups run one after the other, as on the fast engine: what they find in atomics depends on the order."""
+        self.one_by_one = not dispatch.is_round_robin
+        """Groups begin one after the other, as on the fast engine: what they find in atomics depends on the order."""
 
     def number_of(self, function: Function) -> int:
         """The number of a function in the image."""

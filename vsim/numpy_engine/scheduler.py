@@ -31,6 +31,8 @@ class Scheduler:
         self.check_deadline: Callable[[], None] | None = None
         self._moves = 0
         self._resting: Bools | None = None
+        self._later: list[Bools] = []
+        """Threads that have not begun, the next ones last."""
 
     def start(self, activation: Activation) -> None:
         """An activation begins: it runs next."""
@@ -125,13 +127,22 @@ class Scheduler:
         self.hold(rows)
 
     def _wake(self) -> bool:
-        """Let the threads that rest go on; whether there are any."""
+        """Let the threads that rest go on, and the next ones begin; whether there are any."""
         rows, self._resting = self._resting, None
+        if self._later:
+            later = self._later.pop()
+            rows = later if rows is None else rows | later
         if rows is None:
             return False
         for activation in self.live:
             activation.let_go(rows)
         return True
+
+    def admit(self, activation: Activation, parts: list[Bools]) -> None:
+        """Let the threads of an activation that begins go on part by part, as none of those before can any more."""
+        self._later = parts[:0:-1]
+        activation.split((activation.pc, activation.active))
+        self.hold(~parts[0])
 
     def hold(self, rows: Bools) -> None:
         """No lane of these threads runs: each of them waits at a barrier, or for what others write."""

@@ -1,6 +1,6 @@
 // Programs that order groups or threads by hand, with fences and atomics, and with -DRACE the same with one mistake. A line before each kernel
 // has the codes of what is found then; those behind "lsc:" are found only where fences say who sees what they order; those with "turns:" have
-// groups or threads that wait for each other, those with "native:" in a way in which the reference engine, lanes with the smallest pc first, does not end.
+// groups or threads that wait for each other.
 // Launch: 128 work-items in groups of 32, in sub-groups of 16; three buffers of 1024 dwords, the first with small numbers, the others with zeros.
 #ifdef RACE
 #define BROKEN(wrong, right) wrong
@@ -58,7 +58,7 @@ KERNEL(grid_barrier_scope) {
   MEET; c[g] = b[(g + SIZE) % (GROUPS * SIZE)];
 }
 
-// turns: native: K003
+// turns: K003
 KERNEL(grid_barrier_generation) {
   ITEM; Shared count = (Shared)(c + 512), generation = (Shared)(c + 516); b[g] = a[g]; MEET;
   if (l == 0) {
@@ -226,14 +226,14 @@ KERNEL(pairs_of_groups) {
 
 // -- threads of a group, through local memory
 
-// turns: native: K001
+// turns: K001
 KERNEL(local_flag) {
   ITEM; local uint s[SIZE]; local atomic_uint flag; if (l == 0) atomic_init(&flag, 0); MEET;
   if (l == 16) { s[3] = a[g]; BROKEN(NOTHING, FENCE(LOCAL, RELEASE, GROUP)); STORE(&flag, 1, RELAXED, GROUP); }
   if (l == 0) { while (!LOAD(&flag, RELAXED, GROUP)); FENCE(LOCAL, ACQUIRE, GROUP); b[w] = s[3]; }
 }
 
-// turns: native: K001
+// turns: K001
 KERNEL(local_lock) {
   ITEM; local uint sum; local atomic_uint lock; if (l == 0) { sum = 0; atomic_init(&lock, 0); } MEET;
   if (l % 16 == 0) {
@@ -244,7 +244,7 @@ KERNEL(local_lock) {
   MEET; if (l == 0) b[w] = sum;
 }
 
-// turns: native: K001
+// turns: K001
 KERNEL(local_ticket) {
   ITEM; local uint sum; local atomic_uint next, serving; if (l == 0) { sum = 0; atomic_init(&next, 0); atomic_init(&serving, 0); } MEET;
   if (l % 16 == 0) {

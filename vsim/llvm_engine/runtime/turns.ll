@@ -5,7 +5,8 @@
 ; lies in its frames.
 
 ;; run
-; Takes as many groups as there are structures for them, and runs their threads in turn until all have ended.
+; Runs the threads of groups in turn until all have ended. A group begins when those before it have ended, or when none of their threads does anything but take its
+; turn: they wait for others (round-robin: as many at once as there are structures for them).
 define void @run(ptr noalias %ctx, ptr %worker) #0 {
 entry:
   %count.p = getelementptr i8, ptr %ctx, i64 $GROUP_COUNT
@@ -17,33 +18,47 @@ entry:
   %arena_first = getelementptr i8, ptr %arena, i64 $ARENA_FIRST
   %arena_end.p = getelementptr i8, ptr %arena, i64 $ARENA_END
   %arena_end = getelementptr i8, ptr %arena, i64 %arena_size
+  %free.p = alloca ptr, align 8
+  %begun.p = alloca i1, align 1
   br label %batch
 batch:
   call void @llvm.memset.p0.i64(ptr align 64 %arena, i8 0, i64 $ARENA_FIRST, i1 false)
   store ptr %arena_first, ptr %arena, align 8
   store ptr %arena_end, ptr %arena_end.p, align 8
-  br label %take
-take:
-  %w = phi ptr [ %worker, %batch ], [ %w.next, %taken ]
-  %begun = phi i64 [ 0, %batch ], [ %begun1, %taken ]
-  %w.live = getelementptr i8, ptr %w, i64 $WORKER_LIVE
-  store i64 0, ptr %w.live, align 8
+  store ptr %worker, ptr %free.p, align 8
+  store i1 false, ptr %begun.p, align 1
+  br label %clear
+clear:
+  %c = phi ptr [ %worker, %batch ], [ %c.next, %clear ]
+  %c.live = getelementptr i8, ptr %c, i64 $WORKER_LIVE
+  store i64 0, ptr %c.live, align 8
+  %c.next.p = getelementptr i8, ptr %c, i64 $WORKER_NEXT
+  %c.next = load ptr, ptr %c.next.p, align 8
+  %c.last = icmp eq ptr %c.next, null
+  br i1 %c.last, label %admit, label %clear
+admit:
+  %w = load ptr, ptr %free.p, align 8
   %halt0 = call i1 @halts(ptr %ctx)
   br i1 %halt0, label %done, label %number
 number:
   %g = atomicrmw add ptr %ctx, i64 1 monotonic
   %nothing = icmp uge i64 %g, %count
-  br i1 %nothing, label %taken, label %begin
+  br i1 %nothing, label %nothing_left, label %begin
+nothing_left:
+  store ptr null, ptr %free.p, align 8
+  %some = load i1, ptr %begun.p, align 1
+  br i1 %some, label %round, label %done
 begin:
   %good = call i1 @begin_group(ptr %ctx, ptr %w, i64 %g)
-  br i1 %good, label %taken, label %done
-taken:
-  %one = phi i64 [ 0, %number ], [ 1, %begin ]
-  %begun1 = add i64 %begun, %one
+  br i1 %good, label %admitted, label %done
+admitted:
+  store i1 true, ptr %begun.p, align 1
   %w.next.p = getelementptr i8, ptr %w, i64 $WORKER_NEXT
   %w.next = load ptr, ptr %w.next.p, align 8
-  %w.last = icmp eq ptr %w.next, null
-  br i1 %w.last, label %round, label %take
+  store ptr %w.next, ptr %free.p, align 8
+  %full = icmp eq ptr %w.next, null
+  %enough = or i1 %full, $one_by_one
+  br i1 %enough, label %round, label %admit
 round:
   br label %group
 group:
@@ -72,13 +87,17 @@ swept:
   br i1 %s.last, label %rounded, label %group
 rounded:
   %ended = icmp eq i64 %live1, 0
-  br i1 %ended, label %behind, label %balance
+  br i1 %ended, label %batch, label %balance
 balance:
+  %all_wait = icmp ult i64 %ran1, $MOVED
+  br i1 %all_wait, label %wait, label %round
+wait:
+  %free = load ptr, ptr %free.p, align 8
+  %closed = icmp eq ptr %free, null
+  br i1 %closed, label %alone, label %admit
+alone:
   %still = icmp eq i64 %ran1, 0
   br i1 %still, label %stuck, label %round
-behind:
-  %over = icmp eq i64 %begun1, 0
-  br i1 %over, label %done, label %batch
 stuck:
   call void @record_stuck(ptr %ctx, ptr %worker)
   br label %done
@@ -178,7 +197,7 @@ full:
 }
 
 ;; sweep
-; Lets each thread of a group that need not wait run until it waits; how many ran.
+; Lets each thread of a group that need not wait run until it waits; how many ran, and, from bit 32 on, how many of them did more than take their turn.
 define internal i64 @sweep(ptr %ctx, ptr %worker) #1 {
 entry:
   %threads.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
@@ -263,6 +282,8 @@ on:
 again:
   %why = load i64, ptr %state.p, align 8
   %goes_on = icmp eq i64 %why, $GO_ON
+  %turned = icmp eq i64 %why, $TURN
+  %stayed = select i1 %turned, i64 1, i64 $RAN_AND_MOVED
   br i1 %goes_on, label %resume, label %next
 leave:
   %live = load i64, ptr %live.p, align 8
@@ -270,7 +291,7 @@ leave:
   store i64 %live1, ptr %live.p, align 8
   br label %next
 next:
-  %mine = phi i64 [ 0, %turn ], [ 0, %whole ], [ 0, %named_one ], [ 1, %again ], [ 1, %leave ]
+  %mine = phi i64 [ 0, %turn ], [ 0, %whole ], [ 0, %named_one ], [ %stayed, %again ], [ $RAN_AND_MOVED, %leave ]
   %ran1 = add i64 %ran, %mine
   %t1 = add i64 %t, 1
   %more = icmp ult i64 %t1, %threads

@@ -31,6 +31,8 @@ _DECLARATIONS = {
     "resume": "declare void @llvm.coro.resume(ptr)",
     "kernel": f"declare ptr @kernel({COMMON_TYPES}, i64, i64)",
 }
+MOVED = 1 << 32
+"""What a thread that did more than take its turn adds to the number of those that ran."""
 KERNEL_DECLARATIONS = {
     "frames": "declare ptr @frame_allocate(ptr, i64)",
     "arrive": "declare void @arrive(ptr, ptr, i64, i64)",
@@ -39,11 +41,12 @@ KERNEL_DECLARATIONS = {
 
 
 @cache
-def driver(ordered: bool, checked: bool = False, undefined: bool = False) -> str:
+def driver(ordered: bool, at_once: bool = False, checked: bool = False, undefined: bool = False) -> str:
     """The module of ``run(context, worker)``, ``record_fault``, named barriers and memory for frames.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
+        at_once: as many groups begin at once as there is room for, not only where others wait for them.
         checked: checks watch the launch.
         undefined: the check of undefined values watches the launch.
     """
@@ -63,10 +66,10 @@ def driver(ordered: bool, checked: bool = False, undefined: bool = False) -> str
         **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
     parts = [
-        fill("turns", "run"),
+        fill("turns", "run", one_by_one=str(not at_once).lower(), MOVED=MOVED),
         fill("turns", "halts", halt=fill("driver", "halt")),
         begin_group,
-        fill("turns", "sweep"),
+        fill("turns", "sweep", RAN_AND_MOVED=MOVED + 1),
         fill(
             "turns",
             "record_stuck",
