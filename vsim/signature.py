@@ -169,8 +169,8 @@ class KernelSignature:
     @cached_property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        functions = self.image.functions_of(self.kernel)
-        return depends_on_order((i for function in functions for i in function.instructions), self.image.grf_size)
+        functions, grf_size = self.image.functions_of(self.kernel), self.image.grf_size
+        return self.spins or depends_on_order((i for f in functions for i in f.instructions), grf_size)
 
     @cached_property
     def float_modes(self) -> FloatModes:
