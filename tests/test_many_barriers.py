@@ -6,6 +6,8 @@ from conftest import build_text
 from strategies import ENGINES
 
 from vsim.analysis.control_flow import MANY_BARRIERS
+from vsim.launch import Launch
+from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
 
 HEAD = """.version 4.1
@@ -67,3 +69,32 @@ def test_loops_around_many_barriers(engine):
     expected = values ^ (1 + 3 * (MANY_BARRIERS + 1) * values)
     Program(build_text(HEAD + "\n".join(lines) + "\n" + TAIL)).launch("k", 64, 64, [values], engine=engine)
     assert (values == expected).all()
+
+
+NEIGHBOURS = """and (M1_NM, 1) TID(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
+mul (M1_NM, 1) TID(0,0)<1> TID(0,0)<0;1,0> 0x40:ud
+shl (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> 2:ud
+add (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> TID(0,0)<0;1,0>
+scatter_scaled.4 (M1, 16) %slm 0:ud PLACE.0 X.0
+barrier
+xor (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> 0x4:ud
+gather_scaled.4 (M1, 16) %slm 0:ud PLACE.0 Y.0
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_threads_that_are_alone_in_their_group_wait_for_nobody(engine):
+    """Launches of one program with groups of one thread and of several: the code of one is not taken for the other."""
+    program = Program(build_text(HEAD + NEIGHBOURS + TAIL))
+    for local in (16, 64, 32, 16):
+        values = np.arange(64, dtype="i4") * 5
+        expected = values ^ values.reshape(-1, 2)[:, ::-1].reshape(-1)
+        program.launch("k", 64, local, [values], engine=engine)
+        assert (values == expected).all(), local
+
+
+@pytest.mark.parametrize(("local", "waits"), [(16, False), (32, True), (64, True)])
+def test_only_threads_that_are_not_alone_are_coroutines(local, waits):
+    program = Program(build_text(HEAD + NEIGHBOURS + TAIL))
+    dispatch = program.bind(Launch("k", (64,), (local,), args=[np.zeros(64, "i4")]))
+    assert ("llvm.coro.suspend" in translate(dispatch, full=False).text) is waits

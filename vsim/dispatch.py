@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import prod
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
@@ -103,8 +104,10 @@ class Dispatch:
 
     @property
     def has_barrier(self) -> bool:
-        """Whether the kernel itself waits for the other threads of its group."""
-        return self.signature.has_barrier
+        """Whether the kernel itself waits for the other threads of its group: not where each is alone in its group, but
+        for checks, which want to know who comes to a barrier.
+        """
+        return self.signature.has_barrier and (prod(self.local_size) > self.simd or self.findings is not None)
 
     @property
     def takes_turns(self) -> bool:

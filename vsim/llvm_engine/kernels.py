@@ -85,6 +85,7 @@ class KernelCache:
             turned_row,
             covered,
             ordered,
+            dispatch.has_barrier,
             made_for(dispatch),
             tuple(sorted(dispatch.checks)),
             dispatch.exact,

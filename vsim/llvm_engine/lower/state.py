@@ -58,7 +58,8 @@ class FunctionState:
         self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size
         """Lanes of a thread in this function."""
         self.layout = layout_of(function, self.dispatch.grf_size)
-        self.barriers_end_blocks = self.is_kernel and has_many_barriers(function)
+        self.is_coroutine = module.can_wait(function)
+        self.barriers_end_blocks = self.is_kernel and self.is_coroutine and has_many_barriers(function)
         """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
         if self.dispatch.image.register_overrun:
             self.layout.allow_overrun()
@@ -68,7 +69,6 @@ class FunctionState:
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
         """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
-        self.is_coroutine = module.can_wait(function)
         self.spin_branches = frozenset[int]()
         """Branches back in loops that wait for other threads, where threads take turns."""
         if self.is_coroutine and module.takes_turns:

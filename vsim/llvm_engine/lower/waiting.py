@@ -42,6 +42,8 @@ class ThreadWaits:
         """Arrive at the barrier of the work-group, wait until all its threads have, or both."""
 
         def step() -> None:
+            if not self.state.is_coroutine:
+                return  # The thread is alone in its group.
             self._look_for_absent()
             if signal:
                 self._meet()
