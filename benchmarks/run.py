@@ -32,6 +32,7 @@ import target
 from sections import with_kept
 from sides import Side
 from suite import BENCHMARKS, DEVICES
+from vsim_programs import program_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -89,6 +90,40 @@ def suite(names: list[str], threads: int) -> tuple[dict[str, Any], dict[str, str
             }
             print(threads, name, json.dumps(rows[name]), flush=True)
         return rows, {name: running[name].version for name in peers if name in running}
+
+
+FUNCTIONS = frozenset(("sin", "cos", "exp", "log", "pow"))
+"""Instructions that ``--precision manual`` makes less exact."""
+
+
+def as_the_manual_says(names: list[str]) -> dict[str, Any]:
+    """Kernels with transcendental functions of floats under ``--precision manual``, beside Intel's runtime: by name the
+    medians in ms of both precisions and the peer, and the medians of the ratios to it; one thread.
+    """
+    rows: dict[str, Any] = {}
+    with ExitStack() as stack:
+        peer = sides.intel()
+        if peer is None:
+            return rows
+        running = {"Intel": stack.enter_context(peer)}
+        for device in DEVICES:
+            for precision in ("exact", "manual"):
+                running[f"{device}, {precision}"] = stack.enter_context(sides.vsim(device, precision=precision))
+        for name in names:
+            folder = BENCHMARKS[name].folder / DEVICES[0]
+            if not FUNCTIONS & {i.desc.semantics for i in program_of(folder).image.module.kernels[0].instructions}:
+                continue
+            times = {side: np.zeros(REPEATS) for side in running}
+            for process in running.values():
+                process.milliseconds(name)
+            for n in range(REPEATS):
+                for side, process in running.items():
+                    times[side][n] = process.milliseconds(name)
+            rows[name] = {
+                side: (statistics.median(t), statistics.median(t / times["Intel"])) for side, t in times.items()
+            }
+            print("manual", name, json.dumps(rows[name]), flush=True)
+    return rows
 
 
 def six() -> dict[str, Any]:
@@ -182,7 +217,10 @@ def main() -> None:
 
     stem = "performance" if given.cpu == "native" else f"performance-{given.cpu}"
     parts = [*unoptimised(), *tools.report()]
-    found = page.Measurements(rows, versions, six(), c_loop(given.cpu), parts, given.cpu, REPEATS, OCLGRIND_SCALES)
+    manual = as_the_manual_says(list(BENCHMARKS))
+    found = page.Measurements(
+        rows, versions, manual, six(), c_loop(given.cpu), parts, given.cpu, REPEATS, OCLGRIND_SCALES
+    )
     path = DOCS / f"{stem}.md"
     path.write_text(with_kept(page.text(found, stem), path.read_text() if path.exists() else ""))
     (DOCS / f"{stem}.svg").write_text(page.chart(rows[1]))
