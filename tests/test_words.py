@@ -10,7 +10,7 @@ from strategies import CHECKED, ENGINES, RUNNING
 
 from visa import SimulationError
 from vsim.launch import BufferArgument, ImageArgument, Launch
-from vsim.llvm_engine.ir import pairs
+from vsim.llvm_engine.ir import products as matrix_products
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
 
@@ -175,27 +175,42 @@ def test_blocks_at_one_address_are_rows():
     assert "<16 x i64>" not in found
 
 
-DPAS = (
-    ["dpas.s8.s8.8.8 (M1, 8) D.0 C.0 A.0 B(0,0)"],
-    [f".decl {n} v_type=G type={t} num_elts={c} align=GRF" for n, t, c in (("D", "d", 64), ("C", "d", 64), ("A", "ud", 64), ("B", "ud", 64))],
-)  # fmt: skip
+def products(lanes, rows=8):
+    """Lines and variables for products of bytes with all signs, from the same columns A and rows B."""
+    signs = ["s8.s8", "s8.u8", "u8.s8", "u8.u8"]
+    lines = [f"dpas.{s}.8.{rows} (M1, {lanes}) D{n}.0 C.0 A.0 B(0,0)" for n, s in enumerate(signs)]
+    sizes = {"A": 8 * lanes, "B": 8 * rows, **dict.fromkeys(["C", "D0", "D1", "D2", "D3"], rows * lanes)}
+    return lines, sizes
 
 
-@pytest.mark.parametrize("missing", [(), ("avx512bw",), ("avx512bw", "avx2"), ("avx512bw", "avx2", "sse2")])
-def test_sums_of_pairs_by_what_the_processor_has(missing, monkeypatch):
+DOTS, PAIRS = ("avx512vnni", "avxvnni"), ("avx512bw", "avx2", "sse2")
+
+
+@pytest.mark.parametrize(("lanes", "rows", "missing"), [
+    (8, 8, ()), (16, 8, ()), (16, 8, ("avx512vnni",)), (16, 1, ()),
+    (16, 8, DOTS), (16, 3, (*DOTS, *PAIRS[:1])), (8, 8, (*DOTS, *PAIRS[:2])), (8, 8, (*DOTS, *PAIRS)),
+])  # fmt: skip
+def test_products_of_bytes_by_what_the_processor_has(lanes, rows, missing, monkeypatch):
     """Each instruction, and the operations that stand for it, give what the reference engine does."""
-    has = pairs.has_feature
-    monkeypatch.setattr(pairs, "has_feature", lambda name: name not in missing and has(name))
-    random, kept = np.random.default_rng(5), {}
-    probe = Probe("dg2", lanes=8)
-    for name, t in (("D", "d"), ("C", "d"), ("A", "ud"), ("B", "ud")):
-        kept[name] = random.integers(0, 1 << 32, 64, "u4")
-        probe.variable(name, t, kept[name].tobytes())
+    has = matrix_products.has_feature
+    monkeypatch.setattr(matrix_products, "has_feature", lambda name: name not in missing and has(name))
+    random, (lines, sizes) = np.random.default_rng(5), products(lanes, rows)
+    probe = Probe("dg2" if lanes == 8 else "bmg", lanes=lanes)
+    for name, count in sizes.items():
+        probe.variable(name, "ud" if name in "AB" else "d", random.integers(0, 1 << 32, count, "u4").tobytes())
     probe.fill(CASE=("ud", [0]))
-    probe.lines += [f"mov (M1_NM, 1) CASE(0,0)<1> {len(missing)}:ud", *DPAS[0]]  # or an image before would serve
-    native, reference = (probe.run(engine)["D"].tolist() for engine in ("llvm", "numpy"))
+    probe.lines += [f"mov (M1_NM, 1) CASE(0,0)<1> {len(missing)}:ud", *lines]  # or an image before would serve
+    native, reference = (
+        [probe.run(engine)[f"D{n}"].tolist() for n in range(len(lines))] for engine in ("llvm", "numpy")
+    )
     assert native == reference
-    assert ("pmadd" in ir_of(*DPAS, "dg2")) is (len(missing) < 3 and has("sse2"))
+    assert len({tuple(sums) for sums in native}) == len(lines)
+    declarations = [
+        f".decl {n} v_type=G type={'ud' if n in 'AB' else 'd'} num_elts={c} align=GRF" for n, c in sizes.items()
+    ]
+    found = ir_of(lines, declarations, "dg2" if lanes == 8 else "bmg")
+    dots, pairs = (any(has(name) and name not in missing for name in names) for names in (DOTS, PAIRS))
+    assert ("vpdpbusd" in found, "pmadd" in found) == (dots, pairs and not dots)
 
 
 def test_a_pair_of_words_may_be_all_of_its_variable():

@@ -12,6 +12,8 @@ undefined in all 32 bits.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 
 from visa.types import DataType
@@ -269,12 +271,26 @@ class ShadowAlgebra:
         bits = self.inner.mask_to_int(mask.shadow.lanes(), unsigned_of(data_type.size))
         return Tracked(self, value, self.of_bits(bits, data_type.size))
 
-    def pair_sums(self, x: Tracked, y: Tracked, count: int) -> Tracked:
-        value, of_words = self.inner.pair_sums(x.value, y.value, count), self.union(x, y)
-        if of_words is None:
-            return Tracked(self, value)
-        even, odd = (self.inner.lanes(of_words.lanes(), list(range(first, count, 2))) for first in (0, 1))
-        return Tracked(self, value, self.of_lanes(even | odd))
+    def products(self, columns: list[Tracked], rows: list[Tracked], totals: list[Tracked]) -> list[Tracked]:
+        found = []
+        for row, total in zip(rows, totals, strict=True):
+            t = self.type_of(total.value)
+            for k, column in enumerate(columns):
+                x = self.lanes(row, [k])
+                total = total + column * x if t is not None and t.is_integer else self.fma(column, x, total)
+            found.append(total)
+        return found
+
+    def products_of_bytes(
+        self, columns: list[Tracked], rows: list[Tracked], signed: tuple[bool, bool]
+    ) -> list[Tracked]:
+        values = self.inner.products_of_bytes([c.value for c in columns], [r.value for r in rows], signed)
+        of_columns, found = self.union(*columns), []
+        for row, value in zip(rows, values, strict=True):
+            of_row = self.union(*(self.lanes(row, [k]) for k in range(len(columns))))
+            both = [shadow.lanes() for shadow in (of_columns, of_row) if shadow is not None]
+            found.append(Tracked(self, value, self.of_lanes(functools.reduce(operator.or_, both)) if both else None))
+        return found
 
     def udiv(self, x: Tracked, y: Tracked) -> Tracked:
         return self.whole(self.inner.udiv(x.value, y.value), x, y)

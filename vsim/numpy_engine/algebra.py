@@ -139,10 +139,25 @@ class NumpyAlgebra:
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Array:
         return np.asarray(mask).astype(DTYPES[data_type])
 
-    def pair_sums(self, x: Array, y: Array, count: int) -> Array:
-        products = x.astype(np.int32) * y.astype(np.int32)
-        even, odd = (self.lanes(products, list(range(first, count, 2))) for first in (0, 1))
-        return even + odd
+    def products(self, columns: list[Array], rows: list[Array], totals: list[Array]) -> list[Array]:
+        found = []
+        for row, total in zip(rows, totals, strict=True):
+            for k, column in enumerate(columns):
+                x = self.lanes(row, [k])
+                total = self.fma(column, x, total) if total.dtype.kind == "f" else total + column * x
+            found.append(total)
+        return found
+
+    def products_of_bytes(self, columns: list[Array], rows: list[Array], signed: tuple[bool, bool]) -> list[Array]:
+        width = len(columns)
+        shared = [broadcast(row, (len(row), width)) for row in rows]
+        # Threads x lanes x bytes of all columns, and threads x rows x bytes of a row.
+        first, second = (
+            np.stack(np.broadcast_arrays(*parts), axis).view("i1" if sign else "u1").astype(np.int32)
+            for parts, axis, sign in zip((columns, shared), (2, 1), signed, strict=True)
+        )
+        found = first @ second.swapaxes(1, 2)
+        return [found[:, :, r] for r in range(len(rows))]
 
     def udiv(self, x: Array, y: Array) -> Array:
         return x // y

@@ -72,8 +72,15 @@ class Algebra(Protocol):
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Lanes:
         """1 where the mask holds, else 0."""
 
-    def pair_sums(self, x: Lanes, y: Lanes, count: int) -> Lanes:
-        """Products of so many words (W, a power of two from 8 on), of which neighbours are added: D, half as many."""
+    def products(self, columns: list[Lanes], rows: list[Lanes], totals: list[Lanes]) -> list[Lanes]:
+        """Totals of a type to which a matrix product is added: to that of a row the products of column k, which has an
+        element for each lane, and element k of the row, in the order of k, of floats each with one rounding.
+        """
+
+    def products_of_bytes(self, columns: list[Lanes], rows: list[Lanes], signed: tuple[bool, bool]) -> list[Lanes]:
+        """The same for totals, type D, that begin with 0, and dwords (UD) of four bytes whose products are added;
+        ``signed``: whether the bytes of the columns, and of the rows, are.
+        """
 
     def udiv(self, x: Lanes, y: Lanes) -> Lanes:
         """Unsigned quotient; y is not zero."""

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from visa import types
 from visa.isa.systolic import BFLOAT_STAND_INS, FLOATS, NAMES, bits_of, group_of
 from visa.operands import General, Raw
 from visa.program import Instruction
-from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F, W
+from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
 from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics
@@ -38,7 +37,7 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
     bits = bits_of(precision)
     if precision == "tf32":
         return a.bitcast(word & a.const(0xFFFFE000, types.UD), F)
-    part = word >> a.const(bits * index, types.UD)
+    part = _from_bit(a, word, bits * index)
     if precision == "bf":
         return widen_bf16(a, a.cast(part, UW))
     if precision == "hf":
@@ -58,6 +57,11 @@ def element(a: Algebra, word: Lanes, index: int, precision: str) -> Lanes:
     if precision.startswith("s"):
         return left >> a.const(up, D)
     return a.bitcast(a.bitcast(left, types.UD) >> a.const(up, types.UD), D)
+
+
+def _from_bit(a: Algebra, word: Lanes, low: int) -> Lanes:
+    """The bits of a UD lane from one on."""
+    return word >> a.const(low, types.UD) if low else word
 
 
 def _fp4(a: Algebra, word: Lanes) -> Lanes:
@@ -86,112 +90,77 @@ def dpas(m: Machine, instruction: Instruction) -> Step:
     weights, activations = _precisions(instruction)
     total_type = F if weights in FLOATS else D
     acc_type, dst_type = (_accumulator_type(m, args[n], total_type, weights) for n in ("src0", "dst"))
-    products = (_products_of_pairs if _takes_pairs(weights, activations) else _products)(m, instruction)
+    add = (_products_of_bytes if _takes_bytes(weights, activations) else _products)(m, instruction)
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
     writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
 
     def step() -> None:
-        active, columns = mask(), products.columns()
-        results = []
-        for r in range(rows):
-            total = convert(a, accumulators[r](), acc_type, total_type) if accumulators else a.const(0, total_type)
-            results.append(convert(a, products.add(columns, r, total), total_type, dst_type))
+        active = mask()
+        totals = [convert(a, read(), acc_type, total_type) for read in accumulators]
+        results = add(totals or [a.const(0, total_type)] * rows)
         for write, value in zip(writes, results, strict=True):
-            write(value, active)
+            write(convert(a, value, total_type, dst_type), active)
 
     return step
 
 
-class Products(NamedTuple):
-    """How the products of the rows of activations with the weights are made and added."""
-
-    columns: Callable[[], list[list[Lanes]]]
-    """Reads all weights."""
-    add: Callable[[list[list[Lanes]], int, Lanes], Lanes]
-    """Adds the products of these weights with the row of this number to a total."""
+AddProducts = Callable[[list[Lanes]], list[Lanes]]
+"""Adds the products of the weights with each row of activations to a total of each row."""
 
 
-def _products(m: Machine, instruction: Instruction) -> Products:
+def _products(m: Machine, instruction: Instruction) -> AddProducts:
     """Element by element."""
     weights, activations = _precisions(instruction)
     a, depth, group = m.algebra, instruction.args["depth"], group_of(weights, activations)
-    count = 32 // (group * bits_of(weights)) * group
-    dwords = _weights(m, instruction, -(-depth * group // count))
-    second = _activations(m, instruction, group, activations)
+    dwords, rows = _weights(m, instruction, depth * group), _activations(m, instruction, depth * group)
 
-    def columns() -> list[list[Lanes]]:
-        return [[element(a, w, k, weights) for k in range(count)] for w in (read() for read in dwords)]
-
-    def add(columns: list[list[Lanes]], row: int, total: Lanes) -> Lanes:
+    def add(totals: list[Lanes]) -> list[Lanes]:
         # The last dword of weights may hold a step too many.
-        for x, y in zip((x for column in columns for x in column), second[row](), strict=False):
-            total = a.fma(x, y, total) if weights in FLOATS else total + x * y
-        return total
+        elements = [element(a, word, k, weights) for word in dwords() for k in range(32 // bits_of(weights))]
+        return a.products(elements[: depth * group], [row() for row in rows], totals)
 
-    return Products(columns, add)
-
-
-def _takes_pairs(weights: str, activations: str) -> bool:
-    """Whether elements are integers of which half a group fills a byte or two."""
-    group = group_of(weights, activations)
-    return weights not in FLOATS and all(group * bits_of(p) in (16, 32) for p in (weights, activations))
+    return add
 
 
-def _products_of_pairs(m: Machine, instruction: Instruction) -> Products:
-    """For integers two products at a time, as processors have it: words are multiplied, and neighbours added. Integers
-    are exact, in whatever order.
+def _takes_bytes(weights: str, activations: str) -> bool:
+    """Whether elements are integers of which four, made bytes, are a dword, and lie in a word in memory."""
+    return weights not in FLOATS and min(bits_of(weights), bits_of(activations)) > 1
 
-    Element k of a group goes with element k + group / 2: these halves of the group are the two words.
+
+def _products_of_bytes(m: Machine, instruction: Instruction) -> AddProducts:
+    """For integers four products at a time, as processors have it, of elements that are made bytes. Integers are exact,
+    in whatever order.
     """
     weights, activations = _precisions(instruction)
     args, a = instruction.args, m.algebra
-    lanes, depth, group = args["exec"].size, args["depth"], group_of(weights, activations)
-    raw, width = _raw_of(m, args["src2"]), group * bits_of(activations) // 8
-    first = _words_of_weights(m, args["src1"], lanes, depth, group * bits_of(weights))
-    rows = [_words(m, raw, r * depth * width, 2 * depth, width) for r in range(args["count"])]
+    count, bits = args["depth"] * group_of(weights, activations), bits_of(weights)
+    dwords, raw, width = _weights(m, instruction, count), _raw_of(m, args["src2"]), 4 * bits_of(activations)
+    reads = [_word_reader(m, raw, r * count // 4 * width // 8, count // 4, width) for r in range(args["count"])]
 
-    def columns() -> list[list[Lanes]]:
-        return [_halves(a, read(), weights, group) for read in first]
+    def add(totals: list[Lanes]) -> list[Lanes]:
+        parts = [_from_bit(a, word, low) for word in dwords() for low in range(0, 32, 4 * bits)]
+        columns = [_as_bytes(a, part, weights) for part in parts[: count // 4]]
+        signs = weights.startswith("s"), activations.startswith("s")
+        found = a.products_of_bytes(columns, [_as_bytes(a, read(), activations) for read in reads], signs)
+        return [total + products for total, products in zip(totals, found, strict=True)]
 
-    def add(columns: list[list[Lanes]], row: int, total: Lanes) -> Lanes:
-        for k, halves in enumerate(_halves(a, rows[row](), activations, group)):
-            for d, column in enumerate(columns):
-                total = a.pair_sums(column[k], a.lanes(halves, [2 * d, 2 * d + 1] * lanes), 2 * lanes) + total
-        return total
-
-    return Products(columns, add)
+    return add
 
 
-def _words(m: Machine, raw: Raw, offset: int, count: int, width: int) -> Read:
-    """Halves of groups of so many bytes, as words."""
-    if width == 4:
-        return m.raw_reader(raw, offset, count, UW)
-    read = m.raw_reader(raw, offset, count, UB)
-    return lambda: m.algebra.cast(read(), UW)
-
-
-def _words_of_weights(m: Machine, raw: Raw, lanes: int, depth: int, bits: int) -> list[Read]:
-    """The halves of each lane's group for each step of the depth, as words: two for each lane."""
-    steps = 32 // bits
-
-    def column(step: int) -> Read:
-        dword, part = divmod(step, steps)
-        read = _words(m, raw, 4 * lanes * dword, 2 * steps * lanes, bits // 8)
-        if steps == 1:
-            return read
-        picks = [2 * steps * lane + 2 * part + half for lane in range(lanes) for half in (0, 1)]
-        return lambda: m.algebra.lanes(read(), picks)
-
-    return [column(d) for d in range(depth)]
-
-
-def _halves(a: Algebra, words: Lanes, precision: str, group: int) -> list[Lanes]:
-    """Elements of groups that are given as two words each: the first of each word, as signed words, the second, ..."""
+def _as_bytes(a: Algebra, word: Lanes, precision: str) -> Lanes:
+    """The lowest four elements of UD lanes as bytes."""
     bits = bits_of(precision)
-    wide = W if precision.startswith("s") else UW
-    ends = [a.bitcast(words << a.const(16 - bits * (k + 1), UW), wide) for k in range(group // 2)]
-    return [a.bitcast(end >> a.const(16 - bits, wide), W) for end in ends]
+    if bits == 8:
+        return word
+    word = word & a.const((1 << 4 * bits) - 1, types.UD)
+    # Two elements go to the upper half of the dword, then one of each pair to the byte above the other.
+    for distance, kept in ((16 - 2 * bits, ((1 << 2 * bits) - 1) * 0x10001), (8 - bits, ((1 << bits) - 1) * 0x1010101)):
+        word = (word | word << a.const(distance, types.UD)) & a.const(kept, types.UD)
+    if precision.startswith("u"):
+        return word
+    signs = (word >> a.const(bits - 1, types.UD)) & a.const(0x1010101, types.UD)
+    return word | ((signs << a.const(8, types.UD)) - (signs << a.const(bits, types.UD)))
 
 
 @semantics(
@@ -203,36 +172,31 @@ def bdpas(m: Machine, instruction: Instruction) -> Step:
     """The sum of the matrix products of blocks, each with its scales."""
     args, a = instruction.args, m.algebra
     lanes, depth, rows = args["exec"].size, args["depth"], args["count"]
-    weights, activations = _precisions(instruction)
+    weights, _ = _precisions(instruction)
     per_word = 32 // bits_of(weights)
-    per_block = min(depth, 32 // per_word)
+    per_block, per_row = min(depth * per_word, 32), depth * per_word
     acc_type, dst_type = (_accumulator_type(m, args[n], F, weights) for n in ("src0", "dst"))
-    first, second = (
-        _weights(m, instruction, depth),
-        _activations(m, instruction, 32 // bits_of(activations), activations),
-    )
+    first, second = _weights(m, instruction, per_row), _activations(m, instruction, per_row)
     accumulators = _accumulators(m, args["src0"], rows, lanes, acc_type)
-    of_lanes = [_scale_reader(m, args["src3"], 32 * block, lanes) for block in range(depth // per_block)]
-    of_rows = [[_scale_reader(m, args["src4"], 32 * b + r, 1) for b in range(depth // per_block)] for r in range(rows)]
+    blocks = range(per_row // per_block)
+    of_lanes = [_scale_reader(m, args["src3"], 32 * block, lanes) for block in blocks]
+    of_rows = [[_scale_reader(m, args["src4"], 32 * block + r, 1) for r in range(rows)] for block in blocks]
     writes = _results(m, args["dst"], rows, lanes, dst_type)
     mask = mask_of(m, instruction)
 
     def step() -> None:
-        active, by_lane = mask(), [read() for read in of_lanes]
-        columns = [[a.cast(element(a, w, k, weights), DF) for k in range(per_word)] for w in (read() for read in first)]
-        results = []
-        for r in range(rows):
-            row = second[r]()
-            total = a.cast(convert(a, accumulators[r](), acc_type, F), DF) if accumulators else a.const(0.0, DF)
-            for block, scale in enumerate(by_lane):
-                part = a.const(0.0, DF)
-                for d in range(block * per_block, (block + 1) * per_block):
-                    for k in range(per_word):
-                        part = a.fma(columns[d][k], a.cast(row[d * per_word + k], DF), part)
-                total = a.fma(part, scale * of_rows[r][block](), total)
-            results.append(convert(a, a.cast(total, F), F, dst_type))
-        for write, value in zip(writes, results, strict=True):
-            write(value, active)
+        active, zero = mask(), a.const(0.0, DF)
+        columns = [a.cast(element(a, word, k, weights), DF) for word in first() for k in range(per_word)]
+        elements = [a.cast(row(), DF) for row in second]
+        totals = [a.cast(convert(a, read(), acc_type, F), DF) for read in accumulators] or [zero] * rows
+        for block in blocks:
+            part = list(range(block * per_block, (block + 1) * per_block))
+            of_block = [a.lanes(row, part) for row in elements]
+            sums = a.products([columns[n] for n in part], of_block, [zero] * rows)
+            scale = of_lanes[block]()
+            totals = [a.fma(x, scale * of_rows[block][r](), totals[r]) for r, x in enumerate(sums)]
+        for write, total in zip(writes, totals, strict=True):
+            write(convert(a, a.cast(total, F), F, dst_type), active)
 
     return step
 
@@ -260,32 +224,32 @@ def _precisions(instruction: Instruction) -> tuple[str, str]:
     return NAMES[instruction.args["src1_precision"]], NAMES[instruction.args["src2_precision"]]
 
 
-def _weights(m: Machine, instruction: Instruction, count: int) -> list[Read]:
-    """So many dwords a lane."""
-    args, lanes = instruction.args, instruction.args["exec"].size
-    return [m.raw_reader(args["src1"], 4 * lanes * n, lanes, types.UD) for n in range(count)]
+def _weights(m: Machine, instruction: Instruction, count: int) -> Callable[[], list[Lanes]]:
+    """The dwords of so many weights of each lane."""
+    args, bits = instruction.args, bits_of(_precisions(instruction)[0])
+    lanes = args["exec"].size
+    reads = [m.raw_reader(args["src1"], 4 * lanes * n, lanes, types.UD) for n in range(-(-count * bits // 32))]
+    return lambda: [read() for read in reads]
 
 
-def _activations(m: Machine, instruction: Instruction, group: int, precision: str) -> list[Callable[[], list[Lanes]]]:
-    """What reads each row of activations, which all lanes share, from a register of any type on: the elements of the
-    first step of the depth, of the second, ..., each in every lane.
-
-    A row is taken apart as a whole: its words are the lanes of one value.
+def _activations(m: Machine, instruction: Instruction, count: int) -> list[Read]:
+    """What reads so many activations of each row, one row behind the other from a register of any type on: the lanes of
+    one value.
     """
-    args, a = instruction.args, m.algebra
-    lanes, raw, count = args["exec"].size, _raw_of(m, args["src2"]), args["depth"] * group
-    bits = bits_of(precision)
-    width = max(8, group * bits)
+    args, a, precision = instruction.args, m.algebra, _precisions(instruction)[1]
+    raw, bits = _raw_of(m, args["src2"]), bits_of(precision)
 
-    def row(number: int) -> Callable[[], list[Lanes]]:
+    def row(number: int) -> Read:
         byte, rest = divmod(number * count * bits, 8)
-        read = _word_reader(m, raw, byte, max(1, count * bits // width), width)
-        places = [divmod(rest + n * bits, width) for n in range(count)]
+        if bits >= 8:
+            whole = _word_reader(m, raw, byte, count, bits)
+            return lambda: element(a, whole(), 0, precision)
+        read = _word_reader(m, raw, byte, -(-(rest + count * bits) // 8), 8)
 
-        def elements() -> list[Lanes]:
-            words = read()
-            columns = {low: element(a, words, low // bits, precision) for low in sorted({low for _, low in places})}
-            return [a.lanes(columns[low], [word] * lanes) for word, low in places]
+        def elements() -> Lanes:
+            bytes_of = a.lanes(read(), [(rest + n * bits) // 8 for n in range(count)])
+            places = a.iota(count, types.UD) * a.const(bits, types.UD) + a.const(rest, types.UD)
+            return element(a, bytes_of >> (places & a.const(7, types.UD)), 0, precision)
 
         return elements
 

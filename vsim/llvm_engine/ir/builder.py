@@ -15,7 +15,8 @@ from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
-from vsim.llvm_engine.ir.pairs import of_a_half, pair_sums, repeated_pair
+from vsim.llvm_engine.ir.pairs import of_a_half, repeated_pair
+from vsim.llvm_engine.ir.products import products, products_of_bytes
 from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion, strided_pair
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
@@ -285,9 +286,13 @@ class Builder(Emitter):
 
     # -- arithmetic ----------------------------------------------------------------------------------------
 
-    def pair_sums(self, x: Value, y: Value, count: int) -> Value:
-        """Products of so many words, of which neighbours are added."""
-        return pair_sums(self, self.broadcast(x, count), self.broadcast(y, count))
+    def products(self, columns: list[Value], rows: list[Value], totals: list[Value]) -> list[Value]:
+        """Totals to which a matrix product is added."""
+        return products(self, columns, rows, totals)
+
+    def products_of_bytes(self, columns: list[Value], rows: list[Value], signed: tuple[bool, bool]) -> list[Value]:
+        """The same of dwords of four bytes each."""
+        return products_of_bytes(self, columns, rows, signed)
 
     def udiv(self, x: Value, y: Value) -> Value:
         """Unsigned quotient; y is not zero."""

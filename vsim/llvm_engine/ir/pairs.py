@@ -1,44 +1,14 @@
-"""Pairs: of words, and of vectors one behind the other.
-
-Products of words, of which neighbours are added, are one instruction of x86, which code generation finds in other
-instructions, too, but takes five times as long for these.
-"""
+"""Pairs: of words, and of vectors one behind the other."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from visa import types
-from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.runtime.target import has_feature
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.ir.builder import Builder
-
-_INTRINSICS = (
-    (32, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
-    (16, "avx2", "llvm.x86.avx2.pmadd.wd"),
-    (8, "sse2", "llvm.x86.sse2.pmadd.wd"),
-)
-"""The instruction: words that it takes, what a processor with it has, its name."""
-
-
-def pair_sums(b: Builder, x: Value, y: Value) -> Value:
-    """The sums, D, half as many lanes as words (a power of two, eight or more)."""
-    count = x.lanes
-    for width, feature, name in _INTRINSICS:
-        if width <= count and has_feature(feature):
-            words, sums = ir_type(types.W, width), ir_type(types.D, width // 2)
-            b.declare(name, sums, f"{words}, {words}")
-            parts = []
-            for first in range(0, count, width):
-                places = list(range(first, first + width))
-                operands = f"{b.lanes(x, places).typed}, {b.lanes(y, places).typed}"
-                parts.append(b.value(types.D, width // 2, f"call {sums} @{name}({operands})"))
-            return b.concat(parts)
-    products = b.cast(x, types.D) * b.cast(y, types.D)
-    return b.lanes(products, list(range(0, count, 2))) + b.lanes(products, list(range(1, count, 2)))
 
 
 def of_a_half(b: Builder, x: Value, indices: list[int]) -> Value | None:
