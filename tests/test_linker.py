@@ -11,9 +11,10 @@ from conftest import DATA, SHARED, build, needs_corpus
 
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
-from visa.container import CALLS, VISA, read_container
+from visa.container import INDEX, VISA, read_container
 from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
 from visa.image import read_image
+from visa.index import read_index, write_index
 from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions, link
 from vlink.program_info import read_program_info
@@ -152,20 +153,20 @@ def test_zeros_lie_behind_data_and_may_stand_alone():
     }
 
 
-# -- the section that says what an object calls ----------------------------------------------------------------
+# -- the section that says what a linker asks of an object ------------------------------------------------------
 
 PRIVATE = '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.global_function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
 
 
-def without_calls(data):
+def without_index(data):
     """An object as another producer writes it."""
     container = read_container(data, "x")
-    del container.sections[CALLS]
+    del container.sections[INDEX]
     return container.write()
 
 
 @needs_corpus
-def test_objects_link_the_same_without_their_calls():
+def test_objects_link_the_same_without_their_index():
     for folder in sorted(SHARED.glob("cases/call_*/tgllp")):
         objects = [
             assemble_text(t.read_text(), t.name, "tgllp").object_bytes(debug=True)
@@ -175,7 +176,7 @@ def test_objects_link_the_same_without_their_calls():
         options = LinkOptions(allow_undefined=True)
         assert (
             link(objects, options=options).to_bytes()
-            == link([without_calls(o) for o in objects], options=options).to_bytes()
+            == link([without_index(o) for o in objects], options=options).to_bytes()
         ), folder
 
 
@@ -185,7 +186,7 @@ def test_private_names_are_renamed_in_postponed_bodies():
     assert sorted(f.name for f in image.module.functions) == ["p", "p.1", "p.2"]
     again = read_image(image.to_bytes())
     assert [b.strings[b.instructions[0].args["name"]] for b in again.module.kernels] == ["p", "p.1", "p.2"]
-    assert link([without_calls(o) for o in objects]).to_bytes() == image.to_bytes()
+    assert link([without_index(o) for o in objects]).to_bytes() == image.to_bytes()
 
 
 def test_calls_of_another_module_do_not_count():
@@ -193,6 +194,43 @@ def test_calls_of_another_module_do_not_count():
     container = read_container(obj(KERNEL), "x")
     container.sections[VISA] = read_container(obj(KERNEL.replace("f 1 1", "f 2 1")), "x").sections[VISA]
     assert "L014" in errors(container.write(), function())
+
+
+@pytest.mark.parametrize(
+    ("place", "new"),
+    [
+        (4, 1), (4, 3), (8, 0), (8, 2), (16, 0), (16, 3), (58, 9), (0, None),
+    ],
+    ids=["functions", "more functions", "no call", "calls", "of no call", "of calls", "kind", "names"],
+)  # fmt: skip
+def test_an_index_that_does_not_fit(place, new):
+    """It has the right checksum, so somebody made it so."""
+    container = read_container(obj(PRIVATE.format(n=1)), "x")
+    index = bytearray(container.sections[INDEX])
+    if new is None:
+        index += b"\0more"
+    else:
+        index[place] = new
+    container.sections[INDEX] = bytes(index)
+    assert "'.visa.index' does not fit" in errors(container.write())["L002"].message
+
+
+def test_names_of_an_index_are_compared_when_the_body_is_read():
+    container = read_container(obj(PRIVATE.format(n=1)), "x")
+    container.sections[INDEX] = container.sections[INDEX][:-1] + b"q"
+    (kernel,) = link([container.write()], options=LinkOptions(allow_undefined=True)).module.kernels
+    with pytest.raises(FormatError, match="it has other names"):
+        assert not kernel.strings
+
+
+def test_sizes_without_room_in_an_index():
+    """Bare modules may declare anything; without an index their objects are read whole."""
+    module = link([obj(KERNEL), function()]).module
+    assert read_index(write_index(module, b"x"), b"x")
+    attribute = module.functions[0].attribute("ArgSize")
+    attribute.value = bytes(4) + b"\1"
+    assert not write_index(module, b"x")
+    assert read_index(b"", b"x") is None
 
 
 def test_lines_of_postponed_bodies():

@@ -7,12 +7,13 @@ import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from visa.calls import calls_of, write_calls
+from visa.calls import calls_of
 from visa.cisa import write_module
 from visa.collector import paused_collection
-from visa.container import CALLS, LINES, VISA, Container
+from visa.container import INDEX, LINES, VISA, Container
 from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
 from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
+from visa.index import write_index
 from visa.lines import write_lines
 from visa.platforms import find
 from visa.program import Module
@@ -44,7 +45,7 @@ class Assembly:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
         container = Container(
             False,
-            {VISA: self.isa, CALLS: write_calls(self.module, self.isa)},
+            {VISA: self.isa, INDEX: write_index(self.module, self.isa)},
             symbols(self.module, self.isa),
             self.platform or "",
         )

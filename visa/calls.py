@@ -1,22 +1,17 @@
-"""Section ``.visa.calls``: what the instructions of an object refer to by name, so that a linker need not decode them.
-
-It begins with a checksum of the module that it describes; of another module, or of none, nothing in it counts.
-"""
+"""What instructions refer to by name, and whether calls fit what they call."""
 
 from __future__ import annotations
 
 import functools
-import struct
-import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from visa.isa import FORMS, InstructionDesc
-from visa.isa.record import Flow
 from visa.program import Function, Instruction, Module
 
-_CALL, _ADDRESS = range(2)
-_RECORD = struct.Struct("<IBIBBI")
+if TYPE_CHECKING:
+    from visa.isa import InstructionDesc
+
+_CALL, _ADDRESS = KINDS = range(2)
 
 
 class Call(NamedTuple):
@@ -45,11 +40,15 @@ class Call(NamedTuple):
 
 
 def _kind(desc: InstructionDesc) -> int:
+    from visa.isa.record import Flow
+
     return _CALL if desc.flow is Flow.CALL_FUNCTION else _ADDRESS
 
 
 @functools.cache
 def _mnemonics() -> dict[int, str]:
+    from visa.isa import FORMS  # which who asks for no instruction does not need
+
     return {_kind(desc): desc.mnemonic for desc in FORMS if desc.names_symbol}
 
 
@@ -93,7 +92,7 @@ def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:
     functions = {f.name: f for f in module.functions}
     for function in module.all_functions:
         for i in function.instructions:
-            if not i.desc.names_symbol or i.desc.flow is not Flow.CALL_FUNCTION:
+            if not i.desc.names_symbol or _kind(i.desc) != _CALL:
                 continue
             target = functions.get(function.strings[i.args["name"]])
             if target is not None:
@@ -108,41 +107,3 @@ def calls_of(function: Function) -> list[Call]:
         for n, i in enumerate(function.instructions)
         if i.desc.names_symbol
     ]
-
-
-def write_calls(module: Module, data: bytes) -> bytes:
-    """Contents of the section for a module and its bytes."""
-    out = [struct.pack("<I", zlib.crc32(data))]
-    for function in module.all_functions:
-        calls = calls_of(function)
-        out += [struct.pack("<II", len(function.instructions), len(calls)), *(_RECORD.pack(*c) for c in calls)]
-    return b"".join(out)
-
-
-def read_calls(section: bytes, data: bytes) -> list[tuple[int, list[Call]]] | None:
-    """For each function the number of its instructions and its calls; None if the section belongs to other bytes."""
-    if len(section) < 4 or struct.unpack_from("<I", section)[0] != zlib.crc32(data):
-        return None
-    found, position = [], 4
-    try:
-        while position < len(section):
-            instructions, count = struct.unpack_from("<II", section, position)
-            position += 8
-            end = position + count * _RECORD.size
-            if end > len(section):
-                return None
-            found.append((instructions, [Call(*fields) for fields in _RECORD.iter_unpack(section[position:end])]))
-            position = end
-    except struct.error:
-        return None
-    return found
-
-
-def describes(calls: list[tuple[int, list[Call]]], module: Module) -> bool:
-    """Whether what :func:`read_calls` found fits the functions of a module."""
-    functions = module.all_functions
-    return len(calls) == len(functions) and all(
-        c.kind in (_CALL, _ADDRESS) and c.string < len(function.strings) and c.number < count
-        for (count, found), function in zip(calls, functions, strict=True)
-        for c in found
-    )

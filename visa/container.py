@@ -23,10 +23,10 @@ from visa.elf import (
 
 NOTE_OWNER, NOTE_PLATFORM = b"visakit\0", 1
 
-VISA, LINES, CALLS, ZE_INFO, LAUNCH, NOTE = (
+VISA, LINES, INDEX, ZE_INFO, LAUNCH, NOTE = (
     ".visa",
     ".visa.lines",
-    ".visa.calls",
+    ".visa.index",
     ".ze_info",
     ".visa.launch",
     ".note.visakit",
@@ -71,13 +71,13 @@ def _bad(name: str, message: str, hint: str = "") -> FormatError:
     return FormatError(Diagnostic("C010", message, Span(name, 0), hint))
 
 
-def read_container(data: bytes, name: str) -> Container:
-    """Parse an object or image written by these tools.
+def read_container(data: bytes, name: str, with_symbols: bool = True) -> Container:
+    """Parse an object or image written by these tools; without its symbols for who asks the module.
 
     Raises:
         FormatError: it is something else, or damaged.
     """
-    elf = read_elf(data, name)
+    elf = read_elf(data, name, with_symbols)
     if elf.machine not in (EM_INTELGT, EM_NONE) or elf.section(VISA) is None:
         names, hint = {s.name for s in elf.sections}, ""
         if ZE_INFO in names:

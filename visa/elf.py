@@ -198,14 +198,14 @@ def _info(bits: int, symbol: int, kind: int) -> int:
 # -- reading ---------------------------------------------------------------------------------------------------
 
 
-def read_elf(data: bytes, name: str) -> Elf:
-    """Sections, symbols and relocations of a file.
+def read_elf(data: bytes, name: str, with_symbols: bool = True) -> Elf:
+    """Sections, symbols and relocations of a file; or only its sections.
 
     Raises:
         FormatError: it is not a little-endian ELF file, or it is damaged.
     """
     try:
-        return _Reader(data).elf()
+        return _Reader(data).elf(with_symbols)
     except (ValueError, struct.error, IndexError) as error:
         is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096]
         hint = "this is a text: assemble it with vasm, and link the object with vlink" if is_text else ""
@@ -227,7 +227,7 @@ class _Reader:
             raise ValueError("it is neither a 32-bit nor a 64-bit little-endian file")
         self.bits = 32 * data[4]
 
-    def elf(self) -> Elf:
+    def elf(self, with_symbols: bool) -> Elf:
         bits = self.bits
         kind, machine, _, entry, _, table, flags, _, _, _, entry_size, count, strings = _HEADER[bits].unpack_from(
             self.data, _IDENT
@@ -245,6 +245,13 @@ class _Reader:
             found.sections.append(
                 Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags)
             )
+        if with_symbols:
+            self.symbols_and_relocations(found)
+        found.sections = [s for s in found.sections if s.type != SHT_NULL]
+        return found
+
+    def symbols_and_relocations(self, found: Elf) -> None:
+        """Read them out of the sections of a file."""
         tables: dict[int, list[ElfSymbol]] = {}
         for s in found.sections:
             if s.type == SHT_SYMTAB:
@@ -253,8 +260,6 @@ class _Reader:
         for s in found.sections:
             if s.type in (SHT_REL, SHT_RELA):
                 found.relocations += self.relocations(s, found.sections, tables)
-        found.sections = [s for s in found.sections if s.type != SHT_NULL]
-        return found
 
     def check_sizes(self, rows: list[tuple[int, ...]]) -> None:
         """Refuse sections that have more bytes together than the file, before any are copied."""

@@ -7,13 +7,12 @@ import struct
 from dataclasses import dataclass, field
 
 from visa import yaml_tree, ze_info
-from visa.cisa import read_module, write_module
+from visa.cisa import write_module
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Label, Span
 from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visa.lines import Lines, read_lines, write_lines
 from visa.program import Function, Instruction, Module
-from visa.source_lines import SourceFiles, printable, source_lines
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -134,6 +133,8 @@ class LinkedImage:
         Where FILE and LOC tell, that is a line of the program that was compiled, with what stands there if the file
         lies beside the image or in the working directory; else one of the text that was assembled.
         """
+        from visa.source_lines import SourceFiles, printable, source_lines
+
         own = self.span(function, instruction.line if instruction else 0)
         number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
         origin = None if number is None else source_lines(function)[number]
@@ -187,6 +188,8 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
         raise FormatError(
             Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin")
         )
+    from visa.cisa import read_module  # with the table
+
     image = LinkedImage(
         read_module(container.sections[VISA], name),
         container.symbols,

@@ -7,15 +7,18 @@ labels start at 0.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from visa.isa import InstructionDesc
 from visa.operands import SURFACE
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.types import UD, UQ, UW, DataType
+
+if TYPE_CHECKING:  # The table is large.
+    from visa.isa import InstructionDesc
 
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
@@ -157,6 +160,14 @@ class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""
 
 
+BODY: dict[str, Callable[[], object]] = {
+    **dict.fromkeys(("strings", "variables", "addresses", "predicates", "labels"), list),
+    **dict.fromkeys(("samplers", "surfaces", "inputs", "attributes"), list),
+    **dict.fromkeys(("name_index", "input_size", "return_size"), int),
+}
+"""What stands in a function's own bytes, but for the instructions, and what it is without them."""
+
+
 @dataclass(slots=True, repr=False)
 class Function:
     """A kernel or a function."""
@@ -188,23 +199,24 @@ class Function:
     """
 
     pending: Callable[[Function], None] | None = field(default=None, repr=False, compare=False)
-    """Fills ``instructions`` when somebody looks at them, for a linker, which seldom does. It does not hold the
-    function, so that no cycle arises.
+    """Reads what was postponed when somebody looks at it, for a linker, which seldom does: the instructions, or all of
+    the function's own bytes. It does not hold the function, so that no cycle arises.
     """
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            pending = self.pending if name == "instructions" else None
+            pending = self.pending if name == "instructions" or name in BODY else None
             if pending is None:
                 raise AttributeError(f"a function has no '{name}'")
-            self.instructions, self.pending = [], None
+            self.pending = None
             pending(self)
-            return self.instructions
+            return getattr(self, name)
 
     def postpone(self, fill: Callable[[Function], None]) -> None:
-        """Leave the instructions to a function that fills them."""
-        del self.instructions
+        """Leave the instructions to a function that makes and fills them."""
+        with contextlib.suppress(AttributeError):
+            del self.instructions
         self.pending = fill
 
     def add_string(self, text: str) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from visa.index import DeclaredSizes
 from visa.program import Function
 from visa.ze_info import ZeInfoError, kernel_info
 from vlink.inputs import ObjectFile
 from vlink.program_info import ProgramInfo
-from vlink.symbols import DeclaredSizes, Definition
+from vlink.symbols import Definition
 
 Discarded = list[tuple[Definition, str]]
 """What does not go into the image, with the reason."""

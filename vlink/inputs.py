@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from visa.calls import Call, calls_of, describes, read_calls
-from visa.cisa import read_module
-from visa.container import CALLS, LINES, VISA, read_container
+from visa.cisa import read_postponed
+from visa.container import INDEX, LINES, VISA, read_container
 from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.index import Description, read_index
 from visa.lines import Lines, read_lines
 from visa.program import Function, Module
 
@@ -30,15 +30,15 @@ class ObjectFile:
     platform: str = ""
     grf_size: int = 0
     lines: Lines = field(default_factory=dict)
-    calls: dict[int, tuple[int, list[Call]]] = field(default_factory=dict)
+    descriptions: dict[int, Description] = field(default_factory=dict)
     left_out: set[int] = field(default_factory=set)
     is_compiled: bool = False
 
-    def described(self, function: Function) -> tuple[int, list[Call]]:
-        """The number of instructions of a function, and its calls."""
-        found = self.calls.get(id(function))
+    def described(self, function: Function) -> Description:
+        """What is known of a function without reading its instructions, where the object says that."""
+        found = self.descriptions.get(id(function))
         if found is None:
-            found = self.calls[id(function)] = len(function.instructions), calls_of(function)
+            found = self.descriptions[id(function)] = Description.of(function)
         return found
 
     @property
@@ -62,7 +62,7 @@ def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[Objec
     defined = {f.name for o in objects for f in o.module.functions}
     for o in found if archived else []:  # grows while it is walked
         for function in o.module.all_functions:
-            for name in [function.strings[call.string] for call in o.described(function)[1]]:
+            for name in o.described(function).names:
                 if name not in defined and name in providers:
                     found.append(providers[name])
                     defined |= {f.name for f in providers[name].module.functions}
@@ -76,40 +76,70 @@ def read_object(data: bytes, name: str) -> ObjectFile:
         FormatError: it is neither, or damaged.
     """
     if data[:4] == b"CISA":
-        return ObjectFile(name, read_module(data, name, keep_bytes=True))
+        return ObjectFile(name, _read_whole(data, name))
     if data[:4] != b"\x7fELF":
         hint = "assemble texts with vasm first" if b".version" in data[:4096] else ""
         raise FormatError(
             Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint)
         )
-    container = read_container(data, name)
+    container = read_container(data, name, with_symbols=False)
     if container.executable:
         hint = "link the objects that it was made of; vlink -r makes an object that can be linked again"
         raise FormatError(Diagnostic("L003", "this is a linked image, not an object", Span(name, 0), hint))
     lines = read_lines(container.sections.get(LINES, b""), name)
     data = container.sections[VISA]
-    calls = read_calls(container.sections.get(CALLS, b""), data)
-    module = read_module(data, name, keep_bytes=True, lazy=calls is not None)
-    if calls is not None and not describes(calls, module):
-        raise FormatError(Diagnostic("L002", "the section '.visa.calls' does not fit the module", Span(name, 0)))
+    descriptions = _descriptions(container.sections.get(INDEX, b""), data, name)
+    module = _read_whole(data, name) if descriptions is None else read_postponed(data, name)
     found = ObjectFile(name, module, container.platform, container.grf_size, lines)
-    for number, function in enumerate(module.all_functions):
-        function.file = name
+    if descriptions is None:
+        for function in module.all_functions:
+            _set_lines(lines.get(function.name, ("", []))[1], function)
+        return found
+    functions = module.all_functions
+    if len(descriptions) != len(functions):
+        raise _odd_index(name, "it is about other functions")
+    for function, description in zip(functions, descriptions, strict=True):
+        found.descriptions[id(function)] = description
         numbers = lines.get(function.name, ("", []))[1]
-        if calls is not None:
-            found.calls[id(function)] = calls[number]
-            if numbers and function.pending:
-                function.pending = partial(_fill_with_lines, function.pending, numbers)
-        else:
-            _set_lines(function, numbers)
+        if function.pending:
+            function.pending = partial(_read_body, function.pending, description, numbers, name)
     return found
 
 
-def _set_lines(function: Function, lines: list[int]) -> None:
+def _read_whole(data: bytes, name: str) -> Module:
+    from visa.cisa import read_module  # with the table of instructions, which objects with an index do not take
+
+    return read_module(data, name, keep_bytes=True)
+
+
+Read = Callable[[Function], None]
+
+
+def _descriptions(section: bytes, data: bytes, name: str) -> list[Description] | None:
+    try:
+        return read_index(section, data)
+    except ValueError as error:
+        raise _odd_index(name, str(error)) from None
+
+
+def _odd_index(name: str, what: str) -> FormatError:
+    return FormatError(Diagnostic("L002", f"the section '{INDEX}' does not fit the module: {what}", Span(name, 0)))
+
+
+def _read_body(read: Read, description: Description, lines: list[int], name: str, function: Function) -> None:
+    """Read what was postponed but for the instructions, and see that it is what the index has said."""
+    read(function)
+    if not description.fits(function):
+        raise _odd_index(name, "it has other names")
+    if lines and function.pending:
+        function.pending = partial(_fill_with_lines, function.pending, lines)
+
+
+def _set_lines(lines: list[int], function: Function) -> None:
     for i, line in zip(function.instructions, lines, strict=False):
         i.line = line
 
 
-def _fill_with_lines(fill: Callable[[Function], None], lines: list[int], function: Function) -> None:
+def _fill_with_lines(fill: Read, lines: list[int], function: Function) -> None:
     fill(function)
-    _set_lines(function, lines)
+    _set_lines(lines, function)

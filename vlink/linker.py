@@ -16,6 +16,7 @@ from visa.collector import paused_collection
 from visa.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
+from visa.index import DeclaredSizes
 from visa.platforms import PLATFORMS, find
 from visa.usage import check_bytes, check_platform
 from visa.zebin import find_zebin, read_zebin
@@ -38,7 +39,7 @@ from vlink.merge import (
 )
 from vlink.payload_check import check_payloads
 from vlink.program_info import DataSymbol, ProgramInfo, read_program_info
-from vlink.symbols import DeclaredSizes, Definition, References, SymbolTable, index_definitions, resolve_references
+from vlink.symbols import Definition, References, SymbolTable, index_definitions, resolve_references
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 """An input: the path of a file, or its contents."""

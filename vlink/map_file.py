@@ -29,7 +29,7 @@ def map_text(linked: Linked) -> str:
 def _definition_row(linked: Linked, index: int, d: Definition) -> str:
     function = d.function
     kind = "kernel" if function.is_kernel else "global" if function.is_exported else "static"
-    head = f"  {linked.image.function_address(index):#10x} {d.object.described(function)[0]:6} {kind:<8}"
+    head = f"  {linked.image.function_address(index):#10x} {d.object.described(function).instructions:6} {kind:<8}"
     sizes = f"{function.integer_attribute('ArgSize'):3} {function.integer_attribute('RetValSize'):3}"
     return f"{head} {sizes} {function.simd_size:4}  {function.name} ({d.object.name})"
 

@@ -36,8 +36,8 @@ def rename_duplicates(kept: Sequence[Definition], references: References) -> Non
         count = seen[name] = seen.get(name, 0) + 1
         if count > 1:
             renamed.add(d)
-            d.function.name = f"{name}.{count - 1}"
-            d.function.strings[d.function.name_index] = d.function.name
+            strings = d.function.strings  # Read before the name is another than that in the function's bytes.
+            d.function.name = strings[d.function.name_index] = f"{name}.{count - 1}"
             d.function.encoded = None
     for d in kept if renamed else []:
         for reference in references[d]:
@@ -97,8 +97,8 @@ def image_symbols(kept: Sequence[Definition], data: DataLayout, undefined: Seque
     """The symbols of the image: kernels and functions with their numbers of instructions, data, undefined names."""
     found: list[ElfSymbol] = []
     for i, d in enumerate(kept):
-        size = d.object.described(d.function)[0]
-        binding = STB_GLOBAL if d.function.is_kernel or d.function.is_exported else STB_LOCAL
+        size, _, is_exported, *_ = d.object.described(d.function)
+        binding = STB_GLOBAL if d.function.is_kernel or is_exported else STB_LOCAL
         address = LinkedImage.function_address(i)
         found.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
     for name, symbol in data.symbols.items():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from visa.calls import write_calls
 from visa.cisa import write_module
-from visa.container import CALLS, LINES, VISA, Container
+from visa.container import INDEX, LINES, VISA, Container
 from visa.elf import ElfSymbol
 from visa.image import LinkedImage
+from visa.index import write_index
 from visa.lines import write_lines
 
 
@@ -17,7 +17,7 @@ def object_bytes(image: LinkedImage) -> bytes:
     symbols = [ElfSymbol(s.name, 0, s.size, s.kind, s.binding, s.section) for s in image.symbols]
     data = write_module(image.module)
     container = Container(
-        False, {VISA: data, CALLS: write_calls(image.module, data)}, symbols, image.platform, image.grf_size
+        False, {VISA: data, INDEX: write_index(image.module, data)}, symbols, image.platform, image.grf_size
     )
     if image.lines:
         container.sections[LINES] = write_lines(image.lines)

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from visa.calls import Call
 from visa.diagnostics import Diagnostic, Label, Span, did_you_mean
+from visa.index import DeclaredSizes
 from visa.program import Function
 from vlink.data import DataLayout
 from vlink.inputs import ObjectFile
-
-_SIZE_ATTRIBUTES = ("ArgSize", "RetValSize", "SimdSize")
-
-
-class DeclaredSizes(NamedTuple):
-    """Registers of arguments and return value, and SIMD size, as a function declares them; None if it is silent."""
-
-    arguments: int | None
-    return_value: int | None
-    simd: int | None
-
-    @classmethod
-    def of(cls, function: Function) -> DeclaredSizes:
-        """The sizes among the attributes of a function."""
-        found = (function.attribute(name) for name in _SIZE_ATTRIBUTES)
-        return cls(*(a.integer if a else None for a in found))
 
 
 @dataclass(eq=False, slots=True)
@@ -78,7 +62,7 @@ class SymbolTable:
 def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -> SymbolTable:
     """The symbol table of the objects; names that are defined twice are errors."""
     functions = [(o, f) for o in objects for f in [*o.kernels, *o.functions]]
-    definitions = [Definition(o, f, DeclaredSizes.of(f)) for o, f in functions]
+    definitions = [Definition(o, f, o.described(f).sizes) for o, f in functions]
     table = SymbolTable(definitions, {id(o): {} for o in objects})
     kernels: dict[str, Definition] = {}
     for d in table.definitions:
@@ -89,7 +73,7 @@ def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -
             continue
         if (first := table.local[id(d.object)].setdefault(name, d)) is not d:
             errors.append(_duplicate("L011", f"function '{name}' is defined twice in one object", d, first))
-        if not d.function.is_exported:
+        if not d.object.described(d.function).is_exported:
             table.unexported.setdefault(name, []).append(d)
         elif (first := table.exported.setdefault(name, d)) is not d:
             errors.append(_duplicate("L011", f"function '{name}' is defined twice", d, first))
@@ -109,20 +93,23 @@ def resolve_references(
 ) -> References:
     """Which function each call of a name means; what fits no definition is an error."""
     found: References = {}
+    exported, unexported = table.exported, table.unexported
     for d in table.definitions:
-        strings, local = d.function.strings, table.local[id(d.object)]
+        description, local = d.object.described(d.function), table.local[id(d.object)]
         references = found[d] = []
-        for call in d.object.described(d.function)[1]:
-            name = strings[call.string]
-            target = local.get(name) or table.exported.get(name)
-            rivals = table.unexported.get(name, ()) if target is None else ()
-            reference = Reference(d, call, name, rivals[0] if rivals else target)
+        simd = d.sizes.simd
+        for call, name in zip(description.calls, description.names, strict=True):
+            target = local.get(name) or exported.get(name)
+            rivals = unexported.get(name, ()) if target is None else ()
+            if rivals:
+                target = rivals[0]
+            reference = Reference(d, call, name, target)
             references.append(reference)
             if len(rivals) > 1:
                 errors.append(_ambiguous(reference, rivals))
-            if reference.target is not None:
-                if (call.arg_grf, call.ret_grf, d.sizes.simd) != reference.target.sizes:
-                    errors += _mismatched_sizes(reference, reference.target)
+            if target is not None:
+                if (call.arg_grf, call.ret_grf, simd) != target.sizes:
+                    errors += _mismatched_sizes(reference, target)
             elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
                 errors.append(_undefined(reference, table, data))
     return found

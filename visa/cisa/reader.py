@@ -10,7 +10,8 @@ from visa import types
 from visa.cisa.codec import DecodeError, Decoder, Operands, new_operands
 from visa.cisa.declarations import illegal_attributes, illegal_declarations
 from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
-from visa.diagnostics import Diagnostic, FormatError, Span
+from visa.cisa.tables import Reader, check_range, function_table, kernel_table, version_of
+from visa.diagnostics import Diagnostic, FormatError
 from visa.program import (
     Attribute,
     Declared,
@@ -23,12 +24,9 @@ from visa.program import (
     predefined_strings,
 )
 
-_VERSIONS = ((4, 0), (4, 1), (4, 2))
 _NONE_DECLARED = bytes(9)
 """Three counts of two bytes, three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
 
-
-_layout = functools.cache(struct.Struct)
 
 LARGE_CODE = 1 << 17
 """Bytes of a function's code from which on it pays to look for instructions that were read before."""
@@ -36,8 +34,6 @@ HEAD_BYTES, MOST_ALIKE = 16, 8
 """By how many bytes these are found, and how many of those with equal ones are kept."""
 
 
-_NO_RELOCATIONS = bytes(4)
-"""Two counts of two bytes."""
 _ATTRIBUTE = struct.Struct("<IB")
 """Name and size of an attribute's value."""
 
@@ -66,78 +62,29 @@ class _Repeats:
         del alike[MOST_ALIKE:]
 
 
-class _Reader:
-    def __init__(self, data: bytes, name: str, position: int = 0, end: int | None = None) -> None:
-        self.data, self.name, self.position, self.what = data, name, position, "header"
-        self.end = len(data) if end is None else end
-
-    def fail(self, message: str, offset: int | None = None, code: str = "C001", hint: str = "") -> FormatError:
-        at = self.position if offset is None else offset
-        return FormatError(
-            Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint)
-        )
-
-    def take(self, fmt: str) -> tuple[int, ...]:
-        """The numbers of a record."""
-        layout, position = _layout(fmt), self.position
-        size = layout.size
-        if position + size > self.end:
-            raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
-        self.position = position + size
-        return layout.unpack_from(self.data, position)
-
-    def number(self, fmt: str) -> int:
-        """A record of one number."""
-        return self.take(fmt)[0]
-
-    def bytes(self, size: int) -> bytes:
-        if self.position + size > self.end:
-            raise self.fail(f"the file ends here, {size} more bytes expected")
-        self.position += size
-        return self.data[self.position - size : self.position]
-
-    def name_field(self) -> str:
-        return self.bytes(self.number("<H")).decode("utf-8", "surrogateescape")
-
-    def count(self, fmt: str, record: int, what: str) -> int:
-        """A count that the rest of the file can hold."""
-        self.what = what
-        start = self.position
-        number = self.number(fmt)
-        if number * record > self.end - self.position:
-            raise self.fail(f"{number} records cannot follow in {len(self.data) - self.position} bytes", start)
-        return number
-
-
 def read_module(
     data: bytes,
     name: str = "<bytes>",
     *,
     keep_going: list[Diagnostic] | None = None,
     keep_bytes: bool = False,
-    lazy: bool = False,
 ) -> Module:
     """Parse a CISA module.
 
-    With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing; with ``lazy``
-    instructions, which are known to be whole, are decoded when somebody looks at them. With ``keep_going`` damage
-    inside a function is appended there, and the function keeps what was read before it.
+    With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing. With ``keep_going``
+    damage inside a function is appended there, and the function keeps what was read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
     """
-    r = _Reader(data, name)
-    module = Module(_version(r))
-    ranges = [*_kernel_table(r, module), *_function_table(r, module)]
+    r = Reader(data, name)
+    module = Module(version_of(r))
+    ranges = [(f, offset, size) for f, offset, size, _ in (*kernel_table(r, module), *function_table(r, module))]
     operands = new_operands()
     for function, offset, size in ranges:
-        r.what = f"body of {function.name}"
-        if offset + size > len(data) or (offset < r.position and size):
-            raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(data)} bytes")
-        if not size:
-            raise r.fail(f"{function.name} has no body")
+        check_range(r, function, offset, size)
         try:
-            inputs = _FunctionReader(r, offset, size, operands).read(function, lazy)
+            inputs = _FunctionReader(r, offset, size, operands).read(function)
             if keep_bytes:
                 function.encoded = data[offset : offset + size], inputs
         except FormatError as error:
@@ -148,47 +95,9 @@ def read_module(
     return module
 
 
-def _version(r: _Reader) -> tuple[int, int]:
-    """The version of the format, behind the magic number; 4.0 is read as 4.1, from which it does not differ."""
-    if r.data[:4] != b"CISA":
-        raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
-    r.position = 4
-    version = (r.number("<B"), r.number("<B"))
-    if version not in _VERSIONS:
-        message = f"version {version[0]}.{version[1]} of the format is not known"
-        raise r.fail(message, 4, hint="this tool reads 4.0, 4.1 and 4.2")
-    return (4, 2) if version == (4, 2) else (4, 1)
-
-
-def _kernel_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
-    """The kernels, still empty, with offset and size of their bytes."""
-    r.what = "kernel table"
-    for _ in range(r.number("<H")):
-        function = Function(r.name_field(), True, module.version, file=r.name)
-        offset, size, _ = r.take("<III")
-        _relocations(r, function)
-        binaries = []
-        for _ in range(r.number("<B")):
-            platform, start, length = r.take("<BII")
-            binaries.append((platform, r.data[start : start + length]))
-        module.gen_binaries.append(binaries)
-        module.kernels.append(function)
-        yield function, offset, size
-
-
-def _function_table(r: _Reader, module: Module) -> Iterator[tuple[Function, int, int]]:
-    """The functions, still empty, with offset and size of their bytes."""
-    r.what = "file-scope variables"
-    if r.number("<H"):
-        raise r.fail("file-scope variables have no public layout")
-    r.what = "function table"
-    for _ in range(r.number("<H")):
-        linkage = r.number("<B")
-        function = Function(r.name_field(), False, module.version, file=r.name, linkage=linkage)
-        offset, size = r.take("<II")
-        _relocations(r, function)
-        module.functions.append(function)
-        yield function, offset, size
+def read_function(r: Reader, offset: int, size: int, function: Function) -> None:
+    """Read a function whose fields are empty out of its bytes; its instructions when somebody looks at them."""
+    _FunctionReader(r, offset, size, new_operands()).read(function, lazy=True)
 
 
 @functools.cache
@@ -222,25 +131,15 @@ def _drop_dangling(function: Function) -> None:
             function.inputs = [i for i in function.inputs if i is not item]
 
 
-def _relocations(r: _Reader, function: Function) -> None:
-    if r.data.startswith(_NO_RELOCATIONS, r.position, r.end):
-        r.position += len(_NO_RELOCATIONS)
-        return
-    for table in (function.variable_relocations, function.function_relocations):
-        for _ in range(r.number("<H")):
-            string, index = r.take("<HH")
-            table.append((string, index))
-
-
 class _FunctionReader:
     """Reads one kernel or function from its own bytes, so that damage cannot lead into the next one."""
 
-    def __init__(self, r: _Reader, offset: int, size: int, operands: Operands) -> None:
+    def __init__(self, r: Reader, offset: int, size: int, operands: Operands) -> None:
         self.operands = operands
-        self.r = _Reader(r.data, r.name, offset, offset + size)
+        self.r = Reader(r.data, r.name, offset, offset + size)
         self.start = offset
 
-    def read(self, function: Function, lazy: bool) -> int:
+    def read(self, function: Function, lazy: bool = False) -> int:
         """Parse the function; gives the offset of its inputs, counted from its beginning."""
         r = self.r
         part = f"of {function.name}"
@@ -336,6 +235,7 @@ class _FunctionReader:
             raise r.fail("VME variables have no public layout")
 
     def code(self, position: int, end: int, function: Function) -> None:
+        function.instructions = []
         decoder = Decoder(function, self.r.data, position, end, self.operands)
         known: set[tuple[int, int]] = set()
         repeats = _Repeats(self.r.data, end) if end - position >= LARGE_CODE else None

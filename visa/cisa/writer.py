@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
-from visa.cisa.codec import Encoder
 from visa.collector import paused_collection
 from visa.diagnostics import UsageError
-from visa.program import MAXIMUM_PREDICATES, Attribute, Declared, Function, Module, Variable
+from visa.program import MAXIMUM_PREDICATES, Attribute, Declared, Function, Instruction, Module, Variable
 
 _MAGIC = b"CISA"
 
@@ -34,7 +33,7 @@ def _reason(module: Module, error: Exception) -> str:
             return f"{what}: {number}, at most {limit} fit into the format"
     for function in module.all_functions:
         try:
-            _EncodedFunction(function, Encoder())
+            _EncodedFunction(function, _encoder())
         except Exception as inner:
             return f"'{function.name}': {inner or type(inner).__name__}"
     return str(error)
@@ -61,9 +60,23 @@ def _counts(module: Module) -> Iterator[tuple[str, int, int]]:
             yield f"bytes of attribute {a.name}", len(a.value or b""), 0xFF
 
 
+Encode = Callable[[Instruction], bytes]
+
+
+def _encoder() -> Encode:
+    """What encodes instructions, with the table, which who only copies functions does not need."""
+    from visa.cisa.codec import Encoder
+
+    return Encoder().encode
+
+
+def _no_instruction(instruction: Instruction) -> bytes:
+    raise AssertionError("all functions were encoded")
+
+
 def _write(module: Module) -> bytes:
-    encoder = Encoder()
-    functions = [_EncodedFunction(f, encoder) for f in module.all_functions]
+    encode = _encoder() if any(f.encoded is None for f in module.all_functions) else _no_instruction
+    functions = [_EncodedFunction(f, encode) for f in module.all_functions]
     names = [f.name.encode("utf-8", "surrogateescape") for f in module.all_functions]
     header_size = len(_MAGIC) + 2 + 2 + 2 + 2
     for function, name in zip(module.all_functions, names, strict=True):
@@ -93,9 +106,16 @@ def _write(module: Module) -> bytes:
     return b"".join(out + [f.data for f in functions])
 
 
+_NO_RELOCATIONS = bytes(2)
+
+
 def _relocations(function: Function) -> bytes:
-    tables = (function.variable_relocations, function.function_relocations)
-    return b"".join(struct.pack(f"<H{2 * len(t)}H", len(t), *chain(*t)) for t in tables)
+    return _table(function.variable_relocations) + _table(function.function_relocations)
+
+
+def _table(pairs: list[tuple[int, int]]) -> bytes:
+    """A count and so many pairs."""
+    return struct.pack(f"<H{2 * len(pairs)}H", len(pairs), *chain(*pairs)) if pairs else _NO_RELOCATIONS
 
 
 def _attributes(items: list[Attribute]) -> bytes:
@@ -112,7 +132,7 @@ def _declared(items: list[Declared]) -> bytes:
 class _EncodedFunction:
     """Bytes of one function and the place of its input table."""
 
-    def __init__(self, function: Function, encoder: Encoder) -> None:
+    def __init__(self, function: Function, encode: Encode) -> None:
         if function.encoded is not None:
             self.data, self.input_offset = function.encoded
             return
@@ -144,7 +164,7 @@ class _EncodedFunction:
         if function.is_kernel:
             out.append(struct.pack("<I", len(function.inputs)))
             out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in function.inputs]
-        code = b"".join([encoder.encode(i) for i in function.instructions])
+        code = b"".join([encode(i) for i in function.instructions])
         attributes = struct.pack("<H", len(function.attributes)) + _attributes(function.attributes)
         trailer = (
             attributes
