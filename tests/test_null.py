@@ -73,6 +73,13 @@ def test_offsets_below_a_buffer_are_negative(message, engine):
         found.launch("k", 8, 8, [np.zeros(8, "u4")], engine=engine)
 
 
+@ENGINES
+def test_addresses_far_behind_a_buffer_are_positive(engine):
+    text = KERNEL.replace("MESSAGE", FLAT).replace("type=d ", "type=ud ").replace("-4:d", "0x80000000:ud")
+    with pytest.raises(SimulationError, match="which has 32 bytes, at offset 2147483648 by"):
+        Program(build_text(text)).launch("k", 8, 8, [np.zeros(8, "u4")], engine=engine)
+
+
 def test_shown_offsets():
     assert [shown_offset(n, 64) for n in (0, 64, 1 << 31, (1 << 32) - 4, 1 << 32)] == [0, 64, -1 << 31, -4, 1 << 32]
     assert shown_offset((1 << 32) - 4, (1 << 31) + 1) == (1 << 32) - 4

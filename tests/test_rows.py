@@ -6,6 +6,10 @@ from hypothesis import strategies as st
 from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
+from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.types import MASK
+from vsim.llvm_engine.ir.values import Value
+
 WORD = 0xFFFFFFFF
 EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31) - 20, (1 << 31) + 20)
 MESSAGES = {
@@ -72,6 +76,39 @@ def test_rows_after_many_steps_in_another_block():
         "END:",
     ]
     same_on_both_engines(probe)
+
+
+SWAPPED = [
+    "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv", "add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> 8:ud", "shl (M1, 16) LANE(0,0)<1> LANE(0,0)<1;1,0> 2:ud",
+    "add (M1, 16) ROW(0,0)<1> LANE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "add (M1, 16) ROW(0,0)<1> PLACE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
+    "(P1) add (M1, 16) ROW(0,0)<1> LANE(0,0)<1;1,0> MEM(0,0)<0;1,0>", "mov (M1, 8) ADDRESS(0,0)<1> ROW(2,0)<1;1,0>",
+    "mov (M3, 8) ADDRESS(2,0)<1> ROW(0,0)<1;1,0>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize("bits", [0x0FFF, 0xFF00, 0x0FF0, 0xFFFF])
+def test_halves_that_have_changed_places_under_a_mask(store, bits):
+    """Lane i was written if its mask held then, which is lane i + 8 of that of the access."""
+    probe = Probe(running=0xFFFF)
+    probe.predicate("P1", bits)
+    probe.buffer("MEM", bytes(range(128)))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(
+        DATA=("ud", range(500, 516)), LANE=("ud", [0] * 16), PLACE=("ud", range(60, -4, -4)), ROW=("uq", [0] * 16), ADDRESS=("uq", [0] * 16)
+    )  # fmt: skip
+    probe.lines += [*SWAPPED, "(P1) " + MESSAGES["flat"][store]]
+    same_on_both_engines(probe)
+
+
+def test_parts_of_masks_are_those_of_this_emission():
+    b = Builder({})
+    b.begin("entry")
+    mask = Value(b, MASK, 16, b.assign("load <16 x i1>, ptr %p"))
+    part = b.lanes(mask, list(range(8)))
+    assert part.text in b.mask_parts
+    b.begin("entry")
+    assert not b.mask_parts, "names begin anew, too"
 
 
 def product_probe(first, step, width, x, size, running, grouped, store):

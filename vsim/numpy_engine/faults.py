@@ -52,12 +52,17 @@ class Faults:
         *,
         size: int,
         instruction: Instruction | None,
+        is_flat: bool,
     ) -> SimulationError:
-        """The error of an access that is not inside a buffer; without a name there is none at the address."""
+        """The error of an access that is not inside a buffer; without a name there is none at the address.
+
+        Args:
+            is_flat: the offset follows from an address of 64 bits.
+        """
         name = self.dispatch.name_of(what) if isinstance(what, Buffer) else what
         if limit == READ_ONLY:
             message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
             return self.at(row, lane, message, instruction)
-        place = f"'{name}', which has {limit} bytes, at offset {shown_offset(offset, limit)}"
+        place = f"'{name}', which has {limit} bytes, at offset {offset if is_flat else shown_offset(offset, limit)}"
         place = place if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
         return self.at(row, lane, f"access of {size} bytes outside {place}", instruction)

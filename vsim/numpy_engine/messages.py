@@ -52,7 +52,8 @@ class BatchMessages:
         instruction: Instruction | None,
         writes: bool = False,
     ) -> MessageAccess:
-        fault = partial(self.faults.outside, size=size, instruction=instruction)
+        is_flat = isinstance(space, memory.FlatSpace)
+        fault = partial(self.faults.outside, size=size, instruction=instruction, is_flat=is_flat)
         return MessageAccess(space, address, mask, size, fault, writes)
 
     def load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:

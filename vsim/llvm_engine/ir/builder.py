@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from visa import types
 from visa.types import DataType
@@ -17,7 +18,7 @@ from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
 from vsim.llvm_engine.ir.pairs import of_a_half, repeated_pair
 from vsim.llvm_engine.ir.products import products, products_of_bytes
-from vsim.llvm_engine.ir.strided import StridedLanes, strided_conversion, strided_pair
+from vsim.llvm_engine.ir.strided import StridedLanes, mask_further, strided_conversion, strided_pair
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
 
@@ -34,8 +35,12 @@ class Builder(Emitter):
         super().__init__(declarations)
         self.exact = exact
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
-        self.mask_parts: dict[str, tuple[str, int, int]] = {}
-        """Of masks that are a part of others, by name: which one, from which lane on, and how many lanes that has."""
+        self.mask_parts: dict[str, tuple[str, int]] = {}
+        """Of masks that are a part of others, by name: which one, and from which lane on."""
+
+    def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
+        super().begin(block, levels)
+        self.mask_parts = {}
 
     def value(self, data_type: DataType, lanes: int, text: str) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
@@ -109,7 +114,7 @@ class Builder(Emitter):
             return found
         taken = self.value(x.type, len(indices), text())
         if x.type is MASK and consecutive:
-            self.mask_parts[taken.text] = x.text, indices[0], x.lanes
+            self.mask_parts[taken.text] = x.text, indices[0]
         taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
         return taken
 
@@ -137,20 +142,16 @@ class Builder(Emitter):
             return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
         both = self.mixed(x, y, range(2 * n))
         if x.strided and y.strided:
-            halves = self._within_whole(x.strided, 0, n), self._within_whole(y.strided, n, n)
-            both.strided = halves[0].followed_by(halves[1])
+            parts = ((x.strided, 0), (y.strided, n))
+            one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
+            both.strided = one.followed_by(other)
         both.halves = (x, y)
         return both
 
-    def _within_whole(self, known: StridedLanes, first: int, lanes: int) -> StridedLanes:
-        """What is known of one half of a vector, with masks of all of it in the place of its own parts of these."""
-        parts = self.mask_parts
-        wholes = {n: parts[n][0] for n in known.masks if n in parts and parts[n][1:] == (first, 2 * lanes)}
-        if not wholes:
-            return known
-        return replace(
-            known, assumptions=tuple(wholes.get(n, n) if isinstance(n, str) else n for n in known.assumptions)
-        )
+    def _as_part(self, name: str, first: int) -> str:
+        """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
+        whole, start = self.mask_parts.get(name, (name, 0))
+        return mask_further(whole, start - first)
 
     # -- constants -----------------------------------------------------------------------------------------
 

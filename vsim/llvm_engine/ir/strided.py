@@ -19,6 +19,7 @@ whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from vsim.llvm_engine.ir.values import Value
 
 MAXIMUM_ASSUMPTIONS = 4
+_FURTHER = "+"
+"""What stands between a mask and the number of its lane that is lane 0 of a value."""
 LARGEST_FACTOR = 1 << 20
 
 
@@ -64,6 +67,13 @@ class Widening:
         return (beyond < b.const(1 << narrow.bits, wide)).text
 
 
+def mask_further(name: str, lanes: int) -> str:
+    """A mask as an assumption of values whose lane 0 is so many lanes further on in it."""
+    mask, _, first = name.partition(_FURTHER)
+    total = int(first or 0) + lanes
+    return f"{mask}{_FURTHER}{total}" if total else mask
+
+
 @dataclass(slots=True)
 class StridedLanes:
     """What is known of the lanes of a vector; see the head of this module. One row of all lanes has no row stride."""
@@ -75,7 +85,9 @@ class StridedLanes:
     small: bool = False
     """Every lane is less than 2**12: a local id, which cannot wrap around when it is widened."""
     assumptions: tuple[Widening | str, ...] = ()
-    """Widenings, and masks (SSA names) outside which nothing is known of a lane."""
+    """Widenings, and masks (SSA names) outside which nothing is known of a lane; lane 0 is the mask's first one, or
+    another one (:func:`mask_further`).
+    """
     factor: int = 0
     """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0.
     """
@@ -117,6 +129,12 @@ class StridedLanes:
     def masks(self) -> set[str]:
         """The masks (SSA names) outside which nothing is known of a lane."""
         return {n for n in self.assumptions if isinstance(n, str)}
+
+    def with_masks(self, change: Callable[[str], str]) -> StridedLanes:
+        """The same under other names of the masks."""
+        if not self.masks:
+            return self
+        return replace(self, assumptions=tuple(change(n) if isinstance(n, str) else n for n in self.assumptions))
 
     def within_masks(self) -> StridedLanes:
         """The same, where all lanes that count are inside those masks."""
@@ -163,7 +181,7 @@ class StridedLanes:
         r, i = divmod(first, self.row)
         if r and self.row_stride is not None:
             root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
-        found = replace(self, root=root, first=self.first + first)
+        found = replace(self, root=root, first=self.first + first).with_masks(lambda n: mask_further(n, first))
         if i + count <= self.row:
             found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
             return found
