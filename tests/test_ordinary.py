@@ -267,3 +267,15 @@ def test_ordinary_kernel(name, device, engine):
     args = [ImageArgument(a.array, "rgba_f32") if isinstance(a, Picture) else a for a in work.args]
     program.launch(program.kernels[0], work.global_size, work.local_size, args, engine=engine)
     assert KERNELS[name].agree(work.args[work.result], np.asarray(expected))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_groups_one_work_item_wide(device):
+    """Lanes lie along y there."""
+    found = []
+    for engine in ("llvm", "numpy"):
+        work = KERNELS["gaussian"].work(64)
+        program = Program(build(KERNELS["gaussian"].folder / device, device))
+        program.launch("gaussian", work.global_size, (1, 64), work.args, engine=engine)
+        found.append(np.asarray(work.args[work.result]).copy())
+    assert (found[0] == found[1]).all()

@@ -121,9 +121,11 @@ class Prologue:
         """Local ids of lanes from one on; lane 0 has the first.
 
         Threads are whole rows, or part of one row, of their group: along a row x counts up, from row to row y does, or
-        the other way round.
+        the other way round. Rows of one lane are one row of all of them along the next axis.
         """
         b, whole_row = self.state.b, self.state.module.row
+        if whole_row == 1:
+            axis, whole_row = (axis - 1) % 3, self.state.lanes
         if self.state.module.turned and axis < 2:
             axis = 1 - axis
         if axis == 0:

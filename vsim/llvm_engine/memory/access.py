@@ -224,9 +224,10 @@ class MemoryAccess:
 
     def _own_values(self, values: list[Value], part: LanePart, lanes: int) -> list[Value]:
         """The lanes of the values that belong to a part."""
-        count = part.offset.lanes
-        row = list(range(part.first, part.first + count))
-        return [v if v.lanes == 1 or count in (1, lanes) else self.b.lanes(v, row) for v in values]
+        if part.lanes == lanes:
+            return values
+        own = list(range(part.first, part.first + part.lanes))
+        return [self.b.lanes(v, own) for v in values]
 
     def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
         """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
