@@ -36,6 +36,27 @@ ELSE:
 {other}"""
 
 
+LOOP_AROUND = """mov (M1_NM, 1) S(0,0)<1> 0x0:ud
+mov (M1_NM, 1) B(0,0)<1> 0x0:ud
+OUTER:
+{inner}
+add (M1_NM, 1) B(0,0)<1> B(0,0)<0;1,0> 0x1:ud
+cmp.lt (M1_NM, 16) P2 B(0,0)<0;1,0> 0x8:ud
+(P2) goto (M1, 16) OUTER
+"""
+READ = "mov (M1, 16) A(0,0)<1> S(0,0)<0;1,0>"
+SKIPPED = f"""cmp.lt (M1, 16) P1 X(0,0)<1;1,0> B(0,0)<0;1,0>
+(P1) goto (M1, 16) SKIP
+{{arm}}
+{READ}
+SKIP:"""
+COUNTED = "add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 0x1:ud"
+INNER = f"""INNER:
+{COUNTED}
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> S(0,0)<0;1,0>
+cmp.lt (M1, 16) P1 A(0,0)<1;1,0> X(0,0)<1;1,0>
+(P1) goto (M1, 16) INNER"""
+
 INDEPENDENT = {
     "computing": "mul (M1, 16) A(0,0)<1> X(0,0)<1;1,0> N(0,0)<0;1,0>",
     "half of the lanes": "mov (M1, 8) A(0,0)<1> X(0,0)<1;1,0>\nmov (M3, 8) A(0,8)<1> X(0,8)<1;1,0>",
@@ -44,6 +65,12 @@ INDEPENDENT = {
     "a loop of other lengths": f"{DIVERGENT}\n{STORE}",
     "arms": arms("mov (M1, 16) A(0,0)<1> 0x1:ud", "mov (M1, 16) A(0,0)<1> 0x2:ud"),
     "a scalar of one arm": arms(f"{WHILE}", STORE),
+    "an arm in a loop": LOOP_AROUND.format(inner=SKIPPED.format(arm=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{COUNTED}"))
+    + STORE,
+    "a loop in an arm in a loop": LOOP_AROUND.format(
+        inner=SKIPPED.format(arm=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER.replace('P1', 'P3')}").replace(READ, "")
+    ),
+    "a loop of other lengths in a loop": LOOP_AROUND.format(inner=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER}"),
     "a block": "lsc_load.ugm (M1_NM, 1) B:d32x8t flat[WHERE]:a64\nadd (M1, 16) A(0,0)<1> X(0,0)<1;1,0> B(0,3)<0;1,0>",
     "the group": "add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> %r0(0,1)<0;1,0>",
     "two elements a lane": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
@@ -66,6 +93,10 @@ DEPENDENT = {
     "lanes of the other arm": arms("mov (M1_NM, 16) A(0,0)<1> 0x1:ud", STORE),
     "a store of lanes that are elsewhere": arms("lsc_store.ugm (M1_NM, 16) flat[TO]:a64 A:d32", STORE),
     "rounding in one arm": arms("mov (M1_NM, 1) %cr0(0,0)<1> 0x4c0:ud", STORE),
+    "how often others were in an arm": LOOP_AROUND.format(inner=SKIPPED.format(arm=COUNTED)) + STORE,
+    "how often others ran a loop": LOOP_AROUND.format(inner=INNER) + STORE,
+    "what lane 0 stores": arms("lsc_store.ugm (M1, 1) flat[WHERE]:a64 S:d32", STORE),
+    "bits of upper lanes": "cmp.lt (M3, 8) P1 X(0,8)<1;1,0> N(0,0)<0;1,0>\nmov (M1_NM, 1) S(0,0)<1> P1",
     "what lane 0 does": arms("mov (M1, 1) S(0,0)<1> 0x1:ud", STORE),
     "another part of a pair": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
     "add (M1, 16) A(0,0)<1> PAIR(0,0)<1;1,0> PAIR(0,8)<1;1,0>",
@@ -86,6 +117,7 @@ def is_free(body):
 .decl WHERE v_type=G type=uq num_elts=1
 .decl P1 v_type=P num_elts=16
 .decl P2 v_type=P num_elts=16
+.decl P3 v_type=P num_elts=16
 .decl AT v_type=A num_elts=1
 .input X offset=64 size=64
 .input N offset=128 size=4

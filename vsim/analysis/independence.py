@@ -180,6 +180,8 @@ class _Proof:
                 yield from self._variable(root, begin + element * size, size, lane, writes)
         elif isinstance(op, Predicate):
             same = op.var in self.uniform
+            if first == EVERY and not writes and not same:
+                raise _Dependent  # the bits of all lanes
             for n, lane in enumerate(lanes):
                 yield _Touch(("P", op.var), max(first, 0) + n, 1, EVERY if same else lane, writes)
         elif isinstance(op, State):
@@ -240,32 +242,37 @@ class _Proof:
         """All lanes that read what was written whatever lanes run have been there."""
         ways = _Ways(flow, self.uniform, self.simd)
         writes: dict[Place, set[int]] = {}
-        reads: dict[Place, set[int]] = {}
+        reads: dict[Place, dict[int, set[int]]] = {}
+        whole: dict[Place, dict[int, set[int]]] = {}
+        """By register and block the bytes that are read before they are written there, and those that are written."""
         for start, end in flow.blocks():
-            here: dict[Place, set[int]] = {}
             for pc in range(start, end):
                 instruction = self.kernel.instructions[pc]
                 unmasked, args = _is_unmasked(instruction), instruction.args
                 if ways.sides[start] and not self._may_be_apart(instruction, touches[pc]):
                     raise _Dependent
                 for t in touches[pc]:
-                    if not t.writes and not here.get(t.place, set()).issuperset(range(t.low, t.low + t.size)):
-                        reads.setdefault(t.place, set()).add(start)
+                    new = set(range(t.low, t.low + t.size)) - whole.get(t.place, {}).get(start, set())
+                    if not t.writes and new:
+                        reads.setdefault(t.place, {}).setdefault(start, set()).update(new)
                 for t in touches[pc]:
                     if t.writes and unmasked:
                         writes.setdefault(t.place, set()).add(start)
                     if t.writes and args.get("pred") is None:
-                        here.setdefault(t.place, set()).update(range(t.low, t.low + t.size))
+                        written = whole.setdefault(t.place, {}).setdefault(start, set())
+                        written.update(range(t.low, t.low + t.size))
         for place, blocks in writes.items():
-            for read in reads.get(place, ()):
-                if not all(ways.leads_on(written, read) for written in blocks):
+            for read, its_bytes in reads.get(place, {}).items():
+                renewed = {n for n, written in whole.get(place, {}).items() if n != read and its_bytes <= written}
+                if not all(ways.leads_on(written, read, renewed) for written in blocks):
                     raise _Dependent
 
     @staticmethod
     def _may_be_apart(i: Instruction, touches: list[_Touch]) -> bool:
         """Whether an instruction may stand where some lanes are, and others are not."""
         execution, writes = i.args.get("exec"), {t.place for t in touches if t.writes}
-        if execution is not None and execution.size == 1 and not execution.no_mask and writes:
+        effect = writes or i.desc.access is not Access.NONE
+        if execution is not None and execution.size == 1 and not execution.no_mask and effect:
             return False  # only if lane 0 is there
         if i.desc.access is not Access.NONE and execution is not None and execution.size > 1 and execution.no_mask:
             return False  # lanes would access memory that are not there
@@ -287,6 +294,7 @@ class _Ways:
         ends = {start: end - 1 for start, end in flow.blocks()}
         graph: Graph = {start: set(flow.successors(last, simd)) or {flow.end} for start, last in ends.items()}
         graph[flow.end] = set()
+        self.graph = graph
         back: Graph = {start: set() for start in graph}
         for start, following in graph.items():
             for other in following:
@@ -302,10 +310,35 @@ class _Ways:
                 for block in _before_meeting(graph, behind, start, way):
                     self.sides[block].setdefault(start, set()).add(side)
 
-    def leads_on(self, block: int, other: int) -> bool:
-        """Whether all lanes that are in another block were in one block whenever it ran on the way there."""
+    def leads_on(self, block: int, other: int, renewed: set[int]) -> bool:
+        """Whether all lanes that are in another block were in one block whenever it ran on the way there.
+
+        Args:
+            renewed: blocks behind which it does not matter any more what ran before them.
+        """
         mine, others = self.sides[block], self.sides[other]
-        return all(len(sides) == 1 and others.get(branch) == sides for branch, sides in mine.items())
+        return all(
+            len(sides) == 1 and others.get(branch) == sides and not self._comes_back(branch, sides, other, renewed)
+            for branch, sides in mine.items()
+        )
+
+    def _comes_back(self, branch: int, sides: set[int], other: int, renewed: set[int]) -> bool:
+        """Whether lanes that took another side of a branch come to it again, in a loop around it, and go on along this
+        side to another block, but for those that pass certain blocks on the way.
+        """
+        ways = sorted(self.graph[branch])
+        back = self._reached([way for side, way in enumerate(ways) if side not in sides], renewed)
+        return branch in back and other in self._reached([ways[side] for side in sides], renewed)
+
+    def _reached(self, first: list[int], renewed: set[int]) -> set[int]:
+        """The blocks to which some lead without passing certain others."""
+        found, todo = set[int](), first
+        while todo:
+            block = todo.pop()
+            if block not in found and block not in renewed:
+                found.add(block)
+                todo += self.graph[block]
+        return found
 
 
 def _before_meeting(graph: Graph, behind: Dominators, branch: int, first: int) -> set[int]:
