@@ -101,6 +101,25 @@ def test_halves_that_have_changed_places_under_a_mask(store, bits):
     same_on_both_engines(probe)
 
 
+@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize("packed", ["uv", "v"])
+def test_rows_in_falling_order(packed, store):
+    """Of small numbers, which are known not to wrap around when they are widened: how far the second row is in front of the first one is negative."""
+    probe = Probe()
+    probe.buffer("MEM", bytes(range(64)))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(
+        DATA=("ud", range(500, 516)), FOUR=("uw", [0] * 16), LANE=("uw", [0] * 16), PLACE=("ud", [0] * 16), ADDRESS=("uq", [0] * 16)
+    )  # fmt: skip
+    probe.lines += [
+        f"mov (M1_NM, 8) FOUR(0,0)<1> 0x76543210:{packed}", "mov (M1_NM, 4) LANE(0,0)<1> FOUR(0,4)<1;1,0>",
+        "mov (M1_NM, 4) LANE(0,4)<1> FOUR(0,0)<1;1,0>", "mov (M1, 8) PLACE(0,0)<1> LANE(0,0)<1;1,0>",
+        "shl (M1, 8) PLACE(0,0)<1> PLACE(0,0)<1;1,0> 2:ud", "add (M1, 8) ADDRESS(0,0)<1> PLACE(0,0)<1;1,0> MEM(0,0)<0;1,0>",
+        MESSAGES["flat"][store].replace("16)", "8)"),
+    ]  # fmt: skip
+    same_on_both_engines(probe)
+
+
 def test_parts_of_masks_are_those_of_this_emission():
     b = Builder({})
     b.begin("entry")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vsim.llvm_engine.ir.values import Value
 
 MAXIMUM_ASSUMPTIONS = 4
+_SIGNED = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}
 _FURTHER = "+"
 """What stands between a mask and the number of its lane that is lane 0 of a value."""
 LARGEST_FACTOR = 1 << 20
@@ -307,7 +308,8 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
         return None
     row_stride = None
     if known.row_stride is not None:
-        row_stride = b.cast(b.retype(known.row_stride, source), target, deferred=True)
+        own = _SIGNED[source.size] if known.small else source  # rows may come in any order
+        row_stride = b.cast(b.retype(known.row_stride, own), target, deferred=True)
     fits = known.small or target.size < source.size
     if known.steps and not fits:
         return None
@@ -322,8 +324,16 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     if len(assumptions) > MAXIMUM_ASSUMPTIONS:
         return None
     offset = known.offset if fits else 0
+    small = known.small and target.size > 1
     return replace(
-        known, root=root, row_stride=row_stride, assumptions=assumptions, factor=factor, first=0, offset=offset
+        known,
+        root=root,
+        row_stride=row_stride,
+        small=small,
+        assumptions=assumptions,
+        factor=factor,
+        first=0,
+        offset=offset,
     )
 
 
