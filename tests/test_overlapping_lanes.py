@@ -12,8 +12,8 @@ KINDS = [(4, 1), (4, 2), (2, 1)]
 """Bytes of an element, and from one lane to the next."""
 
 
-def overlapping(size, apart, running, start, reads=()):
-    """A probe that loads elements from a byte on, and reads parts of them."""
+def overlapping(size, apart, running, start, reads=(), between=()):
+    """A probe that loads elements from a byte on, and reads parts of them; ``between``: other lines in front of that."""
     probe = Probe(running=running)
     probe.buffer("MEM", CONTENTS)
     probe.fill(LOADED=("ud", [0xABCDEF01] * LANES), PLACE=("ud", [0] * LANES), LANE=("uw", [0] * LANES))
@@ -28,6 +28,7 @@ def overlapping(size, apart, running, start, reads=()):
         f"mul (M1_NM, 16) PLACE(0,0)<1> LANE(0,0)<1;1,0> {apart}:ud",
         f"add (M1_NM, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> {start}:ud",
         f"gather_scaled.{size} (M1, 16) T8 0x0:ud PLACE.0 LOADED.0",
+        *between,
         *(f"mov (M1, 16) PART{n}(0,0)<1> {read}" for n, read in enumerate(reads)),
     ]
     return probe
@@ -47,6 +48,13 @@ def test_parts_of_overlapping_elements(size, apart, running):
         assert one["LOADED"][:LANES].tolist() == [int.from_bytes(e, "little") for e in own]
         for k in range(size):
             assert one[f"PART{k}"][:LANES].tolist() == [e[k] for e in own]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_parts_of_overlapping_elements_every_other_of_which_was_written(first):
+    probe = overlapping(4, 2, None, 3, READS, [f"mov (M1, 8) LOADED(0,{first})<2> 0x12345678:ud"])
+    one, other = (probe.run(engine) for engine in ENGINES)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

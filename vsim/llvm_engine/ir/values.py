@@ -46,9 +46,10 @@ class Zipped(NamedTuple):
 
     @classmethod
     def of_pair(cls, before: Zipped | None, number: int, row: Value) -> Zipped:
-        """Two rows of which one is written, the other is what it was before."""
-        is_pair = before is not None and len(before.rows) == 2 and not before.first
-        rows: list[Value | None] = list(before.rows) if before and is_pair else [None, None]
+        """Two rows of which one is written, the other is what it was before, if its elements have that size, too."""
+        rows: list[Value | None] = [None, None]
+        if before and len(before.rows) == 2 and not before.first:
+            rows = [kept if kept and kept.type.size == row.type.size else None for kept in before.rows]
         rows[number] = row
         return cls(rows, 0)
 
