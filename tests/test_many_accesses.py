@@ -147,3 +147,21 @@ def test_what_is_emitted_for_good_counts_alone(monkeypatch):
     ]
     probe.run("llvm")
     assert rare == [True] * 4 * 2
+
+
+@pytest.mark.parametrize("running", [None, 0x8421])
+@pytest.mark.parametrize("where", ["ugm (M1, 16) DATA:d32 flat[ADDRESS]:a64", "slm (M1, 16) DATA:d32 flat[PLACE]:a32"])
+def test_atomics_at_one_place_that_add_one_number(where, running):
+    """Each lane adds it, also where address and number are scalars to the fast engine."""
+    probe = Probe("dg2", running=running)
+    probe.attributes.append(".kernel_attr SLMSize=1")
+    probe.buffer("MEM", bytes(64))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(DATA=("ud", [0] * 16), ADDRESS=("uq", [0] * 16), PLACE=("ud", [0] * 16), THREE=("ud", [0] * 16))
+    probe.lines += [
+        "mov (M1, 16) ADDRESS(0,0)<1> MEM(0,0)<0;1,0>",
+        "mov (M1, 16) PLACE(0,0)<1> 8:ud",
+        "mov (M1, 16) THREE(0,0)<1> 3:ud",
+        *[f"lsc_atomic_iadd.{where} THREE %null"] * 2,
+    ]
+    same_on_both_engines(probe)

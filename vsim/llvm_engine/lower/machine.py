@@ -154,7 +154,10 @@ class LoweringMachine:
         instruction: Instruction,
     ) -> Value:
         """Atomic operations in lane order; gives the old values."""
-        found = self.access.atomic(space, op, address, data_type, sources, mask, instruction.args["dst"].var != 0)
+        args = instruction.args
+        found = self.access.atomic(
+            space, op, address, data_type, sources, mask, args["exec"].size, wanted=args["dst"].var != 0
+        )
         self.argument_checks.look(space, address, data_type.size, mask, writes=True)
         return found
 

@@ -249,14 +249,14 @@ class MemoryAccess:
         element: DataType,
         sources: list[Value],
         mask: Mask,
+        lanes: int,
         wanted: bool = True,
     ) -> Value:
-        """Atomic operations in lane order; old values, 0 where the mask does not hold, and anything if they are not
-        ``wanted``.
+        """Atomic operations of so many lanes in their order, of which address and sources may be the same for all; old
+        values, 0 where the mask does not hold, and anything if they are not ``wanted``.
         """
         b = self.b
         space = space.for_writes() if self.has_read_only else space
-        lanes = max([address.lanes, *(s.lanes for s in sources), 1 if mask is True else mask.lanes])
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)
