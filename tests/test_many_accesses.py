@@ -165,3 +165,17 @@ def test_atomics_at_one_place_that_add_one_number(where, running):
         *[f"lsc_atomic_iadd.{where} THREE %null"] * 2,
     ]
     same_on_both_engines(probe)
+
+
+@pytest.mark.parametrize("running", [None, 0x8420])
+def test_the_first_lane_is_named_of_all_that_store_outside(running):
+    probe = Probe(running=running)
+    probe.buffer("MEM", bytes(64))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(DATA=("ud", range(16)), ADDRESS=("uq", [0] * 16), FAR=("uq", [64]))
+    probe.lines += [
+        "add (M1_NM, 1) FAR(0,0)<1> FAR(0,0)<0;1,0> MEM(0,0)<0;1,0>",
+        "mov (M1, 16) ADDRESS(0,0)<1> FAR(0,0)<0;1,0>",
+        "svm_scatter.4.1 (M1, 16) ADDRESS.0 DATA.0",
+    ]
+    same_on_both_engines(probe)

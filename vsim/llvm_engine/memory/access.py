@@ -97,7 +97,7 @@ class LanePartAccess:
 
         def single(offset: Value) -> list[Value]:
             last = last_active(b, vector, lanes)
-            pointer = self.bounds.resolve(part, offset, part.size, lambda: last)
+            pointer = self.bounds.resolve(part, offset, part.size, partial(first_active, b, vector, lanes))
             for k, value in enumerate(values):
                 element = value if value.lanes == 1 else b.lane(value, last)
                 b.store(element, b.offset(pointer, k * part.element.size), 1)
