@@ -100,7 +100,8 @@ def is_gone(process, seconds=20.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            if Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            if state == "Z" and len(os.listdir(f"/proc/{process}/task")) == 1:  # No thread of it holds its files.
                 return True
         except OSError:
             return True
