@@ -241,29 +241,16 @@ class _Proof:
     def _unmasked(self, flow: ControlFlow, touches: list[list[_Touch]]) -> None:
         """All lanes that read what was written whatever lanes run have been there."""
         ways = _Ways(flow, self.uniform, self.simd)
-        writes: dict[Place, set[int]] = {}
-        reads: dict[Place, dict[int, set[int]]] = {}
-        whole: dict[Place, dict[int, set[int]]] = {}
-        """By register and block the bytes that are read before they are written there, and those that are written."""
+        found = _Blocks({}, {}, {})
         for start, end in flow.blocks():
             for pc in range(start, end):
                 instruction = self.kernel.instructions[pc]
-                unmasked, args = _is_unmasked(instruction), instruction.args
                 if ways.sides[start] and not self._may_be_apart(instruction, touches[pc]):
                     raise _Dependent
-                for t in touches[pc]:
-                    new = set(range(t.low, t.low + t.size)) - whole.get(t.place, {}).get(start, set())
-                    if not t.writes and new:
-                        reads.setdefault(t.place, {}).setdefault(start, set()).update(new)
-                for t in touches[pc]:
-                    if t.writes and unmasked:
-                        writes.setdefault(t.place, set()).add(start)
-                    if t.writes and args.get("pred") is None:
-                        written = whole.setdefault(t.place, {}).setdefault(start, set())
-                        written.update(range(t.low, t.low + t.size))
-        for place, blocks in writes.items():
-            for read, its_bytes in reads.get(place, {}).items():
-                renewed = {n for n, written in whole.get(place, {}).items() if n != read and its_bytes <= written}
+                found.note(start, instruction, touches[pc])
+        for place, blocks in found.unmasked.items():
+            for read, its_bytes in found.reads.get(place, {}).items():
+                renewed = {n for n, written in found.whole.get(place, {}).items() if n != read and its_bytes <= written}
                 if not all(ways.leads_on(written, read, renewed) for written in blocks):
                     raise _Dependent
 
@@ -277,6 +264,29 @@ class _Proof:
         if i.desc.access is not Access.NONE and execution is not None and execution.size > 1 and execution.no_mask:
             return False  # lanes would access memory that are not there
         return ("V", CR0) not in writes  # which every computation reads
+
+
+class _Blocks(NamedTuple):
+    """What blocks do to registers."""
+
+    unmasked: dict[Place, set[int]]
+    """The blocks that write a register whatever lanes run."""
+    reads: dict[Place, dict[int, set[int]]]
+    """By register and block the bytes that are read before they are written there."""
+    whole: dict[Place, dict[int, set[int]]]
+    """By register and block the bytes that are written there."""
+
+    def note(self, block: int, instruction: Instruction, touches: list[_Touch]) -> None:
+        """An instruction of a block, which are noted in their order."""
+        for t in touches:
+            new = set(range(t.low, t.low + t.size)) - self.whole.get(t.place, {}).get(block, set())
+            if not t.writes and new:
+                self.reads.setdefault(t.place, {}).setdefault(block, set()).update(new)
+        for t in touches:
+            if t.writes and _is_unmasked(instruction):
+                self.unmasked.setdefault(t.place, set()).add(block)
+            if t.writes and instruction.args.get("pred") is None:
+                self.whole.setdefault(t.place, {}).setdefault(block, set()).update(range(t.low, t.low + t.size))
 
 
 def _is_unmasked(i: Instruction) -> bool:

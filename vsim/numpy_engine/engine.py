@@ -52,8 +52,7 @@ def run(
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
     checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
-    alone = checks.one_by_one and not dispatch.overlaps_groups
-    groups_at_once = 1 if alone else max(1, min(_most_threads(dispatch), threads_at_once) // per_group)
+    groups_at_once = _groups_at_once(dispatch, checks, threads_at_once // per_group)
     slots = min(groups_at_once, dispatch.group_count) * per_group
     private_address = dispatch.private_memory(slots)
 
@@ -82,9 +81,15 @@ def run(
     checks.end()
 
 
-def _most_threads(dispatch: Dispatch) -> int:
-    """Hardware threads of a batch at most: each has memory of its own where the kernel wants some."""
-    return PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
+def _groups_at_once(dispatch: Dispatch, checks: BatchChecks, wanted: int) -> int:
+    """Work-groups of a batch: so many as are wanted, but fewer where each thread has memory of its own, and one where
+    groups run one after the other.
+    """
+    if checks.one_by_one and not dispatch.overlaps_groups:
+        return 1
+    has_own = dispatch.has_private_memory or dispatch.scratch_size
+    most = PRIVATE_TURN_THREADS if has_own else TURN_THREADS
+    return max(1, min(most // dispatch.threads_of(dispatch.group(0)), wanted))
 
 
 class BatchChecks(NamedTuple):
