@@ -133,12 +133,17 @@ entry:
   store i32 0, ptr %far, align 4
   store i32 0, ptr %somewhere, align 4
   store i32 0, ptr %ctx, align 4
+  %word = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %word)
+  call void @llvm.x86.sse.ldmxcsr(ptr %far)
   ret void
 }"""
     checks = [
-        line.split("guard_place(ptr ")[1].split(")")[0] for line in guard.guarded(text).splitlines() if " call " in line
+        line.split("guard_place(ptr ")[1].split(")")[0]
+        for line in guard.guarded(text).splitlines()
+        if "@guard_place(ptr %" in line
     ]
-    assert [c.split(",")[0] for c in checks] == ["%far", "%somewhere", "%ctx"]
+    assert [c.split(",")[0] for c in checks] == ["%far", "%somewhere", "%ctx", "%far"]
     assert "ptr %slot, i64 64" in checks[1]
     assert "ptr null, i64 0" in checks[2]
 

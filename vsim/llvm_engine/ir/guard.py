@@ -30,6 +30,8 @@ declare i64 @guard_lanes(ptr, i64, i64, i64, ptr, i64, i64)"""
 _SCALARS = {"ptr": 8, "float": 4, "double": 8, "half": 2}
 _HARMLESS = ("coro.", "frameaddress", "lifetime", "prefetch.")
 """Intrinsics with pointers that touch no memory of the program; a prefetch never faults, wherever it leads."""
+_CONTROL_WORD = ("@llvm.x86.sse.stmxcsr", "@llvm.x86.sse.ldmxcsr")
+"""Intrinsics that store and load the four bytes of the host's control register of floating point."""
 _TYPE = r"(<\d+ x \w+>|\w+)"
 _LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{_TYPE}, )ptr (%[\w.]+)(.*)")
 _STORE = re.compile(rf"(store (?:atomic |volatile )*{_TYPE} .*, )ptr (%[\w.]+)(.*)")
@@ -302,6 +304,9 @@ class _Function:
             checks, given = self._masked(name, given)
         elif name.startswith(("@llvm.memset.", "@llvm.memcpy.")):
             checks, given = self._block(name, given)
+        elif name in _CONTROL_WORD:
+            checks, place = self._place(given[0].split()[-1], "4", write=name == _CONTROL_WORD[0])
+            given = [f"ptr {place}"]
         elif name == "@llvm.coro.begin":
             size = self._name()
             checks, place = self._place(given[1].split()[-1], size, write=True)
