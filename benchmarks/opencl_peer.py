@@ -1,8 +1,8 @@
 """Runs benchmark kernels on an OpenCL implementation, in a process of its own, on request.
 
-    opencl_peer.py THREADS
+    opencl_peer.py THREADS [OPTION...]
 
-Each line of standard input names a kernel, a scale, and a file for the result or ``-``; the answer is the milliseconds
+Options are those of the OpenCL compiler, beside the kernel's own. Each line of standard input names a kernel, a scale, and a file for the result or ``-``; the answer is the milliseconds
 of one launch, and those of processor time, or ``refused`` and why. The implementation is chosen by the environment (OCL_ICD_VENDORS, or the ``oclgrind`` wrapper).
 """
 
@@ -31,7 +31,7 @@ def _prepare(
     context: cl.Context, queue: cl.CommandQueue, benchmark: Benchmark, work: Work
 ) -> tuple[Callable[[], None], list[object]]:
     """What launches a kernel and waits for it, and its arguments."""
-    program = cl.Program(context, benchmark.source()).build(options=list(benchmark.options))
+    program = cl.Program(context, benchmark.source()).build(options=[*benchmark.options, *sys.argv[2:]])
     kernel = cl.Kernel(program, benchmark.name)
     arguments = [_argument(context, a) for a in work.args]
     kernel.set_args(*arguments)

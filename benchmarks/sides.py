@@ -108,8 +108,11 @@ INTEL_TARGETS = {"x86-64-v2": "corei7", "x86-64-v3": "core-avx2", "x86-64-v4": "
 """Names that Intel's CPU runtime has for the targets of VISAKIT_CPU."""
 
 
-def intel(threads: int = 1) -> Side | None:
-    """Intel's CPU runtime for OpenCL, if it is installed beside this Python (``make bench`` does); limited as vsim is."""
+def intel(threads: int = 1, options: tuple[str, ...] = ()) -> Side | None:
+    """Intel's CPU runtime for OpenCL, if it is installed beside this Python (``make bench`` does); limited as vsim is.
+
+    ``options`` are for its compiler.
+    """
     if not INTEL.exists():
         return None
     vendors = Path(tempfile.mkdtemp())
@@ -122,7 +125,7 @@ def intel(threads: int = 1) -> Side | None:
     }
     if target := INTEL_TARGETS.get(os.environ.get("VISAKIT_CPU", "")):
         environment["CL_CONFIG_CPU_TARGET_ARCH"] = target
-    return Side("opencl_peer.py", threads, threads=threads, environment=environment)
+    return Side("opencl_peer.py", threads, *options, threads=threads, environment=environment)
 
 
 def oclgrind(*options: str, threads: int = 2) -> Side:
