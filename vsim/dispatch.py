@@ -140,6 +140,11 @@ class Dispatch:
         return self.findings is not None and UNDEFINED in self.findings.checks
 
     @property
+    def is_watched(self) -> bool:
+        """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
+        return bool(self.checks or self.schedule or self.coverage is not None or self.needs_order)
+
+    @property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
         return self.signature.needs_order

@@ -7,6 +7,7 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
+* **jam** (``ir/jam.py``): of kernels with loops that wait for their own results, two threads run at once.
 * **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
 * **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
@@ -27,11 +28,13 @@ from vsim.checks.selection import GUARD, RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
+from vsim.llvm_engine.ir.jam import jammed
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
 from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
+from vsim.llvm_engine.runtime.target import vector_bits
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 from vsim.threads import id_row_bytes
 
@@ -122,7 +125,16 @@ def _translated(state: ModuleState) -> Translation:
         support.append(arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
-    return Translation(module(texts, state.declarations), state.functions, support, state.turned)
+    text = module(texts, state.declarations)
+    if _are_threads_apart(dispatch):
+        text = jammed(text, vector_bits())
+    return Translation(text, state.functions, support, state.turned)
+
+
+def _are_threads_apart(dispatch: Dispatch) -> bool:
+    """Whether the threads of a group need not run one after the other."""
+    meet = dispatch.has_barrier or dispatch.takes_turns or dispatch.slm_size
+    return not (dispatch.is_watched or meet or dispatch.has_private_memory or dispatch.scratch_size)
 
 
 def _check_turns(dispatch: Dispatch) -> None:

@@ -72,8 +72,7 @@ def row_of(dispatch: Dispatch) -> int:
 def turned_row_of(dispatch: Dispatch, shape: Geometry) -> int:
     """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
     x, y, _ = dispatch.local_size
-    watched = dispatch.checks or dispatch.schedule or dispatch.coverage is not None or dispatch.needs_order
-    if watched or not shape.full or x == 1 or y == 1 or dispatch.local_id_rows < 2:
+    if dispatch.is_watched or not shape.full or x == 1 or y == 1 or dispatch.local_id_rows < 2:
         return 0
     return _row(dispatch.simd, y, x)
 

@@ -83,3 +83,8 @@ def _missing(name: str) -> list[str]:
     """What this machine lacks of a level."""
     features = llvm.get_host_cpu_features()
     return [feature for feature in LEVELS[name] if not features.get(feature)]
+
+
+def vector_bits() -> int:
+    """Bits of the vectors of the processor that code is made for."""
+    return 512 if has_feature("avx512f") else 256 if has_feature("avx2") else 128

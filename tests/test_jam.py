@@ -1,0 +1,243 @@
+"""Loops that wait for their own results: two threads of a group run at once, together as long as they go the same way."""
+
+import numpy as np
+import pytest
+from conftest import build_text
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import ENGINES, effort
+
+from visa import SimulationError
+from vsim.launch import Launch
+from vsim.llvm_engine.ir import jam
+from vsim.llvm_engine.ir.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
+from vsim.llvm_engine.ir.recurrence import bounds
+from vsim.llvm_engine.pipeline import translate
+from vsim.program import Program
+
+LANES = 16
+HEAD = """.version 4.1
+.kernel "k"
+.decl ROUNDS v_type=G type=uq num_elts=1
+.decl TABLE v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=16 align=GRF
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=16 align=GRF
+.decl C v_type=G type=ud num_elts=16 align=GRF
+.decl S v_type=G type=d num_elts=1
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.input ROUNDS offset=64 size=8
+.input TABLE offset=72 size=8
+.input OUT offset=80 size=8
+.kernel_attr SimdSize=16
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> ROUNDS(0,0)<0;1,0>
+svm_gather.4.1 (M1, 16) AT.0 N.0
+mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>
+"""
+TAIL = """
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 A.0
+ret (M1, 1)
+"""
+STEP = "mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0> X(0,0)<1;1,0>"
+STEPS = "\n".join([STEP] * 8)
+COUNT = """add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d
+cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
+(P1) goto (M1, 16) again"""
+WAYS = """and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 1:ud
+cmp.ne (M1, 16) P2 B(0,0)<1;1,0> 0:ud
+(P2) goto (M1, 16) odd
+shr (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 1:ud
+goto (M1, 16) joined
+odd:
+mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 3:uw X(0,0)<1;1,0>
+joined:"""
+LOOKUP = """shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> TABLE(0,0)<0;1,0>
+svm_gather.4.1 (M1, 16) AT.0 B.0
+xor (M1, 16) A(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>"""
+LOOPS = {
+    "chain": f"again:\n{STEP}\n{COUNT}",
+    "two ways in it": f"again:\n{WAYS}\n{STEP}\n{COUNT}",
+    "a table": f"mov (M1, 16) C(0,0)<1> X(0,0)<1;1,0>\nagain:\n{LOOKUP}\n{STEPS}\n{COUNT}\nmov (M1, 16) X(0,0)<1> C(0,0)<1;1,0>",
+    "left in the middle": f"""again:
+{STEP}
+cmp.eq (M1, 16) P2 N(0,0)<1;1,0> 3:d
+(P2) goto (M1, 16) out
+{STEP}
+{COUNT}
+out:""",
+    "only for some": f"""cmp.lt (M1, 16) P2 N(0,0)<1;1,0> 4:d
+(P2) goto (M1, 16) out
+again:
+{STEP}
+{COUNT}
+out:""",
+    "a scalar jump": f"""mov (M1_NM, 1) S(0,0)<1> N(0,0)<0;1,0>
+again:
+{STEP}
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> -1:d
+cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
+(P2) jmp (M1, 1) again""",
+    "a loop around it": f"""mov (M1_NM, 1) S(0,0)<1> 3:d
+outer:
+add (M1, 16) N(0,0)<1> X(0,0)<1;1,0> S(0,0)<0;1,0>
+and (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 7:d
+again:
+{STEP}
+{COUNT}
+{WAYS}
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> -1:d
+cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
+(P2) jmp (M1, 1) outer""",
+    "one behind another": f"again:\n{STEP}\n{COUNT}\nadd (M1, 16) N(0,0)<1> X(0,0)<1;1,0> 2:d\n"
+    + f"again:\n{WAYS}\n{COUNT}".replace("again", "second").replace("odd", "odd2").replace("joined", "joined2"),
+}
+
+
+def program(loop):
+    return Program(build_text(HEAD + LOOPS[loop] + TAIL))
+
+
+def outcome(loop, rounds, engine, table=128):
+    """What a loop leaves, or its fault."""
+    out = np.zeros(rounds.size, "u4")
+    arguments = [rounds, np.arange(table, dtype="u4"), out]
+    try:
+        program(loop).launch("k", (rounds.size,), (rounds.size,), arguments, engine=engine)
+    except SimulationError as problem:
+        return str(problem)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_threads_are_compiled(loop):
+    """At once, for each of these loops."""
+    given = program(loop)
+    arguments = given.convert("k", [np.zeros(32, "i4"), np.zeros(64, "u4"), np.zeros(32, "u4")])
+    text = translate(given.bind(Launch("k", (32,), (32,), args=arguments)), full=True).text
+    assert "\ntwo.begin:" in text
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@effort(8, 0.5, shrink=False)
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 12]))
+def test_threads_that_go_on_for_other_times(loop, threads, seed, most):
+    """Some lanes leave a loop early; then one of the threads does, either of them, or both at once."""
+    rounds = np.random.default_rng(seed).integers(0, most + 1, threads * LANES).astype("i4")
+    found = [outcome(loop, rounds, engine) for engine in ENGINES]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("thread", range(4))
+def test_a_fault_of_one_of_two_threads(thread):
+    """Is that of its lane and work-item, whichever of the two it is, together with the other or alone."""
+    rounds = np.full(4 * LANES, 2, "i4")
+    rounds[thread * LANES + 5] = 400  # which comes to the table's end
+    found = [outcome("a table", rounds, engine, table=80) for engine in ENGINES]
+    assert found[0] == found[1] and "lane 5" in found[0]
+
+
+def test_what_must_stay_in_order_is_left_alone(monkeypatch):
+    """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
+    given = program("chain")
+    arguments = given.convert("k", [np.zeros(32, "i4"), np.zeros(64, "u4"), np.zeros(32, "u4")])
+    dispatch = given.bind(Launch("k", (32,), (32,), args=arguments))
+    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, bits: text)
+    plain = translate(dispatch, full=True).text
+    assert jam.jammed(plain, 512) != plain
+    assert jam.jammed(plain, 32) == plain  # of which a thread holds too many in the loop
+    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * jam.MAXIMUM_LINES):
+        other = plain.replace("block0:", f"block0:\n  {line}")
+        assert jam.jammed(other, 512) == other
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("add nuw i32 %a, 1", "i32"),
+        ("fmul <16 x float> %a, %b", "<16 x float>"),
+        ("load <8 x i64>, ptr %p, align 8", "<8 x i64>"),
+        ("zext <4 x i1> %a to <4 x i32>", "<4 x i32>"),
+        ("icmp ne i16 %a, 0", "i1"),
+        ("fcmp olt <16 x float> %a, %b", "<16 x i1>"),
+        ("select <8 x i1> %m, <8 x half> %a, <8 x half> %b", "<8 x half>"),
+        ("shufflevector <4 x i8> %a, <4 x i8> %b, <2 x i32> <i32 0, i32 5>", "<2 x i8>"),
+        ("extractelement <4 x ptr> %a, i64 0", "ptr"),
+        ("insertelement <4 x i32> poison, i32 %a, i64 0", "<4 x i32>"),
+        ("call { <4 x i32>, i1 } @llvm.f(i32 %a)", "{ <4 x i32>, i1 }"),
+        ("extractvalue { <4 x i32>, i1 } %a, 1", "i1"),
+        ("getelementptr i8, ptr %a, i64 %b", "ptr"),
+        ("landingpad { ptr }", None),
+    ],
+)
+def test_result_types(text, kind):
+    assert result_type(text) == kind
+
+
+def test_bits():
+    assert [bits_of(kind) for kind in ("i1", "ptr", "<16 x float>", "<3 x i1>")] == [1, 64, 512, 3]
+
+
+NESTED = """begin:
+  br label %outer
+outer:
+  br i1 %a, label %inner, label %odd
+inner:
+  br i1 %b, label %inner, label %joined, !prof !2
+odd:
+  br i1 %c, label %fault, label %joined, !prof !1
+joined:
+  %x = phi i32 [ 1, %inner ], [ 2, %odd ]
+  br i1 %d, label %outer, label %exit
+fault:
+  ret void
+exit:
+  br label %next""".splitlines()
+
+
+def test_blocks():
+    blocks = blocks_of(NESTED)
+    assert blocks["joined"].phis == {"%x": ("i32", {"inner": "1", "odd": "2"})}
+    assert blocks["joined"].before == ["inner", "odd"]
+    assert [blocks[b].likely_successors() for b in ("inner", "odd", "joined")] == [
+        ["inner"],
+        ["joined"],
+        ["outer", "exit"],
+    ]
+    fatal = blocks.keys() - reaching(blocks, "next")
+    assert fatal == {"fault"}
+    behind = postdominators(blocks, "next", fatal)
+    assert behind == {
+        "begin": "outer",
+        "outer": "joined",
+        "inner": "joined",
+        "odd": "joined",
+        "joined": "exit",
+        "exit": "next",
+    }
+    assert innermost_loops({n: b.successors() for n, b in blocks.items()}) == {"inner": ["inner"]}
+    assert blocks_of(["begin:", "  unreachable"]) is None
+
+
+def test_bounds_of_a_loop():
+    """A product that needs the one before waits for it; a sum of products that do not need each other hardly does."""
+    load, store = "  %x = load <16 x float>, ptr %s, align 64", "  store <16 x float> %y, ptr %s, align 64"
+    chain = [load, *(f"  %{b} = fmul <16 x float> %{a}, %{a}" for a, b in ("xa", "ab", "by")), store]
+    found = bounds(chain, {"%s"}, 512)
+    assert found == (12, 1.5, 1)
+    assert bounds(chain, {"%s"}, 256) == (12, 3, 2)
+    free = [f"  %f{n} = fmul <16 x float> %p{n}, %p{n}" for n in range(8)]
+    free += [f"  %p{n} = load <16 x float>, ptr %q{n}, align 4" for n in range(8)]
+    assert bounds([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store], {"%s"}, 512)[:2] == (4, 8.5)
