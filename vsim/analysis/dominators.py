@@ -15,11 +15,11 @@ class Dominators:
     """The dominator tree of the nodes that the entry reaches."""
 
     def __init__(self, graph: Graph, entry: int) -> None:
-        order = _postorder(graph, entry)
-        immediate = _immediate_dominators(graph, order)
-        children: Graph = {n: set() for n in order}
-        for n in order[:-1]:
-            children[immediate[n]].add(n)
+        immediate = immediate_dominators(graph, entry)
+        children: Graph = {n: set() for n in immediate}
+        for n, above in immediate.items():
+            if n != entry:
+                children[above].add(n)
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
         work = [(entry, False)]
@@ -38,19 +38,20 @@ class Dominators:
         return node in self.first and self.first[node] <= self.first[other] < self.last[node]
 
 
-def _immediate_dominators(graph: Graph, order: list[int]) -> dict[int, int]:
-    """The immediate dominator of each node of a postorder, whose last node is the entry, its own."""
+def immediate_dominators(graph: Graph, entry: int) -> dict[int, int]:
+    """The immediate dominator of each node that the entry reaches; the entry's own is itself."""
+    order = _postorder(graph, entry)
     number = {n: i for i, n in enumerate(order)}
     predecessors: dict[int, list[int]] = {n: [] for n in order}
     for n in order:
         for target in graph[n]:
             predecessors[target].append(number[n])
-    entry = len(order) - 1
-    immediate = {entry: entry}
+    last = len(order) - 1
+    immediate = {last: last}
     changed = True
     while changed:
         changed = False
-        for i in range(entry - 1, -1, -1):
+        for i in range(last - 1, -1, -1):
             known = [p for p in predecessors[order[i]] if p in immediate]
             common = known[0]
             for p in known[1:]:

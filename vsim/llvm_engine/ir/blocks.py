@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
+from vsim.analysis.dominators import Graph, immediate_dominators
+
 NAME = re.compile(r"%[\w.]+")
 RESULT = re.compile(r"  (%[\w.]+) = (.*)")
 BRANCH = re.compile(r"  br i1 (\S+), label %([\w.]+), label %([\w.]+)(.*)")
@@ -125,21 +127,15 @@ def postdominators(blocks: Mapping[str, Block], end: str, without: Set[str]) -> 
     Args:
         without: blocks that do not count.
     """
-    everything = {*blocks, end}
-    found: dict[str, set[str]] = dict.fromkeys(blocks, everything) | {end: {end}}
-    changed = True
-    while changed:
-        changed = False
-        for name in reversed([*blocks]):
-            ways = [found[other] for other in blocks[name].successors() if other not in without]
-            now = {name}.union(set.intersection(*ways) if ways else ())
-            changed |= now != found[name]
-            found[name] = now
-    nearest: dict[str, str] = {}
-    for name in blocks:
-        behind = found[name] - {name}
-        nearest.update((name, other) for other in behind if len(found[other]) == len(behind))
-    return nearest
+    names = [*blocks, end]
+    number = {name: n for n, name in enumerate(names)}
+    backwards: Graph = {n: set() for n in range(len(names))}
+    for name, block in blocks.items():
+        for other in block.successors():
+            if other not in without:
+                backwards[number[other]].add(number[name])
+    immediate = immediate_dominators(backwards, number[end])
+    return {names[n]: names[behind] for n, behind in immediate.items() if names[n] != end}
 
 
 def innermost_loops(successors: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -78,7 +78,7 @@ def jammed(text: str, bits: int) -> str:
 
 
 def _worthy(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]:
-    """Headers of the innermost loops that two threads are to run at once: all that hold little, if one of them waits."""
+    """Headers of the innermost loops that two threads run at once: all that hold little, if one of them waits."""
     headers, waits = set[str](), False
     for header, loop in innermost_loops({name: block.likely_successors() for name, block in blocks.items()}).items():
         found = bounds((line for name in loop for line in blocks[name].body), slots, bits)
