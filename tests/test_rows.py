@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
+from visa.types import UW
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
@@ -128,6 +129,12 @@ def test_parts_of_masks_are_those_of_this_emission():
     assert part.text in b.mask_parts
     b.begin("entry")
     assert not b.mask_parts, "names begin anew, too"
+
+
+def test_a_vector_of_one_is_a_scalar():
+    """As all of a kernel of one lane is, whose local ids count up by a vector."""
+    b = Builder({})
+    assert b.vector([3], UW).ir == "i16" and b.vector([3], UW).text == "3"
 
 
 def product_probe(first, step, width, x, size, running, grouped, store):

@@ -176,6 +176,54 @@ def test_rounding_modes(mode, data):
     expect(probe, wanted)
 
 
+TINY = 2.0**-1074
+FUSED = [
+    (-0.9, TINY, 65504.0), (0.9, TINY, 65504.0), (0.6, TINY, -TINY), (TINY, TINY, 0.0), (TINY, -TINY, TINY),
+    (2.0**-500, 2.0**-500, -(2.0**-1000)), (2.0**-500, 1.1 * 2.0**-500, -(2.0**-1000)), (TINY, 1e300, -1e-20),
+    (2.0**1007, 32.0, TINY), (2.0**1007, -32.0, TINY), (1.0, 2.0**1023, -TINY), (2.0**1022, 4.0, -(2.0**1023)),
+    (1.0, 1.0, -TINY), (0.0, TINY, -TINY), (0.0, -1.0, 1.5), (math.inf, TINY, 1.0),
+]  # fmt: skip
+"""Products that are nothing but the error of a sum, or of which the addend is."""
+
+
+@pytest.mark.parametrize("mode", ROUNDING)
+def test_rounding_of_sums_with_tiny_and_large_products(mode):
+    probe = Probe("pvc", 16)
+    probe.lines.append(f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {ROUNDING[mode]:#x}:ud")
+    for name, values in zip("XYZ", zip(*FUSED, strict=True), strict=True):
+        probe.variable(name, "df", values)
+    probe.variable("SUM", "df", bytes(8 * 16))
+    probe.lines.append("mad (M1, 16) SUM(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0> Z(0,0)<1;1,0>")
+    expect(probe, {"SUM": ("df", [directed("mad", v, "df", mode) for v in FUSED])})
+
+
+BITS = [
+    "bfi (M1, 16) {to}(0,0)<1> 22:ud 0:ud {one}(0,0)<1;1,0> {other}(0,0)<1;1,0>",
+    "and (M1_NM, 16) S(0,0)<1> {one}(0,0)<1;1,0> 0xfff:ud\nand (M1_NM, 16) R(0,0)<1> {other}(0,0)<1;1,0> 0xfffff000:ud\n"
+    "or (M1, 16) {to}(0,0)<1> R(0,0)<1;1,0> S(0,0)<1;1,0>",
+    "xor (M1_NM, 16) S(0,0)<1> {one}(0,0)<1;1,0> {other}(0,0)<1;1,0>\nand (M1_NM, 16) S(0,0)<1> S(0,0)<1;1,0> 0xfff:ud\n"
+    "xor (M1, 16) {to}(0,0)<1> S(0,0)<1;1,0> {other}(0,0)<1;1,0>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("to", "AB")
+@pytest.mark.parametrize("line", range(len(BITS)))
+def test_bits_that_a_constant_chooses_under_a_mask(line, to):
+    """Of what the other lanes keep, and of something else: LLVM 22 takes the wrong one of them, unless it is told."""
+    values = {"A": [0xDA79C800 + n for n in range(16)], "B": [0x12345678 * n & 0xFFFFFFFF for n in range(16)]}
+    for one, other in ("AB", "BA"):
+        probe = Probe("pvc", 16)
+        probe.predicate("P1", 0x5AC3)
+        for name in "ABRST":
+            probe.variable(name, "ud", values.get(name, [0] * 16))
+        *before, last = BITS[line].format(to=to, one=one, other=other).split("\n")
+        probe.lines += [*before, f"(P1) {last}", f"xor (M1, 16) T(0,0)<1> {to}(0,0)<1;1,0> {to}(0,1)<0;1,0>"]
+        low = (1 << 22) - 1 if line == 0 else 0xFFF
+        chosen = [x & low | y & ~low for x, y in zip(values[one], values[other], strict=True)]
+        kept = [c if 0x5AC3 >> n & 1 else values[to][n] for n, c in enumerate(chosen)]
+        expect(probe, {to: ("ud", kept), "T": ("ud", [x ^ kept[1] for x in kept])})
+
+
 @pytest.mark.parametrize("size", [1, 8, 32])
 def test_rounding_of_few_and_many_lanes(size):
     """Vectors shorter and longer than those of the processor's instructions."""

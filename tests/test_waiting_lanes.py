@@ -154,3 +154,31 @@ def test_lanes_that_left_an_overlapping_loop_are_left_alone(engine):
     Program(build_text(OVERLAPPING)).launch("k", 16, 16, [numbers], engine=engine)
     # The third pass of the thread goes back to FIRST; lanes that had left by then do not.
     assert numbers.tolist() == [{0: 101, 1: 101, 2: 102, 3: 204, 4: 205, 5: 206}[n % 6] for n in range(16)]
+
+
+COUNTDOWN = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl V v_type=G type=d num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=16
+mov (M1, 8) N(0,0)<1> 0x76543210:uv
+mov (M1, 8) N(1,0)<1> 0x76543210:uv
+mov (M1, 16) V(0,0)<1> 0:d
+again:
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d
+add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 3:d
+svm_block_st (4) OUT(0,0)<0;1,0> V.0
+cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
+(P1) goto (M1, 16) again
+"""
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+def test_lanes_that_go_on_behind_the_last_instruction_have_ended(engine):
+    """A branch back may be the last one."""
+    out = np.zeros(16, "i4")
+    Program(build_text(COUNTDOWN)).launch("k", (16,), (16,), [out], engine=engine)
+    assert out.tolist() == [3, 3, 6, 9, 12, 15, 18, 21] * 2

@@ -167,13 +167,23 @@ def product_with_error(a: Algebra, x: Lanes, y: Lanes) -> WithError:
 
 def fused_with_error(a: Algebra, x: Lanes, y: Lanes, z: Lanes) -> WithError:
     """The sum x * y + z of doubles, rounded once."""
-    near = a.fma(x, y, z)
-    # Scaled, so that the product does not overflow where the sum is in range.
-    scale = a.select(a.absolute(x * y) > a.const(2.0**1000, DF), a.const(2.0**-8, DF), a.const(1.0, DF))
-    product = x * scale * y
-    total, low = two_sum(a, product, z * scale)
-    rest, tiny = two_sum(a, low, _lost(a, x * scale, y, product))
-    return near, _beyond_range(a, near, (total - near * scale) + rest + tiny, x, y, z)
+    near, plain = a.fma(x, y, z), a.absolute(x * y)
+    zero, one, huge, tiny = (a.const(v, DF) for v in (0.0, 1.0, 2.0**1000, 2.0**-900))
+    # Scaled, so that the product does not overflow where the sum is in range, and that its error is a double.
+    scale = a.select(plain > huge, a.const(2.0**-8, DF), a.select(plain < tiny, a.const(2.0**600, DF), one))
+    swap = a.absolute(x) > a.absolute(y)
+    small, large = a.select(swap, y, x) * scale, a.select(swap, x, y)
+    product = small * large
+    # Of an addend below all bits of a large product only the sign counts, which scaling could lose.
+    total, low = two_sum(a, product, a.select((plain > huge) & (a.absolute(z) < one), z, z * scale))
+    rest, least = two_sum(a, low, a.fma(small, large, a.negate(product)))
+    error = (total - near * scale) + rest + least
+    # Beside such an addend the product is nothing but the error; so it is where the scaled one is still too small.
+    alone = (a.absolute(z) > a.const(2.0**-700, DF)) | (a.absolute(product) < a.const(2.0**-800, DF))
+    finite = a.absolute(z) < a.const(math.inf, DF)
+    sign = a.select((small > zero) == (large > zero), one, a.negate(one))
+    sign = a.select((small == zero) | (large == zero), zero, sign)
+    return near, _beyond_range(a, near, a.select((plain < tiny) & alone & finite, sign, error), x, y, z)
 
 
 def quotient_with_error(a: Algebra, x: Lanes, y: Lanes) -> WithError:

@@ -166,7 +166,9 @@ class Builder(Emitter):
         return found
 
     def vector(self, values: Sequence[int], data_type: DataType) -> Value:
-        """A constant vector of integers."""
+        """A constant vector of integers; of one, a constant."""
+        if len(values) == 1:
+            return self.const(values[0], data_type)
         scalar = ir_type(data_type, 1)
         return Value(self, data_type, len(values), "<" + ", ".join(f"{scalar} {v}" for v in values) + ">")
 

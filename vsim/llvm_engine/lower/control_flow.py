@@ -125,7 +125,9 @@ class ControlFlowLowering:
         return value if ignores_mask else value & self.masks.running_vector()
 
     def _wait(self, pc: int, lanes: Value) -> None:
-        """Lanes go on at a reconvergence point later."""
+        """Lanes go on at a reconvergence point later; behind the last instruction they have ended."""
+        if pc >= self.state.flow.end:
+            return
         b, waiting_mask = self.state.b, self._waiting_mask(pc)
         old = self.state.mask_value(b.assign(f"load {lanes.ir}, ptr {waiting_mask}, align 8"))
         b.emit(f"store {(old | lanes).typed}, ptr {waiting_mask}, align 8")

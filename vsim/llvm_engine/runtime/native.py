@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -15,7 +14,8 @@ from visa.diagnostics import UsageError
 from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
 from vsim.llvm_engine.runtime.room import room_for
-from vsim.llvm_engine.runtime.target import converts_halves, target
+from vsim.llvm_engine.runtime.target import converts_halves, has_feature, target
+from vsim.llvm_engine.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
 
 _INITIALIZED = False
 HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
@@ -142,40 +142,16 @@ def compile_object(text: str) -> bytes:
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)
-    if "@llvm.coro.suspend(" in text and "half" in text:
-        module = _verified(_HALF_SPILL.sub("  store volatile half ", str(module)))
-    if " x i8>" in text:
-        passed = str(module)
-        kept = _with_bytes_apart(passed)
-        module = module if kept == passed else _verified(kept)
+    for work_around, is_needed in (
+        (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
+        (with_bytes_apart, " x i8>" in text),
+        (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
+    ):
+        if is_needed:
+            passed = str(module)
+            kept = work_around(passed)
+            module = module if kept == passed else _verified(kept)
     return bytes(machine.emit_object(module))
-
-
-_HALF_SPILL = re.compile(r"^  store half (?=%[\w.]+, ptr %[\w.]+\.spill\.addr)", re.MULTILINE)
-"""A half that lives across a suspension of a coroutine, on its way into the frame. Where a mask of 16 lanes lies beside
-it, LLVM 22 joins the two stores to one of masks, cannot select the cast that this takes, and ends the process; volatile
-stores are never joined.
-"""
-
-
-_EXTRACTED_BYTE = re.compile(r"extractelement <\d+ x i8> (%[\w.]+),")
-_SHUFFLED_BYTES = re.compile(r"^  (%[\w.]+) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
-_LOADED_BYTES = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x i8>)", re.MULTILINE)
-
-
-def _with_bytes_apart(text: str) -> str:
-    """A module in which nothing is joined with loads of vectors of which single bytes are taken.
-
-    LLVM 22 makes one load of bytes that follow each other in memory and are put together the other way round, and
-    begins it at the vector's first byte, whichever byte of it was wanted; volatile loads are never joined.
-    """
-    names = set(_EXTRACTED_BYTE.findall(text))
-    if not names:
-        return text
-    for name, one, other in reversed(_SHUFFLED_BYTES.findall(text)):
-        if name in names:
-            names |= {one, other}
-    return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
 
 
 def _verified(text: str) -> llvm.ModuleRef:
