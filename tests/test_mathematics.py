@@ -6,7 +6,10 @@ from conftest import build_text
 from test_run import COPY
 
 from visa.types import HF, F
-from vsim.numpy_engine.algebra import NumpyAlgebra
+from vsim.llvm_engine.ir import rounded
+from vsim.llvm_engine.runtime import target
+from vsim.numpy_engine import algebra as numpy_algebra
+from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra, fma_double
 from vsim.program import Program
 from vsim.semantics import mathematics
 
@@ -37,6 +40,36 @@ def test_floats_are_rounded_once(name):
         assert (found[~finite] == rounded[~finite]).all()
         unit = np.spacing(np.abs(rounded[finite])).astype(np.longdouble)
         assert (np.abs(found[finite] - wanted[finite]) / unit).max() < WORST
+
+
+class Fused(NumpyAlgebra):
+    """Fuses all products and sums that may be fused."""
+
+    def rounded_once(self, compute, data_type, *operands):
+        return compute(self, fma_double, *operands).astype(DTYPES[data_type])
+
+
+@pytest.mark.parametrize("change", [numpy_algebra.LARGEST_CHANGE, 2.0**-25], ids=["few", "many"])
+@pytest.mark.parametrize("name", CASES)
+def test_products_and_sums_may_be_rounded_where_that_makes_no_difference(name, change, monkeypatch):
+    monkeypatch.setattr(numpy_algebra, "LARGEST_CHANGE", change)
+    function, _, ranges = CASES[name]
+    random = np.random.default_rng(4)
+    arguments = [np.concatenate([random.uniform(*r, (1, 4000)) for r in ranges], axis=1).astype("f4")]
+    if name == "pow":
+        arguments.append(random.uniform(-25, 25, arguments[0].shape).astype("f4"))
+    arguments[0][0, :6] = np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-44
+    with np.errstate(all="ignore"):
+        found, wanted = (function(a, F, *arguments).view("u4") for a in (NumpyAlgebra(), Fused()))
+    assert (found == wanted).all()
+
+
+def test_what_could_be_another_number_is_computed_again():
+    """x * y + z is a little above the middle between 1 and the next float, and that middle if the product is rounded."""
+    x, y, z = (np.array([[v]]) for v in (1 + 2.0**-26, 3 - 3 * 2.0**-26, -2 + 2.0**-24 + 2.0**-50))
+    found = NumpyAlgebra().rounded_once(lambda a, fused, *operands: fused(*operands), F, x, y, z)
+    assert (x * y + z).astype("f4") == 1
+    assert found == np.float32(1 + 2.0**-23)
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
@@ -104,6 +137,47 @@ def test_approximations_of_what_is_special(name):
 @pytest.mark.parametrize("data_type", ["f", "hf"])
 def test_engines_agree_on_approximations(name, data_type):
     """On bits of every kind; and what changes the exactness between two launches changes the result."""
+    program, bits, dtype = _program_and_bits(name, data_type)
+    found = {}
+    for approximate in (False, True, False):
+        program.image.approximate = approximate
+        for engine in ("llvm", "numpy"):
+            found[engine, approximate] = _launched(program, bits, engine).view(dtype)
+    for approximate in (False, True):
+        one, other = found["llvm", approximate], found["numpy", approximate]
+        assert _same(one, other)
+    assert data_type == "hf" or (found["llvm", True] != found["llvm", False])[~np.isnan(one)].any()
+
+
+@pytest.mark.parametrize("change", [rounded.LARGEST_CHANGE, 2.0**-25], ids=["few", "many"])
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+@pytest.mark.parametrize("data_type", ["f", "hf"])
+def test_processors_without_fused_products_compute_the_same(name, data_type, change, monkeypatch):
+    """Where few lanes are computed again, and where many are."""
+    if "x86-64-v2" not in target.possible():
+        pytest.skip("this machine cannot stand for x86-64-v2")
+    monkeypatch.setenv(target.VARIABLE, "x86-64-v2")
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(rounded, "LARGEST_CHANGE", change)
+    program, bits, dtype = _program_and_bits(name, data_type)
+    one, other = (_launched(program, bits, engine).view(dtype) for engine in ("llvm", "numpy"))
+    assert _same(one, other)
+
+
+def _same(one, other):
+    """Whether two arrays have the same bits, or NaN."""
+    bits = f"u{one.itemsize}"
+    return ((one.view(bits) == other.view(bits)) | (np.isnan(one) & np.isnan(other))).all()
+
+
+def _launched(program, bits, engine):
+    out = np.zeros(bits.nbytes // 4, "u4")
+    program.launch("copy", out.size, 64, [bits.view("u4"), out], engine=engine)
+    return out
+
+
+def _program_and_bits(name, data_type):
+    """A program that computes a function, what it is computed of, and its type."""
     lanes = 8 if data_type == "f" else 16
     alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
     text = COPY.replace(".decl BASE", alias).replace("MIDDLE", f"{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>")
@@ -112,14 +186,4 @@ def test_engines_agree_on_approximations(name, data_type):
     dtype = "f4" if data_type == "f" else "f2"
     bits = random.integers(0, 1 << 8 * np.dtype(dtype).itemsize, 1 << 14, "u4").astype(f"u{np.dtype(dtype).itemsize}")
     bits[: 1 << 13] = random.uniform(-100, 100, 1 << 13).astype(dtype).view(bits.dtype)
-    found = {}
-    for approximate in (False, True, False):
-        program.image.approximate = approximate
-        for engine in ("llvm", "numpy"):
-            out = np.zeros(bits.nbytes // 4, "u4")
-            program.launch("copy", out.size, 64, [bits.view("u4"), out], engine=engine)
-            found[engine, approximate] = out.view(dtype)
-    for approximate in (False, True):
-        one, other = found["llvm", approximate], found["numpy", approximate]
-        assert ((one.view(bits.dtype) == other.view(bits.dtype)) | (np.isnan(one) & np.isnan(other))).all()
-    assert data_type == "hf" or (found["llvm", True] != found["llvm", False])[~np.isnan(one)].any()
+    return program, bits, dtype

@@ -301,6 +301,9 @@ class ShadowAlgebra:
     def fma(self, x: Tracked, y: Tracked, z: Tracked) -> Tracked:
         return self.whole(self.inner.fma(x.value, y.value, z.value), x, y, z)
 
+    def rounded_once(self, compute: Callable[..., Lanes], data_type: DataType, *operands: Tracked) -> Tracked:
+        return self.whole(self.inner.rounded_once(compute, data_type, *[x.value for x in operands]), *operands)
+
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Tracked) -> Tracked:
         return self.whole(self.inner.in_mode(op, mode, data_type, *[x.value for x in operands]), *operands)
 

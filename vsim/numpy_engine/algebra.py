@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from visa import types
 from visa.types import DataType
 from vsim.arrays import Array, Bools, DType
+from vsim.semantics.algebra import LARGEST_CHANGE
 
 Mask = Bools | Literal[True]
 """Lanes for which something holds; True for all of them."""
@@ -87,6 +89,11 @@ def fma_double(x: Array, y: Array, z: Array) -> Array:
         result = result.copy()
         result[odd] = _slow_fma(x[odd], y[odd], z[odd]).astype(np.float64)
     return result
+
+
+def _product_and_sum(x: Array, y: Array, z: Array) -> Array:
+    """x * y + z, both rounded."""
+    return x * y + z
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
@@ -178,6 +185,15 @@ class NumpyAlgebra:
             product, wide = np.broadcast_arrays(product, wide)
             total[doubtful] = _to_odd(*_two_sum(product[doubtful], wide[doubtful]))
         return total.astype(np.float32)
+
+    def rounded_once(self, compute: Callable[..., Array], data_type: DataType, *operands: Array) -> Array:
+        value, dtype = compute(self, _product_and_sum, *operands), DTYPES[data_type]
+        result, other = ((value * (1 + change)).astype(dtype) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
+        doubtful = (result != other) & (value == value)
+        if doubtful.any():
+            rest = [x[doubtful][None, :] for x in np.broadcast_arrays(*operands)]
+            result[doubtful] = compute(self, fma_double, *rest).astype(dtype)[0]
+        return result
 
     def sqrt(self, x: Array) -> Array:
         return np.sqrt(x)

@@ -45,6 +45,10 @@ ReadMask = Callable[[], Mask]
 """Gives the lanes that execute."""
 Write = Callable[[Lanes, Mask], None]
 """Predicated write: stores the lanes of a mask in a destination; the others keep what they hold."""
+LARGEST_CHANGE = 2.0**-45
+"""By what part a result may change if products and sums are rounded (:meth:`Algebra.rounded_once`)."""
+Fused = Callable[[Lanes, Lanes, Lanes], Lanes]
+"""x * y + z of doubles, rounded once."""
 FindSpace = Callable[[], Space]
 FindImage = Callable[[], ImageReference]
 Step = Callable[[], object]
@@ -90,6 +94,13 @@ class Algebra(Protocol):
 
     def fma(self, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
         """x * y + z rounded once."""
+
+    def rounded_once(self, compute: Callable[..., Lanes], data_type: DataType, *operands: Lanes) -> Lanes:
+        """``compute(algebra, fused, *operands)``, lanes of doubles, rounded to f or hf.
+
+        ``fused`` is a :data:`Fused`. Where an engine can show that the result is the same, it rounds product and sum:
+        what is computed must not change by more than :data:`LARGEST_CHANGE` then.
+        """
 
     exact: bool
     """Whether transcendental functions of floats are rounded once; else they are as exact as the hardware must be."""

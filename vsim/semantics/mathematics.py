@@ -23,11 +23,12 @@ at a time.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from visa.program import Instruction
 from visa.types import DF, UQ, D, DataType, F, Q
 from vsim.semantics import approximations
-from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
+from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step
 from vsim.semantics.core import (
     LaneFunction,
     alu,
@@ -136,45 +137,63 @@ def _without(a: Algebra, x: Lanes, turns: Lanes, parts: int) -> Lanes:
 # -- for floats ------------------------------------------------------------------------------------------------
 
 
-def _exp2_for_float(a: Algebra, x: Lanes) -> Lanes:
+def _fused_polynomial(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
+    """By Horner's rule; the constant term comes first."""
+    total = a.const(coefficients[-1], DF)
+    for c in reversed(coefficients[:-1]):
+        total = fused(total, x, a.const(c, DF))
+    return total
+
+
+def _product_and_sum(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """x * y + z, both rounded."""
+    return x * y + z
+
+
+def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes) -> Lanes:
     """2**x of df lanes, to be rounded to f or hf: beyond their ranges it is any number that rounds to 0 or infinity."""
     low, high = a.const(-200.0, DF), a.const(200.0, DF)
     held = a.select(x > low, a.select(x < high, x, high), low)
     whole = a.rint(held)
     power = a.bitcast((a.cast(a.cast(whole, D), Q) + a.const(1023, Q)) << a.const(52, Q), DF)
-    return a.select(x == x, _polynomial(a, _EXP2_OF_FLOAT, held - whole) * power, x)
+    return a.select(x == x, _fused_polynomial(a, fused, held - whole, _EXP2_OF_FLOAT) * power, x)
 
 
-def _log2_of_float(a: Algebra, x: Lanes, coefficients: list[float]) -> Lanes:
+def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
     """Logarithm to base 2 of f lanes, as df lanes: NaN below zero, -inf at zero."""
     zero, infinity = a.const(0.0, F), a.const(math.inf, F)
     single, exponent = approximations.split(a, x)
     mantissa = a.cast(single, DF)
     one = a.const(1.0, DF)
     s = a.fdiv(mantissa - one, mantissa + one)
-    value = a.cast(exponent, DF) + s * _polynomial(a, coefficients, s * s)
+    value = fused(s, _fused_polynomial(a, fused, s * s, coefficients), a.cast(exponent, DF))
     value = a.select(x == zero, a.const(-math.inf, DF), value)
     value = a.select(x < zero, a.const(math.nan, DF), value)
     return a.select((x == infinity) | (x != x), a.cast(x, DF), value)
 
 
-_MOST_TURNS = 2.0**30
-"""Quarters of a turn up to which arguments of f count, far beyond those whose sine is exact; D has them all."""
+_LARGEST_ANGLE = 2.0**30
+"""Arguments of f from here on, far beyond those whose sine is exact, have that of 0; D has all quarters below it."""
+
+
+def _sine_of_rest(a: Algebra, fused: Fused, rest: Lanes, square: Lanes) -> Lanes:
+    """The sine between -pi/4 and pi/4 of df lanes; ``square`` is that of the argument."""
+    return rest * _fused_polynomial(a, fused, square, _SIN_OF_FLOAT)
 
 
 def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
-    """The sine of x + quarters * pi/2 of f or hf lanes; arguments from 2**30 * pi/2 on give that of 0, infinities NaN.
+    """The sine of x + quarters * pi/2 of f or hf lanes; arguments from 2**30 on give that of 0, infinities NaN.
 
     The sine and the cosine of the same argument share all but the last steps.
     """
-    wide, zero, none = a.cast(x, DF), a.const(0.0, DF), a.const(0, D)
+    single, none = _in_float(a, t, x), a.const(0, D)
+    wide = a.cast(a.select(a.absolute(single) < a.const(_LARGEST_ANGLE, F), single, a.const(0.0, F)), DF)
     turns = a.rint(wide * a.const(2 / math.pi, DF))
-    fits = a.absolute(turns) < a.const(_MOST_TURNS, DF)
-    quadrant = a.cast(a.select(fits, turns, zero), D) + a.const(quarters, D)
-    rest = a.select(fits, _without(a, wide, turns, 2), zero)
+    quadrant = a.cast(turns, D) + a.const(quarters, D)
+    rest = _without(a, wide, turns, 2)
     square = rest * rest
-    sine = a.cast(rest * _polynomial(a, _SIN_OF_FLOAT, square), t)
-    cosine = a.cast(_polynomial(a, _COS_OF_FLOAT, square), t)
+    sine = a.rounded_once(_sine_of_rest, t, rest, square)
+    cosine = a.rounded_once(partial(_fused_polynomial, coefficients=_COS_OF_FLOAT), t, square)
     value = a.select((quadrant & a.const(1, D)) == none, sine, cosine)
     value = a.select((quadrant & a.const(2, D)) == none, value, a.negate(value))
     return a.select(a.absolute(x) < a.const(math.inf, t), value, a.const(math.nan, t))
@@ -223,8 +242,9 @@ def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
     if t is not DF and not a.exact:
         return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
-    power = exp2 if t is DF else _exp2_for_float
-    return _back(a, t, power(a, _in_double(a, t, x)))
+    if t is DF:
+        return exp2(a, x)
+    return a.rounded_once(_exp2_for_float, t, a.cast(x, DF))
 
 
 @alu(real_type, "log", rounded=True, deviation=_ONCE)
@@ -232,7 +252,9 @@ def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
     if t is not DF and not a.exact:
         return _from_float(a, t, approximations.log2(a, _in_float(a, t, x)))
-    return log2(a, x) if t is DF else a.cast(_log2_of_float(a, _in_float(a, t, x), _LOG2_OF_FLOAT), t)
+    if t is DF:
+        return log2(a, x)
+    return a.rounded_once(partial(_log2_of_float, coefficients=_LOG2_OF_FLOAT), t, _in_float(a, t, x))
 
 
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
@@ -281,8 +303,8 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     if t is DF:
         value = exp2(a, y * log2(a, x))
     else:
-        logarithm = _log2_of_float(a, _in_float(a, t, x), _LOG2)
-        value = a.cast(_exp2_for_float(a, a.cast(y, DF) * logarithm), t)
+        logarithm = _log2_of_float(a, _product_and_sum, _in_float(a, t, x), _LOG2)  # Else the power would change more.
+        value = a.rounded_once(_exp2_for_float, t, a.cast(y, DF) * logarithm)
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 
 

@@ -18,6 +18,7 @@ from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
 from vsim.llvm_engine.ir.pairs import of_a_half, repeated_pair
 from vsim.llvm_engine.ir.products import products, products_of_bytes
+from vsim.llvm_engine.ir.rounded import rounded_once
 from vsim.llvm_engine.ir.strided import StridedLanes, mask_further, strided_conversion, strided_pair
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
@@ -311,6 +312,10 @@ class Builder(Emitter):
             return self.call("fma", x, y, z)
         lanes = max(x.lanes, y.lanes, z.lanes)
         return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
+
+    def rounded_once(self, compute: Callable[..., Value], data_type: DataType, *operands: Value) -> Value:
+        """A function of doubles, rounded to f or hf (see :mod:`rounded`)."""
+        return rounded_once(self, compute, data_type, operands)
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
         """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""

@@ -48,6 +48,11 @@ def converts_halves() -> bool:
     return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
 
 
+def fuses() -> bool:
+    """Whether that processor has instructions that round a product and a sum once, or is none of x86-64."""
+    return has_feature("fma") or not llvm.get_process_triple().startswith("x86_64")
+
+
 def has_feature(name: str) -> bool:
     """Whether the processor that code is made for has something, in LLVM's words."""
     level = os.environ.get(VARIABLE) or NATIVE
