@@ -31,6 +31,9 @@ def initialize() -> None:
         # The pass that makes interleaved stores of shuffles takes a part of the mask without a value for the element
         # -1 (LLVM 22, x86-64-v3 and above). test_fuzzed has the program that showed it.
         llvm.set_option("", "-lower-interleaved-accesses=false")
+        # Of how many edges between blocks the register allocator takes account while it looks for a region in which a
+        # value has a register. What it does there grows faster than the code, and more gains nothing (page 29).
+        llvm.set_option("", "-grow-region-complexity-budget=200")
         _INITIALIZED = True
 
 
