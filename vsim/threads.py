@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from vsim.ndrange import Group
 from vsim.payload import local_id_row
 
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0, SCRATCH_LOCATION = 1, 3, 7, 12, 13, 20, 21
+MOST_TOGETHER = 4
+"""Threads of a group that run at once, at most."""
 
 
 Number = TypeVar("Number", int, Array)
@@ -40,6 +43,18 @@ def slot_registers(platform: str) -> tuple[tuple[SlotBits, ...], tuple[SlotBits,
 def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
     """The value of such a register for a slot."""
     return sum((slot >> f.first & (f.mask or -1)) << f.to for f in fields)
+
+
+def begins_rows(dispatch: Dispatch, row: int, turned: bool) -> bool:
+    """Whether rows of so many lanes, along x or turned along y, are rows of the whole group."""
+    return row > 1 and dispatch.local_size[turned] == row
+
+
+def threads_together(dispatch: Dispatch) -> int:
+    """Threads of a group that may run at once: a power of two, by which the number of each group's threads divides."""
+    if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
+        return 1
+    return gcd(dispatch.threads_of(dispatch.group(0)), MOST_TOGETHER)
 
 
 def local_ids(dispatch: Dispatch, group: Group, thread: int, turned: bool = False) -> list[Array]:

@@ -20,6 +20,7 @@ from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for
+from vsim.threads import begins_rows, threads_together
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
@@ -89,6 +90,9 @@ class KernelCache:
             made_for(dispatch),
             tuple(sorted(dispatch.checks)),
             dispatch.exact,
+            dispatch.has_barrier and threads_together(dispatch),
+            begins_rows(dispatch, row, False),
+            begins_rows(dispatch, turned_row, True),
         )
         found = self.found.get(variant)
         if found is None:

@@ -7,7 +7,8 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
-* **jam** (``ir/jam.py``): of kernels with loops that wait for their own results, two threads run at once.
+* **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, two threads run at
+  once; of kernels with barriers, several from one barrier to the next.
 * **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
 * **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
@@ -28,6 +29,7 @@ from vsim.checks.selection import GUARD, RACE
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir import guard
+from vsim.llvm_engine.ir.abreast import abreast
 from vsim.llvm_engine.ir.jam import jammed
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.lower.function import lower
@@ -36,7 +38,7 @@ from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, 
 from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.target import vector_bits
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
-from vsim.threads import id_row_bytes
+from vsim.threads import id_row_bytes, threads_together
 
 LEAST_APART = 2
 """Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
@@ -116,8 +118,7 @@ def _translated(state: ModuleState) -> Translation:
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
-        around = driver.driver(dispatch.has_barrier, ordered, bool(dispatch.checks), dispatch.watches_undefined)
-    support = [around, *state.helpers.values()]
+    support = [*state.helpers.values()]
     if dispatch.checks:
         state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
         support.append(findings.recorder())
@@ -125,16 +126,22 @@ def _translated(state: ModuleState) -> Translation:
         support.append(arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
-    text = module(texts, state.declarations)
-    if _are_threads_apart(dispatch):
-        text = jammed(text, vector_bits())
-    return Translation(text, state.functions, support, state.turned)
+    text, together = _with_several_threads(module(texts, state.declarations), dispatch)
+    if not state.takes_turns:
+        watched = bool(dispatch.checks), dispatch.watches_undefined
+        around = driver.driver(dispatch.has_barrier, ordered, *watched, together)
+    return Translation(text, state.functions, [around, *support], state.turned)
 
 
-def _are_threads_apart(dispatch: Dispatch) -> bool:
-    """Whether the threads of a group need not run one after the other."""
-    meet = dispatch.has_barrier or dispatch.takes_turns or dispatch.slm_size
-    return not (dispatch.is_watched or meet or dispatch.has_private_memory or dispatch.scratch_size)
+def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
+    """A kernel's module, in which several threads of a group may run at once where they need not run one after the
+    other; and how many do between barriers.
+    """
+    if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
+        return text, 1
+    if dispatch.has_barrier:
+        return abreast(text, threads_together(dispatch), 32 * dispatch.simd // vector_bits())
+    return (text if dispatch.slm_size else jammed(text, vector_bits())), 1
 
 
 def _check_turns(dispatch: Dispatch) -> None:

@@ -9,6 +9,7 @@ from visa.program import Function
 from vsim.analysis.waiting import waiting_functions
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.runtime.race import Traits, traits
+from vsim.threads import begins_rows
 
 
 @dataclass
@@ -52,6 +53,11 @@ class ModuleState:
         if function.is_kernel:
             return self.dispatch.has_barrier or self.takes_turns
         return id(function) in self.waiting
+
+    @property
+    def rows_are_whole(self) -> bool:
+        """Whether rows of local ids that are known to count up begin at 0."""
+        return begins_rows(self.dispatch, self.row, self.turned)
 
     @cached_property
     def race_traits(self) -> Traits:

@@ -114,7 +114,10 @@ class Prologue:
             return count, b.load(element, count, b.offset(ids, offset), 16)
         axis, byte = divmod(offset, row)
         at = b.offset(ids, axis * row)
-        first = b.value(types.UW, 1, f"load i16, ptr {at}, align 2, {INVARIANT_LOAD}")
+        if axis == self.state.module.turned and self.state.module.rows_are_whole:
+            first = b.const(0, types.UW)
+        else:
+            first = b.value(types.UW, 1, f"load i16, ptr {at}, align 2, {INVARIANT_LOAD}")
         return count, self._counted_ids(axis, byte // 2, count, first)
 
     def _counted_ids(self, axis: int, start: int, count: int, first: Value) -> Value:

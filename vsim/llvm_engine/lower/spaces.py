@@ -42,7 +42,14 @@ class Spaces:
         b = self.state.b
         pointer, size = b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE)
         undefined = b.field("%worker", cx.WORKER_SLM_UNDEFINED, "ptr") if self.watched else None
-        return MemorySpace(cx.LOCAL, pointer, size, address_mask=SLM_ADDRESS_MASK, undefined=undefined)
+        return MemorySpace(
+            cx.LOCAL,
+            pointer,
+            size,
+            address_mask=SLM_ADDRESS_MASK,
+            undefined=undefined,
+            least=self.state.dispatch.signature.slm_size,
+        )
 
     def scratch(self) -> MemorySpace:
         """Scratch memory of the thread."""

@@ -23,6 +23,8 @@ from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.helpers import row_function
 
+NEVER = "false"
+"""A condition that is known not to hold."""
 Where = Callable[[], tuple[str, int, int, str]]
 """Emits, on the way out, what a fault says: lane, step to the next lane's address, bytes of each lane, address."""
 FaultExit = Callable[[str, int, str, str, Where], None]
@@ -72,6 +74,8 @@ class CheckedBounds:
             self._check(outside, part, lambda: ("0", size, size, address))
             return pointer
         passed = f"passed {outside} {pointer} {vector.text if vector else ''}"
+        if outside == NEVER:
+            return pointer
         if passed in b.numbers:
             return b.numbers[passed]
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()
@@ -126,7 +130,7 @@ class CheckedBounds:
             base, pointer, size = self._buffer_of(address, self.b.assign, space.is_written)
             return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
         assert space.size
-        return self._within(address, space.pointer, space.size, count)
+        return self._within(address, space.pointer, space.size, count, space.least)
 
     def _presume(self, part: LanePart, low: Value, address: str, count: int) -> tuple[str, str]:
         """:meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
@@ -167,15 +171,18 @@ class CheckedBounds:
         )
         return base, pointer, size
 
-    def _within(self, start: str, pointer: str, size: str, count: int) -> tuple[str, str]:
+    def _within(self, start: str, pointer: str, size: str, count: int, least: int = 0) -> tuple[str, str]:
         """Whether any of ``count`` bytes from an offset on is outside, and its host pointer."""
-        b, limit = self.b, self.limit(size, count)
-        return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        b = self.b
+        place = b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        if not start.startswith("%") and int(start) + count <= least:
+            return NEVER, place
+        return b.assign(f"icmp uge i64 {start}, {self.limit(size, count)}"), place
 
     def _check(self, outside: str, part: LanePart, where: Where) -> None:
         """A fault, unless the same test was passed before."""
         passed = f"passed {outside}"
-        if passed not in self.b.numbers:
+        if outside != NEVER and passed not in self.b.numbers:
             self.fault_if(outside, part, where)
             self.b.number(passed, outside)
 

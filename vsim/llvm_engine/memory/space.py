@@ -17,6 +17,7 @@ class MemorySpace:
     is read-only; None where that is the same. In launches that are checked for undefined values ``undefined`` and
     ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes. Where
     accesses outside arguments are looked for, ``address`` is what the first byte of a surface has in the flat space.
+    ``least`` bytes the memory has at least, whatever its size is.
     With ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
     """
 
@@ -31,6 +32,7 @@ class MemorySpace:
     origins: str | None = None
     address: str | None = None
     zeros_behind: bool = False
+    least: int = 0
 
     @property
     def is_flat(self) -> bool:

@@ -243,7 +243,8 @@ suspend:
 
 ;; phases
 ; ``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended. If some have and others wait, the first of
-; these is the one that is named; where it is, it has noted, if there is more than one barrier.
+; these is the one that is named; where it is, it has noted, if there is more than one barrier. A coroutine may run several threads ($abreast, a divisor of their
+; number).
 define void @group($arguments) #0 {
 entry:
   %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
@@ -258,12 +259,14 @@ $no_epoch
   br label %thread
 thread:
   %t = phi i64 [ 0, %entry ], [ %t1, %after ]
+  %n = phi i64 [ 0, %entry ], [ %count, %after ]
   %used = phi i64 [ 0, %entry ], [ %used1, %after ]
 $order
-  %t1 = add i64 %t, 1
+  %t1 = add i64 %t, $abreast
+  %count = add i64 %n, 1
   %frame = getelementptr i8, ptr %arena, i64 %used
   %handle = call ptr @kernel(ptr %ctx, ptr %worker, ptr %variant, i64 $thread, i64 %first, ptr %frame)
-  %slot = getelementptr ptr, ptr %handles, i64 %t
+  %slot = getelementptr ptr, ptr %handles, i64 %n
   store ptr %handle, ptr %slot, align 8
   %frame_size.p = getelementptr i8, ptr %worker, i64 $WORKER_FRAME_SIZE
   %frame_size = load i64, ptr %frame_size.p, align 8
@@ -293,13 +296,13 @@ check:
   %isdone64 = zext i1 %isdone to i64
   %ended1 = add i64 %ended, %isdone64
   %c1 = add i64 %c, 1
-  %cmore = icmp ult i64 %c1, %threads
+  %cmore = icmp ult i64 %c1, %count
   br i1 %cmore, label %check, label %checked
 checked:
 $halt
   br i1 %halt, label %done, label %balance
 balance:
-  %all = icmp eq i64 %ended1, %threads
+  %all = icmp eq i64 %ended1, %count
   br i1 %all, label %done, label %some
 some:
   %none = icmp eq i64 %ended1, 0
@@ -310,7 +313,7 @@ resume:
   %rh = load ptr, ptr %rs, align 8
   call void @llvm.coro.resume(ptr %rh)
   %r1 = add i64 %r, 1
-  %rmore = icmp ult i64 %r1, %threads
+  %rmore = icmp ult i64 %r1, %count
   br i1 %rmore, label %resume, label %phase
 stuck:
   br label %search
@@ -322,6 +325,7 @@ search:
   %u1 = add i64 %u, 1
   br i1 %uover, label %search, label %found
 found:
+  %first_stuck = mul i64 %u, $abreast
 $stuck_order
   %sites = getelementptr i8, ptr %handles, i64 $HANDLE_SITES
   %site.p = getelementptr i64, ptr %sites, i64 $stuck_thread

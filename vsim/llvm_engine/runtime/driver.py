@@ -42,13 +42,14 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False) -> str:
+def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, abreast: int = 1) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
         checked: checks watch the launch, which want to know how many barriers lie behind its threads.
         undefined: that of undefined values is among them.
+        abreast: threads that one coroutine runs (``ir/abreast.py``).
     """
     parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
     declarations = {
@@ -57,7 +58,7 @@ def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool
         "most": "declare i64 @llvm.umax.i64(i64, i64)",
     }
     if barriers:
-        parts.append(_phases(ordered, checked))
+        parts.append(_phases(ordered, checked, abreast))
         declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
@@ -137,7 +138,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
-def _phases(ordered: bool, checked: bool) -> str:
+def _phases(ordered: bool, checked: bool, abreast: int) -> str:
     order, thread = thread_number(ordered)
     zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
@@ -151,7 +152,8 @@ def _phases(ordered: bool, checked: bool) -> str:
         halt=fill("driver", "halt"),
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",
-        stuck_thread="%un" if ordered else "%u",
+        stuck_thread="%un" if ordered else "%first_stuck",
+        abreast=abreast,
         stuck_zeros=", ".join(stuck_record(len(zeros) - 3, "%ended1" if checked else "0")),
     )
 
