@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from vsim.llvm_engine.ir.ranges import Ranges
+
 LAUNCH, GROUP, THREAD = range(3)
 """The loops around a kernel's code, outermost first, by which its invariants are sorted."""
 _PURE = (
@@ -61,6 +63,8 @@ class Emitter:
         """What is emitted in front of the loops over groups, threads, and at the beginning of a thread."""
         self.levels: dict[str, int] = {}
         """Names of invariants, and of arguments, with the innermost loop in which they change."""
+        self.ranges = Ranges()
+        """What scalars are at most."""
         self.hoisting = False
         """Whether the loops over groups and threads are part of the function."""
 
@@ -71,6 +75,7 @@ class Emitter:
         self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
         self.inline_lanes = self.checked_lanes = 0
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
+        self.ranges = Ranges()
         self.levels, self.hoisting = dict(levels or {}), levels is not None
 
     # -- instructions --------------------------------------------------------------------------------------
@@ -97,6 +102,7 @@ class Emitter:
             return self._into_preheader(text, level)
         name = self.new_name()
         self.lines.append(f"  {name} = {text}")
+        self.ranges.note(name, text)
         return self.number(text, name) if pure else name
 
     def hoist(self, text: str) -> str:
@@ -112,6 +118,7 @@ class Emitter:
     def _into_preheader(self, text: str, level: int) -> str:
         found = self.invariants[text] = self.new_name()
         self.preheaders[level].append(f"  {found} = {text}")
+        self.ranges.note(found, text)
         self.levels[found] = level
         return found
 

@@ -12,6 +12,7 @@ from visa.cisa.references import VARIABLE, references
 from visa.types import DataType
 from vsim import threads
 from vsim.analysis.scratch import touches_scratch
+from vsim.launch import dimensions
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes
 from vsim.llvm_engine.ir.values import Value
@@ -19,6 +20,7 @@ from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import UNDEFINED_BITS, state_key
 from vsim.llvm_engine.lower.storage import VARIABLE as REGISTER
 from vsim.llvm_engine.runtime import context as cx
+from vsim.ndrange import MAXIMUM_GROUP_ITEMS
 from vsim.payload import SCRATCH_HANDLE
 from vsim.semantics.core import unsigned_of
 
@@ -118,7 +120,13 @@ class Prologue:
             first = b.const(0, types.UW)
         else:
             first = b.value(types.UW, 1, f"load i16, ptr {at}, align 2, {INVARIANT_LOAD}")
+            b.ranges.most[first.text] = self._most_id(axis)
         return count, self._counted_ids(axis, byte // 2, count, first)
+
+    def _most_id(self, axis: int) -> int:
+        """The largest local id along an axis that there can be in any launch that this code is for."""
+        required = self.state.dispatch.signature.required_size
+        return (dimensions(required)[axis] if required else MAXIMUM_GROUP_ITEMS) - 1
 
     def _counted_ids(self, axis: int, start: int, count: int, first: Value) -> Value:
         """Local ids of lanes from one on; lane 0 has the first.

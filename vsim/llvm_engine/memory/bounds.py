@@ -175,7 +175,8 @@ class CheckedBounds:
         """Whether any of ``count`` bytes from an offset on is outside, and its host pointer."""
         b = self.b
         place = b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
-        if not start.startswith("%") and int(start) + count <= least:
+        highest = b.ranges.of(start) if least else None
+        if highest is not None and highest + count <= least:
             return NEVER, place
         return b.assign(f"icmp uge i64 {start}, {self.limit(size, count)}"), place
 
