@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from vsim.llvm_engine.ir.blocks import BRANCH, JUMP, NAME, RESULT, Block, blocks_of, postdominators, reaching
 
-MAXIMUM_LINES = {2: 1700, 4: 700}
+MAXIMUM_LINES = {2: 1700, 4: 1200}
 """Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
 MOST_VECTORS = 8
 """What a value of all lanes may take, for all threads, in vectors of the processor."""

@@ -124,9 +124,10 @@ class Prologue:
         return count, self._counted_ids(axis, byte // 2, count, first)
 
     def _most_id(self, axis: int) -> int:
-        """The largest local id along an axis that there can be in any launch that this code is for."""
-        required = self.state.dispatch.signature.required_size
-        return (dimensions(required)[axis] if required else MAXIMUM_GROUP_ITEMS) - 1
+        """The largest local id along an axis that lane 0 can have in any launch that this code is for."""
+        module, required = self.state.module, self.state.dispatch.signature.required_size
+        size = dimensions(required)[axis] if required else MAXIMUM_GROUP_ITEMS
+        return size - (module.row if axis == module.turned and size % module.row == 0 else 1)
 
     def _counted_ids(self, axis: int, start: int, count: int, first: Value) -> Value:
         """Local ids of lanes from one on; lane 0 has the first.

@@ -173,12 +173,12 @@ class CheckedBounds:
 
     def _within(self, start: str, pointer: str, size: str, count: int, least: int = 0) -> tuple[str, str]:
         """Whether any of ``count`` bytes from an offset on is outside, and its host pointer."""
-        b = self.b
-        place = b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        b, outside = self.b, NEVER
         highest = b.ranges.of(start) if least else None
-        if highest is not None and highest + count <= least:
-            return NEVER, place
-        return b.assign(f"icmp uge i64 {start}, {self.limit(size, count)}"), place
+        if highest is None or highest + count > least:
+            limit = self.limit(size, count)
+            outside = b.assign(f"icmp uge i64 {start}, {limit}")
+        return outside, b.assign(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
     def _check(self, outside: str, part: LanePart, where: Where) -> None:
         """A fault, unless the same test was passed before."""
