@@ -67,6 +67,14 @@ def test_a_loop_begins_with_all_lanes_if_what_parts_them_lies_inside():
     assert analysed(lines).converged == {0, 4}, "but not what some skip"
 
 
+def test_a_loop_that_all_lanes_leave_at_once_keeps_them_together():
+    loop = ["LOOP:", ADD, "(P1) goto (M1, 16) SKIP", ADD, "SKIP:", ADD, "(P2) goto (M1, 16) OUT", "jmp (M1, 1) LOOP"]
+    lines = [*loop, "OUT:", ADD, "ret (M1, 1)"]
+    assert analysed(lines, frozenset({2})).converged == {0, 4, 7, 8}
+    assert analysed(lines).converged == {8}, "lanes that have left the loop wait behind it"
+    assert analysed(["(P1) goto (M1, 16) OUT", *lines], frozenset({2})).converged == {0, 9}, "some never come in"
+
+
 def test_lanes_that_wait_behind_a_loop_wait_while_an_overlapping_one_goes_further_back():
     # Lanes leave the second loop one by one; the others go back to FIRST with the first loop's scalar jump.
     jumps = ["FIRST:", ADD, "SECOND:", ADD, "(P1) jmp (M1, 1) FIRST", ADD, "(P2) goto (M1, 16) SECOND"]

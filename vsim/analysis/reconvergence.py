@@ -180,13 +180,15 @@ def _following(flow: ControlFlow, opened: Mapping[int, int]) -> tuple[int, ...]:
 def _converged(
     flow: ControlFlow, divergent: list[_Branch], uniform: list[_Branch], ways_back: _WaysBack
 ) -> frozenset[int]:
-    """Blocks of the main part that all lanes run together: the least fixed point, from none on.
+    """Blocks of the main part that all lanes run together: the greatest fixed point, from all on.
 
     A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come
-    back.
+    back. Whoever waits where a block begins was made to wait by a branch that was run before: so, if all blocks found
+    were run together up to some moment, the one that begins then is, too, and loops need not be known to keep lanes
+    together before they are looked at.
     """
     ends = [n for n, i in enumerate(flow.function.instructions) if i.desc.flow.ends_lanes and n < flow.main_end]
-    converged: set[int] = set()
+    converged = {s for s in flow.starts if s < flow.main_end}
     while True:
         splitting = [
             *divergent,
@@ -194,10 +196,10 @@ def _converged(
             *(_Branch(n, flow.end) for n in ends if flow.block_of(n) not in converged),
         ]
         alone = _nobody_waits(flow, splitting, ways_back)
-        found = {s for s in flow.starts if s < flow.main_end and alone[s]}
-        if not found - converged:
+        found = {s for s in converged if alone[s]}
+        if found == converged:
             return frozenset(converged)
-        converged |= found
+        converged = found
 
 
 def _nobody_waits(flow: ControlFlow, splitting: list[_Branch], ways_back: _WaysBack) -> list[bool]:
