@@ -145,6 +145,14 @@ def test_a_divisor_of_the_threads_runs_abreast(threads, most):
     assert (run(text, threads, 1, "llvm") == run(text, threads, 1, "numpy")).all()
 
 
+def test_two_are_enough_where_threads_do_much_one_after_the_other(monkeypatch):
+    text = HEAD + WAYS.replace("@", "") + EXCHANGE + TAIL
+    assert together(text, 4) == 4
+    monkeypatch.setattr(abreast, "LINES_IN_TURN", 1)
+    assert together(text, 4) == 2
+    assert together(HEAD + EXCHANGE + TAIL, 4) == 4
+
+
 def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     """Long kernels, wide ones, kernels under a schedule, with fences, with ways that are not looked at, and such in
     which a loop of each thread takes the time.

@@ -19,8 +19,12 @@ from dataclasses import dataclass
 
 from vsim.llvm_engine.ir.blocks import BRANCH, JUMP, NAME, RESULT, Block, blocks_of, postdominators, reaching
 
-MAXIMUM_LINES = {2: 1700, 4: 1200}
+MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
+LINES_IN_TURN = 60
+"""Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
+such lines gain nothing from the others.
+"""
 MOST_VECTORS = 8
 """What a value of all lanes may take, for all threads, in vectors of the processor."""
 _EXIT, _STOP = "exit", "stop"
@@ -79,6 +83,11 @@ class Code:
         self.own = {"%thread"}
         """What is of one thread: values that another may have otherwise, and slots with such."""
         self._find_own()
+
+    @property
+    def lines_in_turn(self) -> int:
+        """Lines that are run for one thread after the other."""
+        return sum(len(self.blocks[name].body) for name in self.inside)
 
     def without_faults(self) -> list[Block]:
         """The blocks that are on a way to the end of a thread."""
@@ -440,6 +449,8 @@ def abreast(text: str, most: int, vectors: int) -> tuple[str, int]:
         code = Code(lines[setup:begun], code_lines)
     except Impossible:
         return text, 1
+    if code.lines_in_turn > LINES_IN_TURN * len(code.waits):
+        count = 2
     form = Abreast(code, count)
     body = form.lines()
     found = [
