@@ -160,9 +160,9 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     text = HEAD + EXCHANGE + TAIL
     assert together(text, 4, schedule=parse_schedule("reverse")) == 1
     assert together(HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL, 4) == 1
-    monkeypatch.setattr("vsim.llvm_engine.pipeline.abreast", lambda given, most, vectors: (given, 1))
-    plain = lowered(text, 4)
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vsim.llvm_engine.pipeline.abreast", lambda given, most, vectors: (given, 1))
+        plain = lowered(text, 4)
     assert abreast.abreast(plain, 4, 1)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":
         other = plain.replace("started:\n", f"started:\n  {line}\n")
