@@ -181,7 +181,7 @@ ret (M1, 1)
 
 
 def test_only_loops_that_leave_memory_alone_look_ahead():
-    assert "%walk0.window = alloca [256 x i8]" in ir_of()
+    assert "%walk0.window = alloca [512 x i8]" in ir_of()
     assert "%walk" not in ir_of(step=64), "lanes that jump walk through nothing"
     assert "%walk" not in ir_of("scatter4_scaled.R (M1, 16) T6 0x0:ud AT.0 DATA.0")
     led = ir_of("add (M1, 16) AT(0,0)<1> DATA(0,0)<1;1,0> AT(0,0)<1;1,0>")

@@ -37,20 +37,21 @@ def counts_up(instruction: Instruction) -> bool:
     return itself and any(isinstance(o, Immediate) and 0 < o.bits <= LARGEST_STEP for o in operands)
 
 
-def quiet_places(flow: ControlFlow, layout: Layout) -> frozenset[int]:
+def quiet_places(flow: ControlFlow, layout: Layout) -> dict[int, range]:
     """The instructions whose innermost loop counts up and has none that do not leave memory alone, but for loads at
     addresses that follow from what the loop has loaded: such go where the data say, not on and on. A loop is what lies
-    between a branch back and its target.
+    between a branch back and its target, which is given for each instruction.
     """
-    found: set[int] = set()
+    found: dict[int, range] = {}
     taken: set[int] = set()
     for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
         inside = set(range(target, branch + 1)) - taken
         taken |= inside
         body = flow.function.instructions[target : branch + 1]
         if all(leaves_memory_alone(i) for i in body) and any(counts_up(i) for i in body):
-            found |= inside - _led_by_data(range(target, branch + 1), body, layout)
-    return frozenset(found)
+            loop = range(target, branch + 1)
+            found |= dict.fromkeys(inside - _led_by_data(loop, body, layout), loop)
+    return found
 
 
 def _led_by_data(places: range, body: Sequence[Instruction], layout: Layout) -> set[int]:

@@ -38,6 +38,8 @@ class Builder(Emitter):
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
         self.mask_parts: dict[str, tuple[str, int]] = {}
         """Of masks that are a part of others, by name: which one, and from which lane on."""
+        self.keeps_apart = False
+        """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
@@ -88,7 +90,7 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.strided, found.halves, found.zipped = x.strided, x.halves, x.zipped
+        found.strided, found.apart, found.halves, found.zipped = x.strided, x.apart, x.halves, x.zipped
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -218,7 +220,7 @@ class Builder(Emitter):
         if source.size == data_type.size:
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
-        if deferred or x.strided:
+        if deferred or x.strided or x.apart:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
@@ -227,6 +229,8 @@ class Builder(Emitter):
             found.narrow = x
         if x.strided:
             found.strided = strided_conversion(x, data_type)
+        if x.apart and op != "trunc":
+            found.apart = x.apart.widened(x)
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:

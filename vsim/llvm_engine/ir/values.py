@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from visa import types
 from visa.types import DataType
+from vsim.llvm_engine.ir.apart import Apart, apart_sum
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
 from vsim.llvm_engine.ir.types import MASK, ir_type, splat
 
@@ -81,8 +82,8 @@ class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
-        "base_pointer", "builder", "constant", "halves", "implies", "inverse", "lanes", "narrow", "strided", "text",
-        "type", "zipped",
+        "apart", "base_pointer", "builder", "constant", "halves", "implies", "inverse", "lanes", "narrow", "strided",
+        "text", "type", "zipped",
     )  # fmt: skip
     depth = 0
 
@@ -95,6 +96,8 @@ class Value:
         self.narrow: Value | None = None
         """The 32-bit value of which this is the zero extension."""
         self.strided: StridedLanes | None = None
+        self.apart: Apart | None = None
+        """The vector and the scalars of which this is the sum, where that is asked for (``Builder.keeps_apart``)."""
         self.implies: frozenset[str] = frozenset()
         """Masks (SSA names) that hold wherever this mask does."""
         self.base_pointer: BasePointer | None = None
@@ -174,10 +177,13 @@ class Value:
 
     def _with_strided(self, known: StridedLanes | None, op: str, real: str, other: Value) -> Value:
         """The result of an operation: deferred where its lanes are known, else emitted."""
-        if known is None:
+        apart = None
+        if self.builder.keeps_apart and known is None and op in ("add", "sub"):
+            apart = apart_sum(self, other, op)
+        if known is None and apart is None:
             return self.binary(other, op, real)
         found = self.deferred(op, other)
-        found.strided = known
+        found.strided, found.apart = known, apart
         return found
 
     def __add__(self, other: Value) -> Value:
@@ -194,13 +200,24 @@ class Value:
         return self._with_strided(strided_sum(self, other, -1), "sub", "fsub", other)
 
     def __mul__(self, other: Value) -> Value:
+        if self.apart and other.constant is not None:
+            return self._times(other.constant, "mul", other)
         return self._with_strided(strided_product(self, other) or strided_product(other, self), "mul", "fmul", other)
 
     def __lshift__(self, other: Value) -> Value:
         known = None
+        if self.apart and other.constant is not None and other.constant <= LARGEST_SHIFT:
+            return self._times(1 << other.constant, "shl", other)
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
             known = strided_product(self, self.builder.const(1 << other.constant, self.type))
         return self._with_strided(known, "shl", "shl", other)
+
+    def _times(self, factor: int, op: str, other: Value) -> Value:
+        """A vector and a scalar that are kept apart, times a constant; ``op`` and ``other`` say how that is written."""
+        assert self.apart
+        found = self.deferred(op, other)
+        found.apart = self.apart.times(factor)
+        return found
 
     def __rshift__(self, other: Value) -> Value:
         return self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
@@ -283,6 +300,7 @@ class Rematerialized(Value):
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
         self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
+        self.apart = None
         self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
@@ -305,6 +323,7 @@ class Rematerialized(Value):
     def emitted(self) -> Value:
         found = Value(self.builder, self.type, self.lanes, self.text)
         found.narrow, found.strided, found.base_pointer = self.narrow, self.strided, self.base_pointer
+        found.apart = self.apart
         return found
 
 

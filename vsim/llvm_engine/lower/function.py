@@ -105,6 +105,7 @@ class FunctionLowering:
         state.module.helpers.update(helpers)
         use = storage_use(state, uses)
         self._emit(use.extents, lambda block: use.needs(state, block), keep=False)
+        state.walks.end()
         return assemble(state, self.flow.recursion, self.coverage, use.unwritten)
 
     def _emit(self, extents: Mapping[Key, int], needs: Needs, keep: bool) -> dict[int, BlockUse]:
@@ -184,12 +185,14 @@ class FunctionLowering:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.suspension.let_others_run()
-        if not leaves_memory_alone(instruction):
-            self.state.walks.forget()
+        self.state.walks.before(pc, leaves_memory_alone(instruction))
         if self.machine.races:
             self.machine.races.fence(instruction)
         self.left.before(instruction)
+        self.state.registers.pc = pc
         emit()
+        if pc in self.state.walks.counted.slots:
+            self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
         self.machine.call_checks.behind(instruction)
 
     def _refuse(self) -> None:

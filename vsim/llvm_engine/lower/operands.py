@@ -184,7 +184,8 @@ class Operands:
             return registers.read(key, low + index.last * data_type.size, 1, data_type)
         if index.consecutive:
             running = self.masks.reading(count) if by_lane else None
-            return registers.read(key, low, count, data_type, running, self.masks.first_lane())
+            found = registers.read(key, low, count, data_type, running, self.masks.first_lane())
+            return self.state.walks.read(key[1], low, found) if b.keeps_apart and key[0] == VARIABLE else found
         words = self._words(key, low, index, data_type)
         if words is not None:
             running = self.masks.reading(count) if by_lane else None

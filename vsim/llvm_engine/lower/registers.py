@@ -22,8 +22,10 @@ from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.lower.storage import Key, Storage, is_predicate
+from vsim.llvm_engine.lower.storage import Key, Storage, is_predicate, is_variable
 
+ENTRANCE = -1
+"""Where what a function begins with is written."""
 _BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 Keys = Callable[[Key], bool]
 """A set of registers, by a test."""
@@ -120,6 +122,10 @@ class Registers:
         """Whether all lanes run in this block."""
         self.shapes: dict[Key, tuple[int, int]] = {}
         """Bytes of each lane and the first lane's byte, of registers that blocks in which not all lanes run access."""
+        self.pc = ENTRANCE
+        """The instruction that is emitted."""
+        self.writers: dict[int, set[int]] = {}
+        """The instructions that write each general variable, by its root."""
         self.crossed: set[Key] = set()
         """Registers of which lanes see elements of others that may not run."""
 
@@ -325,7 +331,12 @@ class Registers:
         if self.needs is NOTHING_NEEDED:
             value.emitted()
 
+    def _note_writer(self, key: Key) -> None:
+        if is_variable(key):
+            self.writers.setdefault(key[1], set()).add(self.pc)
+
     def _put(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
+        self._note_writer(key)
         high = self._reach(key, low + count * value.type.size)
         kept = []
         for e in self._known(key):
@@ -364,6 +375,7 @@ class Registers:
 
     def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
         """Bytes of memory, straight into storage."""
+        self._note_writer(key)
         self._reach(key, low + size)
         self.flush(lambda other: other == key, forget=True)
         self.use.written.add(key)

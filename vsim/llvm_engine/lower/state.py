@@ -11,6 +11,7 @@ from visa import types
 from visa.operands import Execution
 from visa.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
+from vsim.analysis.counters import counters
 from vsim.analysis.quiet_loops import quiet_places
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
@@ -22,6 +23,7 @@ from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.lower.registers import Registers
 from vsim.llvm_engine.lower.storage import Key, Storage
+from vsim.llvm_engine.memory.counted import CountedLanes
 from vsim.llvm_engine.memory.walks import LaneWalks
 from vsim.llvm_engine.runtime import context as cx
 from vsim.registers import layout_of
@@ -80,8 +82,9 @@ class FunctionState:
         self.registers = Registers(self.b, self.storage, self.lanes)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
-        quiet = frozenset[int]() if watched else quiet_places(self.flow, self.layout)
-        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc)
+        quiet = {} if watched else quiet_places(self.flow, self.layout)
+        counted = CountedLanes(self.b, counters(self.flow, self.layout, quiet, self.dispatch.grf_size))
+        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc, counted)
         self.around: list[Position] = []
         """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
         self.cold: list[str] = []
@@ -94,8 +97,8 @@ class FunctionState:
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
+        self.walks.begin(self.registers.writers)
         self.registers = Registers(self.b, self.storage, self.lanes)
-        self.walks.begin()
         self.around = []
         self.cold = []
 

@@ -188,7 +188,7 @@ class MemoryAccess:
         self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = self.loops.watch = watch
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
-        """``count`` consecutive elements for each lane, 0 where the mask does not hold."""
+        """``count`` consecutive elements for each lane; where the mask does not hold, 0 or what others load."""
         if self.watch:
             self.watch.begin(max(address.lanes, 1 if mask is True else mask.lanes))
         parts: list[list[Value]] = []

@@ -14,14 +14,13 @@ from functools import partial, reduce
 from visa import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
-from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
-from vsim.llvm_engine.memory.each_lane import LaneCopies, place
+from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.part import SHORTEST_STRIDED, LanePart, first_active, masked, rows
 from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.vector import load_elements, load_row, store_row
-from vsim.llvm_engine.memory.walks import WINDOW, LaneWalks, Walk, load_ahead
+from vsim.llvm_engine.memory.walks import AHEAD, Ahead, LaneWalks, Walk
 from vsim.llvm_engine.memory.watch import AccessWatch
 
 CHECKED_LANES = 512
@@ -75,20 +74,38 @@ class UnprovedAccess:
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
-        b, offset = self.b, masked(part.space, part.offset)
+        offset = masked(part.space, part.offset)
         if not self.takes(part):
             return self.loops.load(part, offset, vector, rare=False)
-        walk = self.walks.walk(part)
+        walk = self.walks.walk(part, offset, vector)
         if walk is None:
             return self._load(part, offset, vector)
-        _ = offset.text  # which all ways need
-        test = partial(walk.goes_on, offset, vector)
-        (known,) = b.first_of(
-            [(walk.has_row(), "", lambda: [test()])], lambda: [Value(b, MASK, 1, "false")], b.new_label("done")
-        )
-        otherwise = partial(self._load, part, offset, vector, walk)
-        ways = [(known.text, LIKELY, partial(walk.load, offset, vector))]
-        return b.first_of(ways, otherwise, b.new_label("done"))
+        return self._load_walking(part, offset, vector, walk)
+
+    def _load_walking(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk) -> list[Value]:
+        """Lanes whose elements may have been loaded ahead, or may be so now; else as any others. Those that are not
+        active give anything.
+        """
+        b = self.b
+        way, other, ahead, fill, rest, done = map(b.new_label, ("way", "other", "ahead", "fill", "rest", "done"))
+        b.branch(walk.on_way(), way, other, LIKELY)
+        before = b.mark()
+        b.label(way, before)
+        ways = [(walk.load(), b.jump(done))]
+        b.label(other, before)
+        b.branch(walk.goes_on(), ahead, rest)
+        between = b.mark()
+        b.label(ahead, between)
+        found = self.together(part, offset, vector)
+        b.branch(self._has_room(part, found, AHEAD), fill, rest)
+        b.label(fill, b.mark())
+
+        where = Ahead(found.pointer, found.offsets, first_active(b, vector, part.lanes))
+        ways.append((walk.fill(self.copies.helpers, where), b.jump(done)))
+        b.label(rest, between)
+        ways.append((self._load(part, offset, vector, walk), b.jump(done)))
+        b.label(done, before)
+        return [b.phi(list(column), [end for _, end in ways]) for column in zip(*(v for v, _ in ways), strict=True)]
 
     def _load(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk | None = None) -> list[Value]:
         """Lanes that are tested for a row first; if they walk, nothing is left in their window."""
@@ -102,26 +119,15 @@ class UnprovedAccess:
 
         def each(found: Together) -> list[Value]:
             if walk:
-                walk.begin(offset)
+                walk.begin()
             return self._load_each(part, found, vector)
-
-        def fill(walk: Walk, found: Together) -> list[Value]:
-            def chunk(lane: int) -> Value:
-                return load_ahead(b, place(b, found.pointer, found.offsets, lane))
-
-            return walk.fill(offset, vector, first_active(b, vector, lanes), chunk)
 
         def scattered() -> list[Value]:
             found = self.together(part, offset, vector)
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                arms = [(same, LIKELY, partial(uniform, found))]
-                if walk:
-                    arms.append(
-                        (self._has_room(part, found, walk.goes_on(offset, vector)), "", partial(fill, walk, found))
-                    )
-                return b.first_of(arms, partial(each, found), b.new_label("done"))
+                return b.first_of([(same, LIKELY, partial(uniform, found))], partial(each, found), b.new_label("done"))
 
             outside = partial(self.loops.load, part, offset, vector, rare=True)
             return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
@@ -185,12 +191,11 @@ class UnprovedAccess:
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 
-    def _has_room(self, part: LanePart, found: Together, goes_on: Value) -> str:
-        """Whether the lanes walk (``goes_on``) and the bytes of a window from each lane on are inside (i1)."""
+    def _has_room(self, part: LanePart, found: Together, count: int) -> str:
+        """Whether so many bytes from each lane on are inside (i1)."""
         b = self.b
-        limit = b.call("usub.sat", found.limit, b.const(WINDOW - part.size, found.limit.type))
-        inside = b.all(found.offsets < b.broadcast(limit, part.lanes))
-        return b.assign(f"and i1 {goes_on.text}, {inside}")
+        limit = b.call("usub.sat", found.limit, b.const(count - part.size, found.limit.type))
+        return b.all(found.offsets < b.broadcast(limit, part.lanes))
 
     def together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
         """The lanes, if they are inside one buffer, and whether they are."""

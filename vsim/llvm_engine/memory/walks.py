@@ -1,29 +1,42 @@
 """Lanes that walk: each lane of a loop goes through consecutive elements of its own, as rows of a matrix or of a sparse
-one, or bytes of a record. The elements ahead are loaded once, 16 bytes of each lane, and put into rows of lanes, so
+one, or bytes of a record. The elements ahead are loaded once, 32 bytes of each lane, and put into rows of lanes, so
 that the rounds that follow load a vector each.
 
-An access of a loop that counts and leaves memory alone remembers where its lanes would go on (``next``). If they do,
-the first time fills its *window*, and later ones find their row there. Whatever writes memory, orders accesses or waits
-forgets it.
+An access of a loop that counts and leaves memory alone remembers where its lanes would go on. If they do, the first
+time fills its *window*, and later ones find their row there. Whatever writes memory, orders accesses or waits forgets
+it. There are two ways to know where lanes are:
 
-Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the window with elements 1 to 16
-of each lane, rounds 2 to 16 compare the addresses with ``next`` and load a row of the window.
+* The address is a vector that is computed in front of the loop, plus a scalar (``ir/apart.py``). Then the scalar tells
+  the row of the window: one comparison for all lanes (:class:`ScalarWalk`). Where that vector is computed anew, the
+  window is forgotten, so that it need not be compared.
+* Else the addresses of all lanes are compared with those at which they would go on (:class:`OffsetsWalk`).
+
+Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the window with elements 1 to 32
+of each lane, rounds 2 to 32 find that ``k`` is 1 to 31 more than when it was filled, and load a row of the window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from visa import types
+from vsim.llvm_engine.ir.apart import Apart
 from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.ir.types import MASK, ir_type
-from vsim.llvm_engine.ir.values import Value
-from vsim.llvm_engine.memory.part import LanePart
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.memory.counted import CountedLanes
+from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
 from vsim.llvm_engine.runtime import context as cx
+from vsim.llvm_engine.runtime.target import vector_bits
 
-WINDOW = 16
-"""Bytes that are loaded ahead for each lane: four dwords, which vectors of four lanes transpose."""
+AHEAD = 32
+"""Bytes that are loaded ahead for each lane."""
+CHUNK = 16
+"""Bytes that are put into rows at a time."""
 MOST_WALKS = 4
 """So many accesses of a function have windows: the code for each takes time to compile."""
 PREFETCHED = 64
@@ -33,12 +46,20 @@ _PARTS = {1: types.UB, 2: types.UW, 4: types.UD}
 """Elements that have windows, by their bytes."""
 
 
-@dataclass(frozen=True)
-class Walk:
-    """An access whose lanes may walk.
+class Ahead(NamedTuple):
+    """Where lanes are whose next elements can be loaded: a host pointer, the offsets of all lanes from there, and the
+    number of the first active one, whose offset the others have that are not active.
+    """
 
-    ``next``, ``place`` and ``window`` are stack slots: where the lanes would go on, the byte of the window at which the
-    row for that lies, and the rows. At the window's end nothing is left in it.
+    pointer: str
+    offsets: Value
+    at_first: str
+
+
+@dataclass(frozen=True)
+class WalkWindow:
+    """What an access whose lanes may walk keeps in stack slots: rows that were loaded ahead, and of which places they
+    are (see :class:`OffsetsWalk` and :class:`ScalarWalk`).
     """
 
     b: Builder
@@ -49,125 +70,320 @@ class Walk:
 
     @property
     def row(self) -> int:
-        """Bytes of a row of the window."""
+        """Bytes of a row."""
         return self.lanes * self.element.size
+
+    @property
+    def rows(self) -> int:
+        """Rows of a window that is full."""
+        return AHEAD // self.element.size
 
     @property
     def end(self) -> int:
         """Bytes of the window."""
-        return self.lanes * WINDOW
+        return self.lanes * AHEAD
 
     def slots(self) -> list[str]:
-        """Lines that make the stack slots."""
+        """Lines that make the stack slots; what is not used of them LLVM removes."""
         return [
             f"  {self.name}.next = alloca {ir_type(self.index, self.lanes)}, align 64",
-            f"  {self.name}.place = alloca i64, align 8",
+            *(f"  {self.name}.{field} = alloca i64, align 8" for field in ("place", "base", "rows", "active")),
             f"  {self.name}.window = alloca [{self.end} x i8], align 64",
+        ]
+
+    def cleared(self) -> list[str]:
+        """Lines at the beginning of the function."""
+        return [
+            f"  store {ir_type(self.index, self.lanes)} zeroinitializer, ptr {self.name}.next, align 64",
+            f"  store i64 -1, ptr {self.name}.base, align 8",  # where hardly any scalar is
+            f"  store i64 0, ptr {self.name}.active, align 8",
+            *self.forgetting(),
         ]
 
     def forgetting(self) -> list[str]:
         """Lines after which nothing is known of memory."""
         return [
-            f"  store {ir_type(self.index, self.lanes)} zeroinitializer, ptr {self.name}.next, align 64",
             f"  store i64 {self.end}, ptr {self.name}.place, align 8",
+            f"  store i64 0, ptr {self.name}.rows, align 8",
         ]
 
-    def goes_on(self, offset: Value, vector: Value | None) -> Value:
-        """Whether all active lanes are where they would go on."""
-        b = self.b
-        same = offset == b.load(self.index, self.lanes, f"{self.name}.next", 64)
-        return Value(b, MASK, 1, b.all(same if vector is None else same | ~vector))
+    def field(self, name: str) -> str:
+        """What a slot holds (i64)."""
+        return self.b.assign(f"load i64, ptr {self.name}.{name}, align 8")
 
-    def has_row(self) -> str:
-        """Whether the window has a row for where the lanes would go on (i1)."""
-        return self.b.assign(f"icmp ne i64 {self._place()}, {self.end}")
+    def set(self, name: str, value: str | int) -> None:
+        """Change what a slot holds (i64)."""
+        self.b.emit(f"store i64 {value}, ptr {self.name}.{name}, align 8")
 
-    def load(self, offset: Value, vector: Value | None) -> list[Value]:
-        """The row of the window for where the lanes are; 0 for lanes that are not active."""
-        b, place = self.b, self._place()
-        found = b.load(self.element, self.lanes, b.offset(f"{self.name}.window", place), min(self.row, 64))
-        b.emit(f"store i64 {b.assign(f'add i64 {place}, {self.row}')}, ptr {self.name}.place, align 8")
-        self._remember(offset)
-        return [found if vector is None else b.select(vector, found, b.const(0, self.element))]
+    def row_at(self, place: str) -> list[Value]:
+        """The row at a byte of the window."""
+        return [self.b.load(self.element, self.lanes, self.b.offset(f"{self.name}.window", place), min(self.row, 64))]
 
-    def begin(self, offset: Value) -> None:
+    def filled(self, helpers: dict[str, str], ahead: Ahead) -> list[Value]:
+        """Load what lies ahead, and give the first row. A function does it: code for that takes time to compile."""
+        b, index = self.b, ahead.offsets.type
+        name = f"walk_{ir_type(index, 1)}_{self.element.size}_{self.lanes}"
+        if name not in helpers:
+            helpers[name] = _filler(name, index, self.element.size, self.lanes)
+        b.declare(name, "void", "ptr, ptr, ptr")
+        scratch = b.scratch(-(-self.lanes * index.size // 64) * 64)
+        b.store(ahead.offsets, scratch, 64)
+        b.emit(f"call void @{name}(ptr {ahead.pointer}, ptr {scratch}, ptr {self.name}.window)")
+        return self.row_at("0")
+
+
+class Walk(Protocol):
+    """An access of this moment, whose lanes may walk."""
+
+    def on_way(self) -> str:
+        """Whether the lanes are where the window has a row for (i1)."""
+
+    def load(self) -> list[Value]:
+        """That row, with anything for lanes that are not active."""
+
+    def goes_on(self) -> str:
+        """Whether the lanes are where they would go on (i1)."""
+
+    def begin(self) -> None:
         """The lanes were elsewhere; they may walk from here on."""
-        self.b.emit(f"store i64 {self.end}, ptr {self.name}.place, align 8")
+
+    def fill(self, helpers: dict[str, str], ahead: Ahead) -> list[Value]:
+        """Load what lies ahead, and give the first row."""
+
+
+@dataclass(frozen=True)
+class OffsetsWalk:
+    """Addresses of all lanes are compared. ``next`` is where the lanes would go on, ``place`` the byte of the window at
+    which the row for that lies; at the window's end nothing is left in it.
+    """
+
+    window: WalkWindow
+    offset: Value
+    vector: Value | None
+    """The active lanes, None for all."""
+
+    def on_way(self) -> str:
+        b, window = self.window.b, self.window
+        _ = self.offset.text  # which all ways need
+        has_row = b.assign(f"icmp ne i64 {window.field('place')}, {window.end}")
+        ways = [(has_row, "", lambda: [Value(b, MASK, 1, self.goes_on())])]
+        (found,) = b.first_of(ways, lambda: [Value(b, MASK, 1, "false")], b.new_label("done"))
+        return found.text
+
+    def goes_on(self) -> str:
+        b, vector = self.window.b, self.vector
+        same = self.offset == b.load(self.window.index, self.window.lanes, f"{self.window.name}.next", 64)
+        return b.all(same if vector is None else same | ~vector)
+
+    def load(self) -> list[Value]:
+        window, place = self.window, self.window.field("place")
+        found = window.row_at(place)
+        window.set("place", window.b.assign(f"add i64 {place}, {window.row}"))
+        self._remember(self.offset)
+        return found
+
+    def begin(self) -> None:
+        self.window.set("place", self.window.end)
+        self._remember(self.offset)
+
+    def fill(self, helpers: dict[str, str], ahead: Ahead) -> list[Value]:
+        b, offset = self.window.b, self.offset
+        found = self.window.filled(helpers, ahead)
+        self.window.set("place", self.window.row)
+        if self.vector is not None:
+            offset = b.select(self.vector, offset, b.broadcast(b.lane(offset, ahead.at_first), self.window.lanes))
         self._remember(offset)
-
-    def fill(self, offset: Value, vector: Value | None, at_first: str, chunk: Callable[[int], Value]) -> list[Value]:
-        """Load what lies ahead, and give the first row; 0 for lanes that are not active.
-
-        Args:
-            at_first: the number of the first active lane, whose elements the lanes have that are not active.
-            chunk: emits the load of the bytes of a lane, as four dwords.
-        """
-        b, ratio = self.b, types.UD.size // self.element.size
-        rows: list[Value] = []
-        for dwords in _transposed(b, [chunk(lane) for lane in range(self.lanes)]):
-            for part in range(ratio):
-                shifted = dwords >> b.const(8 * self.element.size * part, types.UD) if part else dwords
-                rows.append(b.cast(shifted, _PARTS[self.element.size]))
-        for n, row in enumerate(rows):
-            b.store(row, b.offset(f"{self.name}.window", n * self.row), min(self.row, 64))
-        b.emit(f"store i64 {self.row}, ptr {self.name}.place, align 8")
-        if vector is not None:
-            offset = b.select(vector, offset, b.broadcast(b.lane(offset, at_first), self.lanes))
-        self._remember(offset)
-        found = b.bitcast(rows[0], self.element)
-        return [found if vector is None else b.select(vector, found, b.const(0, self.element))]
-
-    def _place(self) -> str:
-        return self.b.assign(f"load i64, ptr {self.name}.place, align 8")
+        return found
 
     def _remember(self, offset: Value) -> None:
-        b = self.b
-        b.store(b.retype(offset, self.index) + b.const(self.element.size, self.index), f"{self.name}.next", 64)
+        b, window = self.window.b, self.window
+        after = b.retype(offset, window.index) + b.const(window.element.size, window.index)
+        b.store(after, f"{window.name}.next", 64)
 
 
-def load_ahead(b: Builder, pointer: str) -> Value:
-    """The bytes of a lane's window, as four dwords; what lies behind them is wanted soon."""
+@dataclass(frozen=True)
+class ScalarWalk:
+    """Addresses are a vector that does not change while the window is kept, plus a scalar.
+
+    ``base`` is the scalar of the first row of the window, ``rows`` how many rows that has, ``active`` the lanes of
+    which it has elements, where they may be others in each round. Behind the last row the lanes would go on. A scalar
+    that wraps around is none that goes on.
+    """
+
+    window: WalkWindow
+    apart: Apart
+    vector: Value | None
+    """The active lanes, None for all."""
+    same_lanes: bool
+    """Whether the same lanes are active as long as the window is kept."""
+
+    @property
+    def unit(self) -> int:
+        """Bytes for each of the scalar."""
+        return self.apart.outer_factor if self.apart.narrow else 1
+
+    def on_way(self) -> str:
+        b = self.window.b
+        found = b.assign(f"icmp ult i64 {self._row()}, {self.window.field('rows')}")
+        if self.same_lanes:
+            return found
+        others = b.assign(f"xor i64 {self.window.field('active')}, -1")
+        more = b.assign(f"and i64 {mask_bits(b, self.vector, self.window.lanes)}, {others}")
+        none_more = b.assign(f"icmp eq i64 {more}, 0")
+        return b.assign(f"and i1 {found}, {none_more}")
+
+    def load(self) -> list[Value]:
+        place = self.window.b.assign(f"mul i64 {self._row()}, {self.window.row}")
+        return self.window.row_at(place)
+
+    def goes_on(self) -> str:
+        b = self.window.b
+        found = b.assign(f"icmp eq i64 {self._row()}, {self.window.field('rows')}")
+        return b.assign(f"and i1 {found}, {self._fits()}") if self.apart.narrow else found
+
+    def begin(self) -> None:
+        b, step = self.window.b, self.window.element.size // self.unit
+        self.window.set("base", b.assign(f"add i64 {self._scalar()}, {step}"))
+        self.window.set("rows", 0)
+
+    def fill(self, helpers: dict[str, str], ahead: Ahead) -> list[Value]:
+        found = self.window.filled(helpers, ahead)
+        self.window.set("base", self._scalar())
+        self.window.set("rows", self.window.rows)
+        if not self.same_lanes:
+            self.window.set("active", mask_bits(self.window.b, self.vector, self.window.lanes))
+        return found
+
+    def _scalar(self) -> str:
+        return widened(self.window.b, self.apart.scalar.text, self.apart.scalar.type)
+
+    def _row(self) -> str:
+        """The row of the window at which the lanes are; a number beyond all rows if they are between two (i64)."""
+        b, shift = self.window.b, (self.window.element.size // self.unit).bit_length() - 1
+        distance = b.assign(f"sub i64 {self._scalar()}, {self.window.field('base')}")
+        if not shift:
+            return distance
+        b.declare("llvm.fshr.i64", "i64", "i64, i64, i64")
+        return b.assign(f"call i64 @llvm.fshr.i64(i64 {distance}, i64 {distance}, i64 {shift})")
+
+    def _fits(self) -> str:
+        """Whether no lane wraps around within the window before it is widened (i1)."""
+        b, ahead = self.window.b, self.apart.narrow
+        assert ahead
+        source = ahead.type
+        most = (1 << source.bits - source.is_signed) - 1
+        fits = ahead <= b.broadcast(b.const(most - AHEAD, source), self.window.lanes)
+        return b.all(fits if self.vector is None else fits | ~self.vector)
+
+
+def _filler(name: str, index: types.DataType, size: int, lanes: int) -> str:
+    """The module of a function that takes a host pointer, offsets of lanes from there on which they walk, and a window,
+    and fills that with rows of elements of a size.
+    """
+    declarations: dict[str, str] = {}
+    b, element, row = Builder(declarations), _PARTS[size], lanes * size
+    b.begin("entry")
     b.declare("llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
-    b.emit(f"call void @llvm.prefetch.p0(ptr {b.offset(pointer, PREFETCHED)}, i32 0, i32 3, i32 1)")
-    return b.load(types.UD, WINDOW // types.UD.size, pointer, 1)
+
+    def chunk(start: int, lane: int) -> Value:
+        offset = b.cast(b.load(index, 1, b.offset("%offsets", lane * index.size), index.size), types.UQ)
+        pointer = b.assign(f"getelementptr i8, ptr %memory, {offset.typed}")
+        if not start:
+            b.emit(f"call void @llvm.prefetch.p0(ptr {b.offset(pointer, PREFETCHED)}, i32 0, i32 3, i32 1)")
+        return b.load(element, CHUNK // size, b.offset(pointer, start), 1)
+
+    at, wide = 0, max(1, vector_bits() // (8 * row))
+    for start in range(0, AHEAD, CHUNK):
+        for group in _rows(b, lanes, CHUNK // size, wide, partial(chunk, start)):
+            b.store(group, b.offset("%window", at), min(row, 64))
+            at += group.lanes * size
+    head = f"define void @{name}(ptr %memory, ptr %offsets, ptr %window) #0 {{\nentry:"
+    return module(["\n".join([head, *b.lines, "  ret void", "}"])], declarations)
 
 
-def _transposed(b: Builder, chunks: list[Value]) -> list[Value]:
-    """The first dwords of all lanes, the second ones, and so on, of four dwords for each lane."""
-    lanes = len(chunks)
-    lines = [b.concat(chunks[n::4]) for n in range(4)]  # of which line n has lanes n, n + 4, n + 8, ...
+def _rows(b: Builder, lanes: int, count: int, wide: int, chunk: Callable[[int], Value]) -> list[Value]:
+    """The first elements of all lanes, the second ones, and so on, of ``count`` elements for each lane, which ``chunk``
+    emits; ``wide`` such rows, or more, in a vector.
 
-    def zipped(x: Value, y: Value, picks: tuple[int, int, int, int]) -> Value:
-        """For every four dwords of two values, four of the eight."""
-        places = [base + (p if p < 4 else lanes + p - 4) for base in range(0, lanes, 4) for p in picks]
-        return b.mixed(x, y, places)
+    A line has the chunks of every so many-th lane. Two lines are zipped chunk by chunk, as processors do it: then what
+    tells them apart tells apart elements, and half of a chunk another one. One half of the lines is done before the
+    other is loaded, so that registers suffice.
+    """
+    wide = min(count, max(wide, count // lanes))
+    lines = count // wide
+    elements = lanes * wide
 
-    low, high = (0, 4, 1, 5), (2, 6, 3, 7)
-    found = []
-    for picks in (low, high):
-        pairs = [zipped(lines[0], lines[1], picks), zipped(lines[2], lines[3], picks)]
-        found += [zipped(pairs[0], pairs[1], (0, 1, 4, 5)), zipped(pairs[0], pairs[1], (2, 3, 6, 7))]
-    return found
+    def zipped(x: Value, y: Value, first: int) -> Value:
+        """The halves of all chunks that begin at an element."""
+        places = [base + first + n for base in range(0, elements, count) for n in range(count // 2)]
+        return b.mixed(x, y, [at for place in places for at in (place, elements + place)])
+
+    def combined(numbers: range) -> list[Value]:
+        if len(numbers) == 1:
+            return [b.concat([chunk(lane) for lane in range(numbers[0], lanes, lines)])]
+        pairs = zip(combined(numbers[0::2]), combined(numbers[1::2]), strict=True)
+        return [zipped(x, y, first) for x, y in pairs for first in (0, count // 2)]
+
+    order = [base + row * lines + n for row in range(wide) for base in range(0, elements, count) for n in range(lines)]
+    return [b.lanes(line, order) for line in combined(range(lines))]
 
 
 class LaneWalks:
     """The accesses of one function whose lanes may walk."""
 
-    def __init__(self, b: Builder, quiet: frozenset[int], at: Callable[[], int]) -> None:
-        """``quiet``: instructions in loops that leave memory alone; ``at`` gives the one of this moment."""
-        self.b, self.quiet, self.at = b, quiet, at
-        self.known: dict[tuple[int, int], Walk] = {}
+    def __init__(self, b: Builder, quiet: Mapping[int, range], at: Callable[[], int], counted: CountedLanes) -> None:
+        """``quiet``: instructions in loops that leave memory alone, with these loops; ``at`` gives the one of this
+        moment.
+        """
+        self.b, self.quiet, self.at, self.counted = b, quiet, at, counted
+        self.known: dict[tuple[int, int], WalkWindow] = {}
         """By instruction, and number among the accesses of it."""
-        self.counted: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
         self.emissions = 0
+        self.kept: dict[str, list[WalkWindow]] = {}
+        """The windows that hold as long as a value (SSA name) is not computed anew."""
 
-    def begin(self) -> None:
-        """Begin an emission. Accesses that the first one did not have get no windows in the second."""
-        self.counted = {}
+    def begin(self, writers: Mapping[int, Set[int]]) -> None:
+        """Begin an emission. Accesses that the first one did not have get no windows in the second.
+
+        Args:
+            writers: the instructions that wrote each root variable in the emission before.
+        """
+        self.numbers, self.kept = {}, {}
         self.emissions += 1
+        if self.emissions > 1 and self.known:
+            self.counted.learn(writers)
 
-    def walk(self, part: LanePart) -> Walk | None:
-        """The walk of an access of this moment; None if it can have none. Its surface must be the same in all rounds,
+    def before(self, pc: int, is_quiet: bool) -> None:
+        """Emit what stands in front of an instruction. ``is_quiet``: it leaves memory alone."""
+        self.b.keeps_apart = pc in self.quiet
+        if not is_quiet or pc in self.counted.writers:
+            self.forget()
+
+    def count_up(self, pc: int, mask: Mask) -> None:
+        """Emit what stands behind an instruction that counts up, which lanes of a mask execute."""
+        self.counted.count_up(pc)
+        if mask is True:
+            return
+        loop, bits = self.counted.slots[pc].counter.loop, mask_bits(self.b, mask, mask.lanes)
+        for (at, _), window in self.known.items():
+            if at in loop:
+                window.set("active", self.b.assign(f"and i64 {window.field('active')}, {bits}"))
+
+    def read(self, root: int, low: int, value: Value) -> Value:
+        """A value that was read from a variable, with what is known of how it is counted up."""
+        return self.counted.known(self.quiet.get(self.at()), root, low, value) if self.counted.slots else value
+
+    def walk(self, part: LanePart, offset: Value, vector: Value | None) -> Walk | None:
+        """How the lanes of an access of this moment walk; None if it has no window."""
+        window = self._window(part)
+        if window is None:
+            return None
+        by_scalar = self._by_scalar(window, offset, vector) if self.emissions > 1 else None
+        return by_scalar or OffsetsWalk(window, offset, vector)
+
+    def _window(self, part: LanePart) -> WalkWindow | None:
+        """The window of an access of this moment; None if it can have none. Its surface must be the same in all rounds,
         which the first emission cannot tell.
         """
         pc, element, index = self.at(), part.element, part.offset.type
@@ -177,16 +393,62 @@ class LaneWalks:
         always_there = space.is_flat or is_first or space.pointer in self.b.levels
         if part.offset.lanes != part.lanes or space.kind not in (cx.FLAT, cx.SURFACE) or not always_there:
             return None
-        number = self.counted[pc] = self.counted.get(pc, 0) + 1
+        number = self.numbers[pc] = self.numbers.get(pc, 0) + 1
         found = self.known.get((pc, number))
         if found is None and is_first and len(self.known) < MOST_WALKS:
-            found = Walk(self.b, f"%walk{len(self.known)}", index, element, part.lanes)
+            found = WalkWindow(self.b, f"%walk{len(self.known)}", index, element, part.lanes)
             self.known[pc, number] = found
         if found is None or (found.index.size, found.element, found.lanes) != (index.size, element, part.lanes):
             return None
         return found
 
+    def _by_scalar(self, window: WalkWindow, offset: Value, vector: Value | None) -> ScalarWalk | None:
+        """The walk of lanes whose addresses differ by a scalar from a vector that was computed in front of the loop."""
+        apart = offset.apart
+        if apart is None or apart.loop not in (None, self.quiet[self.at()]):
+            return None
+        size, unit = window.element.size, apart.outer_factor
+        if apart.narrow and (unit > size or size % unit):
+            return None
+        first = self._first_line()
+        values = [value for value in (apart.lanes, apart.outer) if value is not None]
+        if not all(self._stays(value, first) for value in values):
+            return None
+        same_lanes = apart.loop is None and (vector is None or self._stays(vector, first))
+        for value in [*values, *([vector] if vector is not None and same_lanes else [])]:
+            self.kept.setdefault(value.text, []).append(window)
+        return ScalarWalk(window, apart, vector, same_lanes)
+
+    def _first_line(self) -> int:
+        """Where the code of the loop of this moment begins."""
+        loop = self.quiet[self.at()].start
+        labels = (f"check{loop}:", f"block{loop}:")
+        return next(n for n, line in enumerate(self.b.lines) if line in labels)
+
+    def _stays(self, value: Value, first: int) -> bool:
+        """Whether a value was computed in front of a line."""
+        name = value.text
+        if not name.startswith("%") or name in self.b.levels:
+            return True
+        beginning = f"  {name} = "
+        return any(line.startswith(beginning) for line in self.b.lines[:first])
+
     def forget(self) -> None:
         """Emit that nothing is known of memory any more."""
-        for walk in self.known.values():
-            self.b.lines += walk.forgetting()
+        for window in self.known.values():
+            self.b.lines += window.forgetting()
+
+    def end(self) -> None:
+        """End an emission: windows are forgotten where values that they hold with are computed anew."""
+        if not self.kept:
+            return
+        lines: list[str] = []
+        pending: list[str] = []
+        for line in self.b.lines:
+            name, _, rest = line.strip().partition(" = ")
+            if pending and not rest.startswith("phi "):
+                lines, pending = lines + pending, []
+            lines.append(line)
+            if rest and name in self.kept:
+                pending += [text for window in self.kept[name] for text in window.forgetting()]
+        self.b.lines = lines + pending
