@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from conftest import DATA
 from fuzzing.reading import archive
+from test_commands import said
 
 import visa
 import vlink
 import vsim
 from vasm.assembler import assemble_text
 from visa import FormatError, LinkError
-from visa.elf import SHT_PROGBITS, Section, read_elf
+from visa.elf import EM_NONE, SHT_PROGBITS, Elf, Section, read_elf
 from visa.payload import payload_places
 from visa.platforms import PLATFORMS, find, of_architecture, of_product
 from visa.program import Input
@@ -135,6 +136,16 @@ def test_containers_of_several_devices():
         assert vlink.link([both()], options=LinkOptions(platform=platform)).platform == platform
     assert find_zebin(archive([("64.bmg", zebin("xe2"))]), "k.ar")[0] == zebin("xe2")
     assert find_zebin(archive([("a.o", visa.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n'))]), "k.ar") is None
+
+
+def test_binaries_of_the_older_format_say_how_to_compile_again(tmp_path, capsys):
+    older = Elf(0xFF04, EM_NONE, sections=[Section("Intel(R) OpenCL Device Binary", 0xFF000005, b"native", 8)]).write()
+    for number, data in enumerate((older, archive([("64.skl", older), ("64.tgllp", older)]))):
+        path = tmp_path / f"{number}.bin"
+        path.write_bytes(data)
+        for command in (["vsim", path, "--list"], ["vlink", path, "-o", tmp_path / "out"], ["vdis", path]):
+            code, _, err = said(capsys, *command)
+            assert code == 1 and '--format zebin -internal_options "-cl-intel-emit-zebin-visa-sections"' in err, err
 
 
 def test_ze_info_of_the_same_zebin_counts_once():

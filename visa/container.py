@@ -34,6 +34,14 @@ VISA, LINES, INDEX, ZE_INFO, LAUNCH, NOTE = (
 DATA_PREFIX = ".visa.data."
 COMPATIBILITY = ".note.intelgt.compat"
 """What every program binary of the compiler has, also one without kernels, which has no ze_info."""
+OLDER_BINARY = "Intel(R) OpenCL Device Binary"
+"""The section with the native code in what compilers of up to 2022 write unless they are asked for a zebin."""
+TEXTS_OPTION = "-cl-intel-emit-zebin-visa-sections"
+"""The build option that puts vISA texts into program binaries."""
+OLDER_BINARY_HINT = (
+    "it is a program binary of the compiler's older format, which has no texts: compile again with: "
+    f'ocloc compile ... --format zebin -internal_options "{TEXTS_OPTION}"'
+)
 
 
 @dataclass
@@ -84,6 +92,8 @@ def read_container(data: bytes, name: str, with_symbols: bool = True) -> Contain
             hint = "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
         elif COMPATIBILITY in names:
             hint = "it is what the compiler makes of a source without a kernel"
+        elif OLDER_BINARY in names:
+            hint = OLDER_BINARY_HINT
         raise _bad(name, "this ELF file holds no vISA module (no section .visa)", hint)
     container = Container(elf.type == ET_EXEC, {}, elf.symbols)
     for section in elf.sections:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from visa.archive import archive_members, is_archive
-from visa.container import COMPATIBILITY
+from visa.container import COMPATIBILITY, OLDER_BINARY, OLDER_BINARY_HINT, TEXTS_OPTION
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.elf import EM_INTELGT, ET_EXEC, Elf, Section, read_elf
 from visa.image import ZeInfo, parse_ze_info
 from visa.platforms import find, of_architecture, of_product
 from visa.ze_info import ZeInfoError, kernel_info
 
-OPTION = "-cl-intel-emit-zebin-visa-sections"
+OPTION = TEXTS_OPTION
 SHT_VISAASM = 0xFF000013
 _ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", COMPATIBILITY
 _NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CONFIGURATION = b"IntelGT", 1, 6
@@ -66,6 +66,11 @@ def is_zebin(data: bytes) -> bool:
     return elf is not None and elf.section(_ZE_INFO) is not None and elf.section(".visa") is None
 
 
+def is_older_binary(data: bytes) -> bool:
+    """Whether bytes are a program binary of the format that compilers wrote before zebins."""
+    return data[:4] == b"\x7fELF" and OLDER_BINARY.encode() + b"\0" in data
+
+
 def has_no_kernels(data: bytes) -> bool:
     """Whether bytes are what the compiler makes of a source without a kernel: a zebin without ze_info."""
     elf = _compiled(data, _NOTES)
@@ -95,13 +100,16 @@ def find_zebin(data: bytes, name: str, platform: str | None = None) -> tuple[byt
         The contents, and what messages call them.
 
     Raises:
-        FormatError: none is for that platform, or nothing says which of several is wanted; the archive is damaged.
+        FormatError: none is for that platform, or nothing says which of several is wanted; the archive is damaged, or
+            of the format before zebins.
     """
     if not is_archive(data):
         return (data, name) if is_zebin(data) else None
-    members = archive_members(data, name)
+    members = list(archive_members(data, name))
     zebins = [(contents, f"{name}({member})") for member, contents in members if is_zebin(contents)]
     if not zebins:
+        if any(is_older_binary(contents) for _, contents in members):
+            raise _bad(name, "C011", "this container holds native code and no vISA text", OLDER_BINARY_HINT)
         return None
     platforms = [_platform(read_elf(contents, member)) for contents, member in zebins]
     if platform is None and len(zebins) > 1:

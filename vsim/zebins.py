@@ -6,16 +6,18 @@ from visa.image import LinkedImage, read_image
 
 
 def is_compiled(data: bytes) -> bool:
-    """Whether bytes are a zebin, or a container of several."""
+    """Whether bytes are a zebin, or a container of several, or of what compilers wrote before there were zebins."""
     if data[:4] == b"\x7fELF":
         if data[16:18] == b"\2\0":  # ET_EXEC, as images are
             return False
     elif data[:8] != b"!<arch>\n":
         return False
     from visa.archive import archive_members, is_archive
-    from visa.zebin import is_zebin
+    from visa.zebin import is_older_binary, is_zebin
 
-    return any(is_zebin(c) for _, c in archive_members(data, "<archive>")) if is_archive(data) else is_zebin(data)
+    if not is_archive(data):
+        return is_zebin(data)
+    return any(is_zebin(contents) or is_older_binary(contents) for _, contents in archive_members(data, "<archive>"))
 
 
 def read_program(
