@@ -244,6 +244,14 @@ def test_a_source_is_compiled(tmp_path, capsys):
     assert code == 2 and "give --platform" in err
 
 
+@pytest.mark.parametrize("data", [ZEBIN.read_bytes()[:5000], ZEBIN.read_bytes()[:10], b"of another driver"])
+def test_a_damaged_program_binary_is_named_before_its_source_is_compiled(data, tmp_path, capsys):
+    files = {"DeviceBinary0.bin": data, "kernel.cl": SAXPY.encode() + b"\0"}
+    folder = saxpy(tmp_path, X, Y, expected(X, Y), **files)
+    code, _, err = said(capsys, "vsim", "--replay", folder)
+    assert code == 1 and "DeviceBinary0.bin: error: " in err and "with --platform the compiler takes kernel.cl" in err
+
+
 def test_what_is_compiled_gets_the_options_of_the_capture(tmp_path, capsys, driver):  # noqa: F811
     calls = driver()
     folder = saxpy(
@@ -304,6 +312,7 @@ DAMAGES = {
     "worksizes.txt": [b"", b"16 \n", b"16 \n16 \n", b"16 \n0 0 \n0 \n", b"a \n0 \n0 \n", b"0 \n0 \n0 \n", b"16 16 \n4 0 \n0 0 \n", b"9" * 30 + b" \n0 \n0 \n", b"-1 \n0 \n0 \n", b"\xff\n\n\n", b"1 1 1 1 \n0 0 0 0 \n0 0 0 0 \n"],
     "enqueueNumber.txt": [b"", b"x", b"1 2", b"32\n"],
     "kernelName.txt": [b"", b"\n", b"saxpyy", b"\xff", b"x" * 100000],
+    "Argument0.bin": [b"", bytes(3), None],
     "Argument2.bin": [b"", bytes(3), bytes(64), None, bytes(100000)],
     "SVM_Arg_Offset_0.txt": [b"", b"64\n", b"9999999999999999999999\n", b"-1"],
     "Post/Enqueue_0031_Kernel_saxpy_Arg_0_Buffer_0000.bin": [b"", bytes(4), None],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from visa.diagnostics import FormatError, VisaError
+from visa.diagnostics import FormatError
 from visa.files import MAXIMUM_INPUT
 from visa.image import read_image
 from visa.usage import check_platform, whole_number
@@ -27,6 +28,8 @@ from vsim.zebins import is_compiled
 Item = TypeVar("Item")
 TOLERANCES = {"f2": 1e-2, "f4": 1e-5, "f8": 1e-12}
 """How far floats may differ that a GPU has computed, relative to what is expected; others are equal."""
+HANDLE_BYTES = (4, 8)
+"""Of processes of 32 and 64 bits."""
 
 
 class Tolerance(NamedTuple):
@@ -55,7 +58,7 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
     binaries = [
         (contents(capture.path(name), MAXIMUM_INPUT).tobytes(), capture.path(name)) for name in capture.binaries
     ]
-    reasons: list[VisaError] = []
+    reasons: list[FormatError] = []
     for data, path in binaries:
         try:
             if _can_run(data, path, check_platform(platform)):
@@ -68,12 +71,20 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
             data = data.rstrip(b"\0")  # The end of the text, which programs from SPIR-V have, too.
         if data.strip():
             device = platform or next((p for p in map(_platform_of, binaries) if p), None)
+            if device is None and reasons:
+                raise _unknown_device(reasons[0], name)
             built = f"{capture.options} {options}".strip()
             return compiled_program(capture.path(name), data, device, built, max_seconds)
     if reasons:
         raise reasons[0]
     message = "it holds neither a program binary with vISA text nor source nor SPIR-V"
     raise capture.fail(message, "", "give the program with --visa")
+
+
+def _unknown_device(reason: FormatError, source: str) -> FormatError:
+    """The error of a program binary that says neither what it holds nor the device that the source is for."""
+    hint = f"with --platform the compiler takes {source}"
+    return FormatError([replace(reason.diagnostics[0], hint=hint), *reason.diagnostics[1:]])
 
 
 def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
@@ -231,13 +242,22 @@ class _Replayer:
 
     def _whole(self, index: int, path: str) -> Bytes:
         """The memory of an argument before the kernel: that of an earlier one with the same handle, or a file's."""
-        handle = self.capture.values.get(index, NULL)
+        handle = self._handle(index)
         array = contents(path, take=self.program.memory.check if handle in self.memory else self.take)
         found = self.memory.setdefault(handle, array) if handle != NULL else array
         if found.nbytes != array.nbytes:
             message = f"the memory of argument {index} has another size than that of the same handle"
             raise self.capture.fail(message, "Pre")
         return found
+
+    def _handle(self, index: int) -> bytes:
+        """What tells the memory of an argument from others: an object of the process, or an address there."""
+        name = f"Argument{index}.bin"
+        handle = self._known(index, self.capture.values, name)
+        if len(handle) not in HANDLE_BYTES:
+            described = self.signature.describe(index)
+            raise self.capture.fail(f"the handle of {described} has 4 or 8 bytes, {len(handle)} were captured", name)
+        return handle
 
     def _after(self, index: int, before: Bytes) -> Bytes | None:
         """The bytes of an argument's memory after the kernel; None if the capture has none of any argument."""
