@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 
 import numpy as np
@@ -11,12 +10,12 @@ from conftest import DATA
 from test_commands import said
 
 import visa
-from vsim.ocloc import SPIRV, compile_source, dependencies
+from vsim.ocloc import SPIRV, compile_source, compiler_driver, dependencies
 from vsim.ocloc import said as diagnostics
 
 PROGRAM = DATA / "zebins" / "program.cl"
 SAXPY = "kernel void saxpy(global float *y, global const float *x, float a) {\n  size_t i = get_global_id(0);\n  y[i] += a * x[i];\n}\n"
-needs_ocloc = pytest.mark.skipif(shutil.which("ocloc") is None, reason="the compiler driver ocloc is not installed")
+needs_ocloc = pytest.mark.skipif(compiler_driver() is None, reason="the compiler driver ocloc is not installed")
 BAD = """In file included from 1:1:
 /include/x.h:1:12: error: expected ')'
 /include/x.h:1:11: note: to match this '('
