@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from opencl import cl, host, info
+from opencl import cl, ending, host, info
 from opencl.device import Device
 from opencl.errors import Refused, first_message, require
 from opencl.images import Image, Sampler
@@ -286,12 +286,15 @@ class Kernel(ClObject):
         """Run it, and look for races with launches that nothing orders with this one."""
         order = self.program.context.order
         if order is None or turn is None:
-            return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
+            result = program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
+            ending.watch()
+            return result
         with program.running:
             dispatch = self._dispatch(program, sizes, given)
             order.begins(turn, dispatch)
             result = program.execute(dispatch, engine(), thread_count())
             order.ended(turn, dispatch, given)
+            ending.watch()
             return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:

@@ -40,6 +40,19 @@ static void visakit_set(const char *name, const char *value, const char *kept)
     setenv(name, value, 1);
 }
 
+static volatile int visakit_ended = 0;
+
+static void visakit_end(void)
+{
+    visakit_ended = 1;
+}
+
+/* What is registered last is called first: this goes in front of whatever was there before (opencl/ending.py). */
+static int visakit_watch_end(void)
+{
+    return atexit(visakit_end);
+}
+
 /* A program that is no Python opens this library with its names hidden: extension modules must find Python's. */
 __attribute__((constructor)) static void visakit_begin(void)
 {
@@ -128,7 +141,8 @@ for folder in folders:
 from {module} import ffi, lib
 from opencl.driver import connect
 from opencl.interface import in_python
-connect(lib.visakit_dispatch(), lambda name, function: ffi.def_extern(name=in_python(name))(function))
+define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
+connect(lib.visakit_dispatch(), define, lib.visakit_watch_end)
 """
 
 
@@ -147,13 +161,17 @@ def c_source() -> str:
 
 
 def _entry(point: EntryPoint) -> list[str]:
-    """A function that Python has: what was being raised when it is called is raised still when it returns."""
+    """A function that Python has: what was being raised when it is called is raised still when it returns.
+
+    Releases do nothing when the process ends.
+    """
     call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
     gives = point.result != "none"
     lines = [
         f"extern {point.in_python.prototype};",
         f"CFFI_DLLEXPORT {point.prototype}",
         "{",
+        *(["    if (visakit_ended) return 0;"] if point.name.startswith("clRelease") else []),
         "    struct visakit_raised raised = visakit_set_aside();",
         f"    {C_TYPES[point.result]} result = {call};" if gives else f"    {call};",
         "    visakit_raise_again(raised);",
@@ -219,7 +237,7 @@ def build(path: Path) -> None:
         raise _failed("this Python has no shared library (libpython), which the driver needs", hint)
     ffi = FFI()
     ffi.embedding_api("\n".join(f"{point.in_python.prototype};" for point in served_points()))
-    ffi.cdef("uintptr_t visakit_dispatch(void);")
+    ffi.cdef("uintptr_t visakit_dispatch(void); int visakit_watch_end(void);")
     macros = [(f"VISAKIT_{name}", _quoted(value)) for name, value in _places(shared).items()]
     folders = [str(shared.parent)]
     ffi.set_source(

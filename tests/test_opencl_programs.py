@@ -81,6 +81,15 @@ def test_images_events_and_local_memory_in_c(built, platform):
 
 
 @needs_all
+def test_a_program_may_release_its_objects_after_main(built):
+    """As static variables of C++ do; what LLVM keeps is destroyed by then."""
+    for words in ([], ["never"]):
+        done = run(built("static_release"), *words, options=["--platform", "tgllp"])
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == ("" if words else "0 wrong\n") + "released: 0\n"
+
+
+@needs_all
 def test_what_an_enqueue_costs_is_said(built):
     done = run(built("enqueue_cost"))
     assert done.returncode == 0 and len(re.findall(r"^\d+ us waited for, \d+ us among many, ", done.stdout, re.M)) == 4
