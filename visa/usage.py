@@ -93,7 +93,7 @@ def check_platform(name: str | None) -> str | None:
         hint = did_you_mean(name.lower(), all_names())
         raise UsageError(
             f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}; "
-            "--list-platforms shows the names of devices, too"
+            "vsim --list-platforms shows the names of devices, too"
         )
     return found.name
 
