@@ -9,6 +9,8 @@
   in preheaders, strided lanes and bounds checks.
 * **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, two threads run at
   once; of kernels with barriers, several from one barrier to the next.
+* **strips** (``ir/strips.py``): long straight code of integers that holds more than the registers do is run for some
+  lanes at a time.
 * **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
 * **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
@@ -32,6 +34,7 @@ from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.ir.abreast import abreast
 from vsim.llvm_engine.ir.jam import jammed
 from vsim.llvm_engine.ir.module import module
+from vsim.llvm_engine.ir.strips import in_strips
 from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
@@ -127,6 +130,7 @@ def _translated(state: ModuleState) -> Translation:
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
     text, together = _with_several_threads(module(texts, state.declarations), dispatch)
+    text = in_strips(text, vector_bits())
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
         around = driver.driver(dispatch.has_barrier, ordered, *watched, together)

@@ -79,8 +79,8 @@ def target_machine(level: int) -> llvm.TargetMachine:
 
 LARGE_LINES = 4_000
 """Of a module of more lines than this, most of which are one block, instructions are not combined: that costs more than
-it gains, as the builder has found what is equal. Between blocks it has not, and what is left costs code generation more
-(shuffles of doubles ten times as much).
+it gains, as the builder has found what is equal; only sums are reordered. Between blocks it has not, and what is left
+costs code generation more (shuffles of doubles ten times as much).
 """
 HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
@@ -93,6 +93,9 @@ block by block and slots stay in memory: a fourth of the time and less, for code
 # but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
 # to twice the time of everything else, for code that is at most a few percent faster.)
 _BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
+# Straight code is one chain of sums, of which the order of the text has the latest operand nearly anywhere. Where it
+# comes last, code waits less: a vector instruction has its result after two cycles, in which eight could begin.
+_BEFORE_STRAIGHT = ("sroa", "reassociate", "simplify_cfg", "dead_store_elimination")
 _AFTER_SPLIT = ("simplify_cfg",)
 
 
@@ -134,8 +137,7 @@ def compile_object(text: str) -> bytes:
     if huge:
         _run_pipeline(module, machine, 0)
         return bytes(machine.emit_object(module))
-    combines = not _is_straight(text)
-    before = tuple(p for p in _BEFORE_SPLIT if p != "instruction_combine" or combines)
+    before = _BEFORE_STRAIGHT if _is_straight(text) else _BEFORE_SPLIT
     late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
     if not late:
         _run_passes(module, machine, before)
