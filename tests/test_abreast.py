@@ -108,7 +108,8 @@ PIECES = {"exchange": EXCHANGE, "ways": WAYS, "rounds": ROUNDS, "one place": SAM
 
 @pytest.fixture(autouse=True)
 def _as_many_as_possible(monkeypatch):
-    """Vectors of any processor are wide enough, whatever runs for one thread after the other."""
+    """Vectors of any processor are wide enough, whatever runs for one thread after the other; small kernels may be long."""
+    monkeypatch.setattr(abreast, "LINES_ALWAYS", 10_000)
     monkeypatch.setattr(abreast, "MOST_VECTORS", 64)
     monkeypatch.setattr(abreast, "LINES_IN_TURN", 10_000)
 
@@ -161,14 +162,17 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     assert together(text, 4, schedule=parse_schedule("reverse")) == 1
     assert together(HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL, 4) == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsim.llvm_engine.pipeline.abreast", lambda given, most, vectors: (given, 1))
+        patch.setattr("vsim.llvm_engine.pipeline.abreast", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
-    assert abreast.abreast(plain, 4, 1)[1] == 4
+    assert abreast.abreast(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":
         other = plain.replace("started:\n", f"started:\n  {line}\n")
-        assert abreast.abreast(other, 4, 1) == (other, 1)
+        assert abreast.abreast(other, 4, 1, 1000) == (other, 1)
     monkeypatch.setattr(abreast, "MAXIMUM_LINES", {2: 10_000, 4: 1})
     assert together(text, 4) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(abreast, "LINES_ALWAYS", 0)
+        assert abreast.abreast(plain, 4, 1, 1) == (plain, 1)
     monkeypatch.setattr(abreast, "MOST_VECTORS", 1)
     assert together(text, 4) == 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 try:  # hashlib, which has the same function, loads OpenSSL: 3 ms of each start.
@@ -22,6 +23,14 @@ MAXIMUM_BYTES = 256 << 20
 """What an entry has at most; a larger file is none of ours, and is not read."""
 _CODE, _KEY = 32, 32
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """A digest of parts, each with its length, in hexadecimal."""
+    found = blake2b(digest_size=_CODE)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
 
 
 def directory() -> Path | None:

@@ -17,9 +17,9 @@ from visa.image import LinkedImage
 from visa.program import Function
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Overtaken, Unsupported
-from vsim.llvm_engine.ir import guard
 from vsim.llvm_engine.runtime import cache, native
 from vsim.llvm_engine.runtime.surfaces import made_for
+from vsim.llvm_engine.runtime.target import is_guarded
 from vsim.threads import begins_rows, threads_together
 
 GRACE_SECONDS = 0.5
@@ -122,7 +122,7 @@ class KernelCache:
         if not self.module:
             self.module = write_module(image.module)
         target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
-        guarded = guard.enabled()
+        guarded = is_guarded()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
         modes = image.register_overrun, image.lenient_reads
         key = cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)

@@ -39,7 +39,7 @@ from vsim.llvm_engine.lower.function import lower
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, turns
 from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
-from vsim.llvm_engine.runtime.target import vector_bits
+from vsim.llvm_engine.runtime.target import is_guarded, vector_bits
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
 from vsim.threads import id_row_bytes, threads_together
 
@@ -144,7 +144,8 @@ def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
     if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
     if dispatch.has_barrier:
-        return abreast(text, threads_together(dispatch), 32 * dispatch.simd // vector_bits())
+        vectors, instructions = 32 * dispatch.simd // vector_bits(), len(dispatch.kernel.instructions)
+        return abreast(text, threads_together(dispatch), vectors, instructions)
     return (text if dispatch.slm_size else jammed(text, vector_bits())), 1
 
 
@@ -165,11 +166,11 @@ def compile_objects(translation: Translation) -> list[bytes]:
     machine.
     """
     kernel, support = translation.text, translation.support
-    if guard.enabled():
+    if is_guarded():
         kernel, support = guard.guarded(kernel), [*map(guard.guarded, support), driver.guard()]
     return [native.compile_object(kernel), *map(driver.compiled, support)]
 
 
 def link(objects: list[bytes]) -> native.Native:
     """Load objects and bind them to each other."""
-    return native.Native(objects, guard.enabled())
+    return native.Native(objects, is_guarded())

@@ -21,6 +21,10 @@ from vsim.llvm_engine.ir.blocks import BRANCH, JUMP, NAME, RESULT, Block, blocks
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
+LINES_ALWAYS, LINES_FOR_EACH = 300, 36
+"""The same of all threads: for any kernel, and for each of its instructions, so that one takes less than a millisecond
+to compile.
+"""
 LINES_IN_TURN = 60
 """Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
 such lines gain nothing from the others.
@@ -424,13 +428,14 @@ class Abreast:
         return lines
 
 
-def abreast(text: str, most: int, vectors: int) -> tuple[str, int]:
+def abreast(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
     """A module whose ``kernel``, a coroutine, runs several threads from one on, and how many; the text as it is and 1
     if that is not possible, or would be too much.
 
     Args:
         most: threads; fewer are a divisor of it.
         vectors: of the processor, that a value of all lanes takes.
+        instructions: of the kernel.
     """
     lines = text.split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("define ptr @kernel("))
@@ -440,8 +445,10 @@ def abreast(text: str, most: int, vectors: int) -> tuple[str, int]:
     behind = lines.index("  ret ptr %handle", end) + 1
     finish = lines.index("}", behind)
     code_lines = [*lines[first:end], *lines[behind:finish]]
-    count = most
-    while count > 1 and (len(code_lines) > MAXIMUM_LINES[count] or count * vectors > MOST_VECTORS):
+    count, allowed = most, LINES_ALWAYS + LINES_FOR_EACH * instructions
+    while count > 1 and (
+        len(code_lines) > min(MAXIMUM_LINES[count], allowed // count) or count * vectors > MOST_VECTORS
+    ):
         count //= 2
     if count == 1 or any(_ORDERED.match(line) for line in code_lines):
         return text, 1

@@ -13,7 +13,6 @@ happen. To functions out of line slots are passed with where they are and how la
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -52,11 +51,6 @@ _TOUCHES = re.compile(r"(?:^|= )(?:load|store|atomicrmw|cmpxchg) ")
 _INSTRUCTION = re.compile(r"; instruction (\d+)")
 _FUNCTION = re.compile(r"@function(\d+)$")
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
-
-
-def enabled() -> bool:
-    """Whether code that is made now checks itself."""
-    return os.environ.get("VISAKIT_GUARD", "") not in ("", "0")
 
 
 def marker(pc: int) -> str:

@@ -5,9 +5,9 @@ without an instruction for these do instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import blake2s
 from typing import TYPE_CHECKING
 
+from visa import cache
 from visa.types import DF, DataType
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.runtime.target import fuses
@@ -38,7 +38,7 @@ def _apart(b: Builder, compute: Callable[..., Value], operands: Sequence[Value])
     body = type(b)(b.declarations)
     found = compute(body, body.fma, *[Value(body, x.type, x.lanes, n) for x, n in zip(operands, names, strict=True)])
     lines = [*body.lines, f"  ret {found.typed}", "}"]
-    name = f"fused_{blake2s(''.join(lines).encode(), digest_size=8).hexdigest()}"
+    name = f"fused_{cache.digest([line.encode() for line in lines])}"
     parameters = ", ".join(f"{x.ir} {n}" for x, n in zip(operands, names, strict=True))
     b.declarations[name] = "\n".join([f"define internal {found.ir} @{name}({parameters}) #1 {{", *lines])
     arguments = ", ".join(x.typed for x in operands)

@@ -33,6 +33,7 @@ from vsim.llvm_engine.lower.state import ENTRY, FunctionState, Position
 from vsim.llvm_engine.lower.storage import Key
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime import driver, turns
+from vsim.llvm_engine.runtime.target import is_guarded
 from vsim.semantics import SEMANTICS
 
 if TYPE_CHECKING:  # Few launches are checked.
@@ -64,7 +65,7 @@ class FunctionLowering:
         self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
         """What the semantics drive: the machine, or the one around it that checks."""
         self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
-        self.guarded = guard.enabled()
+        self.guarded = is_guarded()
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission."""

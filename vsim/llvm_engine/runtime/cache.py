@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
 
@@ -37,11 +36,7 @@ def key(*parts: object) -> str:
     global _SOURCES
     if _SOURCES is None:
         _SOURCES = _sources()
-    digest = hashlib.sha256(_SOURCES)
-    for part in parts:
-        data = part if isinstance(part, bytes) else str(part).encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()
+    return cache.digest([_SOURCES, *(part if isinstance(part, bytes) else str(part).encode() for part in parts)])
 
 
 def load(name: str) -> bytes | None:

@@ -15,7 +15,6 @@ from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
 from vsim.llvm_engine.runtime.room import room_for
 from vsim.llvm_engine.runtime.target import converts_halves, has_feature, target
-from vsim.llvm_engine.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
 
 _INITIALIZED = False
 HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
@@ -131,6 +130,8 @@ def compile_object(text: str) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
+    from vsim.llvm_engine.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
+
     huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
     module = _verified(text)

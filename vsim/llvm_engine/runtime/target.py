@@ -48,6 +48,11 @@ def converts_halves() -> bool:
     return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
 
 
+def is_guarded() -> bool:
+    """Whether code that is made now checks its accesses a second time (``VISAKIT_GUARD``, ``ir/guard.py``)."""
+    return os.environ.get("VISAKIT_GUARD", "") not in ("", "0")
+
+
 def fuses() -> bool:
     """Whether that processor has instructions that round a product and a sum once, or is none of x86-64."""
     return has_feature("fma") or not llvm.get_process_triple().startswith("x86_64")
