@@ -16,6 +16,7 @@ from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.llvm_engine.ir.half import half_fma, rounded_to_odd
+from vsim.llvm_engine.ir.index import WideIndex
 from vsim.llvm_engine.ir.pairs import of_a_half, repeated_pair
 from vsim.llvm_engine.ir.products import products, products_of_bytes
 from vsim.llvm_engine.ir.rounded import rounded_once
@@ -220,13 +221,16 @@ class Builder(Emitter):
         if source.size == data_type.size:
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
-        if deferred or x.strided or x.apart:
+        is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
+        if deferred or x.strided or x.apart or is_index:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
+        if is_index:
+            found.index = WideIndex(x)
         if x.strided:
             found.strided = strided_conversion(x, data_type)
         if x.apart and op != "trunc":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.apart import Apart, apart_sum
+from vsim.llvm_engine.ir.index import WideIndex
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
 from vsim.llvm_engine.ir.types import MASK, ir_type, splat
 
@@ -82,8 +83,8 @@ class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
-        "apart", "base_pointer", "builder", "constant", "halves", "implies", "inverse", "lanes", "narrow", "strided",
-        "text", "type", "zipped",
+        "apart", "base_pointer", "builder", "constant", "halves", "implies", "index", "inverse", "lanes", "narrow",
+        "strided", "text", "type", "zipped",
     )  # fmt: skip
     depth = 0
 
@@ -96,6 +97,8 @@ class Value:
         self.narrow: Value | None = None
         """The 32-bit value of which this is the zero extension."""
         self.strided: StridedLanes | None = None
+        self.index: WideIndex | None = None
+        """The index of 32 bits and the pointer of which this address was made."""
         self.apart: Apart | None = None
         """The vector and the scalars of which this is the sum, where that is asked for (``Builder.keeps_apart``)."""
         self.implies: frozenset[str] = frozenset()
@@ -145,7 +148,7 @@ class Value:
     def copy(self, data_type: DataType) -> Value:
         """The same under a type with the same LLVM type."""
         found = Value(self.builder, data_type, self.lanes, self.text, self.constant)
-        found.base_pointer = self.base_pointer
+        found.base_pointer, found.index = self.base_pointer, self.index
         return found
 
     def emitted(self) -> Value:
@@ -175,15 +178,17 @@ class Value:
         found = self.base_pointer or (other.base_pointer if op == "add" else None)
         return found.moved(distance) if found and op == "add" and distance else found
 
-    def _with_strided(self, known: StridedLanes | None, op: str, real: str, other: Value) -> Value:
-        """The result of an operation: deferred where its lanes are known, else emitted."""
+    def _with_strided(
+        self, known: StridedLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
+    ) -> Value:
+        """The result of an operation: deferred where its lanes, or their index, are known, else emitted."""
         apart = None
         if self.builder.keeps_apart and known is None and op in ("add", "sub"):
             apart = apart_sum(self, other, op)
-        if known is None and apart is None:
+        if known is None and apart is None and index is None:
             return self.binary(other, op, real)
         found = self.deferred(op, other)
-        found.strided, found.apart = known, apart
+        found.strided, found.apart, found.index = known, apart, index
         return found
 
     def __add__(self, other: Value) -> Value:
@@ -191,7 +196,8 @@ class Value:
             kept = other if self.constant == 0 else self
             if kept.type.is_integer:
                 return kept if kept.type is self.type else self.builder.retype(kept, self.type)
-        total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other)
+        index = self.index.plus(other) if self.index else other.index and other.index.plus(self)
+        total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other, index)
         if self.narrow is not None and other.constant is not None:
             total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
         return total
@@ -202,7 +208,11 @@ class Value:
     def __mul__(self, other: Value) -> Value:
         if self.apart and other.constant is not None:
             return self._times(other.constant, "mul", other)
-        return self._with_strided(strided_product(self, other) or strided_product(other, self), "mul", "fmul", other)
+        known = strided_product(self, other) or strided_product(other, self)
+        return self._with_strided(known, "mul", "fmul", other, self._index_times(other.constant))
+
+    def _index_times(self, factor: int | None) -> WideIndex | None:
+        return self.index.times(factor) if self.index and factor is not None else None
 
     def __lshift__(self, other: Value) -> Value:
         known = None
@@ -210,7 +220,8 @@ class Value:
             return self._times(1 << other.constant, "shl", other)
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
             known = strided_product(self, self.builder.const(1 << other.constant, self.type))
-        return self._with_strided(known, "shl", "shl", other)
+        factor = None if other.constant is None else 1 << other.constant
+        return self._with_strided(known, "shl", "shl", other, self._index_times(factor))
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
         """A vector and a scalar that are kept apart, times a constant; ``op`` and ``other`` say how that is written."""
@@ -300,7 +311,7 @@ class Rematerialized(Value):
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
         self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
-        self.apart = None
+        self.apart = self.index = None
         self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
@@ -317,13 +328,13 @@ class Rematerialized(Value):
     def copy(self, data_type: DataType) -> Value:
         found = Rematerialized(self.builder, data_type, self.lanes, self.expression, self.depth)
         found.name = self.name
-        found.base_pointer = self.base_pointer
+        found.base_pointer, found.index = self.base_pointer, self.index
         return found
 
     def emitted(self) -> Value:
         found = Value(self.builder, self.type, self.lanes, self.text)
         found.narrow, found.strided, found.base_pointer = self.narrow, self.strided, self.base_pointer
-        found.apart = self.apart
+        found.apart, found.index = self.apart, self.index
         return found
 
 

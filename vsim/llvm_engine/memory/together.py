@@ -14,6 +14,7 @@ from functools import partial, reduce
 from visa import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
+from vsim.llvm_engine.ir.index import WideIndex
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
@@ -195,14 +196,20 @@ class UnprovedAccess:
         """Whether so many bytes from each lane on are inside (i1)."""
         b = self.b
         limit = b.call("usub.sat", found.limit, b.const(count - part.size, found.limit.type))
-        return b.all(found.offsets < b.broadcast(limit, part.lanes))
+        has_room = b.all(found.offsets < b.broadcast(limit, part.lanes))
+        inside = b.assign(f"xor i1 {found.outside}, true")
+        return b.assign(f"and i1 {has_room}, {inside}")
 
     def together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
         """The lanes, if they are inside one buffer, and whether they are."""
         b, lanes = self.b, offset.lanes
         first = first_active(b, vector, lanes)
-        pointer, limit, counted = self._counted(part, offset, first)
-        bad = counted >= b.broadcast(limit, lanes)
+        index = index_of(part, offset)
+        if index:
+            pointer, limit, counted, bad = self._counted_by_index(part, offset, index)
+        else:
+            pointer, limit, counted = self._counted(part, offset, first)
+            bad = counted >= b.broadcast(limit, lanes)
         at_first = b.lane(counted, first)
         if vector is not None:
             bad = bad & vector
@@ -224,11 +231,40 @@ class UnprovedAccess:
         counted = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
         return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), counted
 
+    def _counted_by_index(self, part: LanePart, offset: Value, index: WideIndex) -> tuple[str, Value, Value, Value]:
+        """The same of lanes that differ by an index of 32 bits, and which of them are outside.
+
+        The element at which the pointer is in its buffer, less than 2**30, is added to the index modulo 2**32. Negative
+        sums come out as 2**31 or more, all others as what they are; so one below 2**31 is the number of an element.
+        Where the pointer is in front of the buffer, between two elements or farther in, no lane counts as inside.
+        """
+        b, lanes = self.b, offset.lanes
+        assert offset.base_pointer and index.base
+        base, pointer, size = self.bounds.buffer_at(part, offset, lambda: "0")
+        limit, shift = self.bounds.limit(size, part.size), index.factor.bit_length() - 1
+        b.declare("llvm.umin.i64", "i64", "i64, i64")
+        b.declare("llvm.fshr.i64", "i64", "i64, i64, i64")
+        distance = b.assign(f"sub i64 {index.base.text}, {base}")
+        element = b.assign(f"call i64 @llvm.fshr.i64(i64 {distance}, i64 {distance}, i64 {shift})")
+        possible = b.assign(f"icmp ult i64 {element}, {1 << 30}")
+        held = b.assign(f"call i64 @llvm.umin.i64(i64 {limit}, i64 {(1 << 32) - 1})")
+        rounded = b.assign(f"add i64 {held}, {index.factor - 1}")
+        elements = b.assign(f"lshr i64 {rounded}, {shift}")
+        elements = b.assign(f"call i64 @llvm.umin.i64(i64 {elements}, i64 {1 << 31})")
+        elements = b.assign(f"select i1 {possible}, i64 {elements}, i64 0")
+        first = b.cast(Value(b, types.UQ, 1, element), types.UD)
+        at = b.retype(index.narrow, types.UD) + b.broadcast(first, lanes)
+        bad = at >= b.broadcast(b.cast(Value(b, types.UQ, 1, elements), types.UD), lanes)
+        return pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), at << b.const(shift, types.UD), bad
+
     def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[Row]]:
         """Whether the lanes of each row of local ids follow each other and all are inside, active or not (i1), and the
         rows then: a rim or a guard of a picture keeps that from being proved, and hardly ever from being so.
         """
         b, lanes, t = self.b, offset.lanes, offset.type
+        index = index_of(part, offset)
+        if index and part.size % index.factor == 0:
+            return self._rows_by_index(part, offset, vector, index)
         length = self.row if SHORTEST_STRIDED <= self.row < lanes else lanes
         starts, tests, found = [], [], []
         for own, mask, first in rows(offset, True if vector is None else vector, length):
@@ -247,3 +283,39 @@ class UnprovedAccess:
         follow = offset == b.concat(starts) + steps
         tests.insert(0, b.all(follow if vector is None else follow | ~vector))
         return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
+
+    def _rows_by_index(
+        self, part: LanePart, offset: Value, vector: Value | None, index: WideIndex
+    ) -> tuple[str, list[Row]]:
+        """The same of lanes that differ by an index of 32 bits. That of the first lane of each row must be less than
+        2**30 in size, so that those of the others do not wrap around.
+        """
+        b, lanes, t = self.b, offset.lanes, index.narrow.type
+        assert index.base
+        length = self.row if SHORTEST_STRIDED <= self.row < lanes else lanes
+        step, starts, tests, found = part.size // index.factor, [], [], []
+        for own, mask, first in rows(offset, True if vector is None else vector, length):
+            given = None if mask is True else mask
+            active = first_active(b, vector, lanes) if length == lanes else str(first)
+            low = b.lane(index.narrow, active)
+            if length == lanes and active != "0":
+                low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(step, t)
+            start = b.cast(low, offset.type) * b.const(index.factor, offset.type) + b.retype(index.base, offset.type)
+            start.base_pointer = offset.base_pointer
+            one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
+            outside, pointer = self.bounds.span(one, start, length * part.size)
+            small = b.retype(low, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
+            tests += [b.assign(f"xor i1 {outside}, true"), small.text]
+            starts.append(b.broadcast(low, length))
+            found.append(Row(one, pointer, given))
+        steps = b.vector([n % length * step for n in range(lanes)], t)
+        follow = index.narrow == b.concat(starts) + steps
+        tests.insert(0, b.all(follow if vector is None else follow | ~vector))
+        return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
+
+
+def index_of(part: LanePart, offset: Value) -> WideIndex | None:
+    """The index of 32 bits of flat addresses that were computed from a pointer argument."""
+    index = offset.index
+    known = part.space.is_flat and offset.base_pointer and index and index.base
+    return index if known and index and index.narrow.lanes == offset.lanes else None
