@@ -109,7 +109,7 @@ PIECES = {"exchange": EXCHANGE, "ways": WAYS, "rounds": ROUNDS, "one place": SAM
 @pytest.fixture(autouse=True)
 def _as_many_as_possible(monkeypatch):
     """Vectors of any processor are wide enough, whatever runs for one thread after the other; small kernels may be long."""
-    monkeypatch.setattr(abreast, "LINES_ALWAYS", 10_000)
+    monkeypatch.setattr(abreast, "LINES_FOR_EACH", 1000)
     monkeypatch.setattr(abreast, "MOST_VECTORS", 64)
     monkeypatch.setattr(abreast, "LINES_IN_TURN", 10_000)
 
@@ -170,9 +170,7 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
         assert abreast.abreast(other, 4, 1, 1000) == (other, 1)
     monkeypatch.setattr(abreast, "MAXIMUM_LINES", {2: 10_000, 4: 1})
     assert together(text, 4) == 2
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(abreast, "LINES_ALWAYS", 0)
-        assert abreast.abreast(plain, 4, 1, 1) == (plain, 1)
+    assert abreast.abreast(plain, 4, 1, 0) == (plain, 1)
     monkeypatch.setattr(abreast, "MOST_VECTORS", 1)
     assert together(text, 4) == 1
 

@@ -21,9 +21,9 @@ from vsim.llvm_engine.ir.blocks import BRANCH, JUMP, NAME, RESULT, Block, blocks
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
 """Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
-LINES_ALWAYS, LINES_FOR_EACH = 300, 36
-"""The same of all threads: for any kernel, and for each of its instructions, so that one takes less than a millisecond
-to compile.
+LINES_FOR_EACH = 14
+"""Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
+accessed one by one, of which several threads are no faster, and an instruction takes a millisecond to compile.
 """
 LINES_IN_TURN = 60
 """Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
@@ -445,12 +445,14 @@ def abreast(text: str, most: int, vectors: int, instructions: int) -> tuple[str,
     behind = lines.index("  ret ptr %handle", end) + 1
     finish = lines.index("}", behind)
     code_lines = [*lines[first:end], *lines[behind:finish]]
-    count, allowed = most, LINES_ALWAYS + LINES_FOR_EACH * instructions
-    while count > 1 and (
-        len(code_lines) > min(MAXIMUM_LINES[count], allowed // count) or count * vectors > MOST_VECTORS
-    ):
+    count = most
+    while count > 1 and (len(code_lines) > MAXIMUM_LINES[count] or count * vectors > MOST_VECTORS):
         count //= 2
-    if count == 1 or any(_ORDERED.match(line) for line in code_lines):
+    if (
+        count == 1
+        or len(code_lines) > LINES_FOR_EACH * instructions
+        or any(_ORDERED.match(line) for line in code_lines)
+    ):
         return text, 1
     try:
         code = Code(lines[setup:begun], code_lines)

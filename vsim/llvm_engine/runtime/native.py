@@ -148,15 +148,20 @@ def compile_object(text: str) -> bytes:
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)
-    for work_around, is_needed in (
-        (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
-        (with_bytes_apart, " x i8>" in text),
-        (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
-    ):
-        if is_needed:
-            passed = str(module)
-            kept = work_around(passed)
-            module = module if kept == passed else _verified(kept)
+    needed = [
+        work_around
+        for work_around, is_needed in (
+            (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
+            (with_bytes_apart, " x i8>" in text),
+            (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
+        )
+        if is_needed
+    ]
+    if needed:
+        passed = kept = str(module)
+        for work_around in needed:
+            kept = work_around(kept)
+        module = module if kept == passed else _verified(kept)
     return bytes(machine.emit_object(module))
 
 
