@@ -1,24 +1,27 @@
 """What --workers costs: CPU time of the steps of a launch that two workers share, by size of its buffer.
 
     python benchmarks/cluster_overhead.py [SECONDS]
+    python benchmarks/cluster_overhead.py --dask [SECONDS]
 
 A kernel writes a buffer of one to 256 MB; a work-group writes 64 bytes after so many rounds of a loop that all of them take
 SECONDS (4 if missing) on one thread. The steps of both workers run here, one behind the other, as CPU time, so that other
 work on the machine does not count: what Dask adds for each part is not in it. Prints a table for docs/cluster-scale.md.
+
+With ``--dask`` two processes of Dask share the launch in truth: seconds by the clock, of a machine with two idle processors.
 """
 
 from __future__ import annotations
 
 import pickle
 import sys
-from time import process_time
+from time import perf_counter, process_time
 
 import numpy as np
 
 from vasm.assembler import assemble_text
 from visa.image import read_image
 from vlink import link
-from vsim.cluster import PARTS_FOR_THREAD, merge, run_part
+from vsim.cluster import PARTS_FOR_THREAD, Cluster, merge, run_part
 from vsim.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 
@@ -86,13 +89,36 @@ def shared(program: Program, image: bytes, megabytes: int, rounds: int) -> tuple
     return sending, max(busy), process_time() - start, data.tobytes()
 
 
+def by_dask(program: Program, image: bytes, seconds: float, probe: float) -> None:
+    """Print seconds of a launch on one thread of this process, and on two processes of Dask."""
+    from distributed import LocalCluster
+
+    print("| buffer MB | alone s | two workers s | times faster |", f"|{'---|' * 4}", sep="\n")
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as local:
+        cluster = Cluster(program, image, local.scheduler_address.replace("tcp://", "dask://"))
+        cluster.run(launch_of(1, 10)[0])
+        for size in SIZES:
+            rounds, times = max(1, int(2000 * seconds / probe / size)), list[float]()
+            for run in lambda x: program.run(x, engine="llvm", threads=1), cluster.run:
+                launch, _ = launch_of(size, rounds)
+                start = perf_counter()
+                run(launch)
+                times.append(perf_counter() - start)
+            print(f"| {size} | {times[0]:.2f} | {times[1]:.2f} | {times[0] / times[1]:.2f} |", flush=True)
+        cluster.close()
+
+
 def main() -> None:
     """Measure and print."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 4.0
+    words = [word for word in sys.argv[1:] if word != "--dask"]
+    seconds = float(words[0]) if words else 4.0
     image = link([assemble_text(KERNEL, "work.visaasm", "tgllp").object_bytes()]).to_bytes()
     program = Program(read_image(image))
     alone(program, 1, 10)
     probe, _ = alone(program, 1, 2000)
+    if "--dask" in sys.argv:
+        by_dask(program, image, seconds, probe)
+        return
     shared(program, image, 1, 10)
     print(
         "| buffer MB | alone s | sent s | busier worker s | merged s | two workers, times faster |",

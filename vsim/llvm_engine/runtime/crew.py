@@ -77,7 +77,7 @@ class Crew:
     """Threads that one run at a time has for itself.
 
     Args:
-        cpus: over which its members are spread.
+        cpus: over which its members are spread, but for the first one.
     """
 
     def __init__(self, cpus: Sequence[int]) -> None:
@@ -113,7 +113,9 @@ class Crew:
             self.members = np.append(self.members, np.uint64(place))
 
     def _live(self, number: int, place: int) -> None:
-        if hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
+        # The first member goes where there is room: it is all that a launch on one thread has, of which several
+        # processes may have one each, at the same time.
+        if number and hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {self.cpus[number % len(self.cpus)]})
         self.functions.member(place)
