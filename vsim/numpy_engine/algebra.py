@@ -11,7 +11,7 @@ import numpy as np
 from visa import types
 from visa.types import DataType
 from vsim.arrays import Array, Bools, DType
-from vsim.semantics.algebra import LARGEST_CHANGE
+from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 
 Mask = Bools | Literal[True]
 """Lanes for which something holds; True for all of them."""
@@ -89,11 +89,6 @@ def fma_double(x: Array, y: Array, z: Array) -> Array:
         result = result.copy()
         result[odd] = _slow_fma(x[odd], y[odd], z[odd]).astype(np.float64)
     return result
-
-
-def _product_and_sum(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z, both rounded."""
-    return x * y + z
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
@@ -187,7 +182,7 @@ class NumpyAlgebra:
         return total.astype(np.float32)
 
     def rounded_once(self, compute: Callable[..., Array], data_type: DataType, *operands: Array) -> Array:
-        value, dtype = compute(self, _product_and_sum, *operands), DTYPES[data_type]
+        value, dtype = compute(self, product_and_sum, *operands), DTYPES[data_type]
         result, other = ((value * (1 + change)).astype(dtype) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
         doubtful = (result != other) & (value == value)
         if doubtful.any():

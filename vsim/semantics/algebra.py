@@ -49,6 +49,13 @@ LARGEST_CHANGE = 2.0**-45
 """By what part a result may change if products and sums are rounded (:meth:`Algebra.rounded_once`)."""
 Fused = Callable[[Lanes, Lanes, Lanes], Lanes]
 """x * y + z of doubles, rounded once."""
+
+
+def product_and_sum(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """x * y + z, both rounded: what may stand for a :data:`Fused`."""
+    return x * y + z
+
+
 FindSpace = Callable[[], Space]
 FindImage = Callable[[], ImageReference]
 Step = Callable[[], object]

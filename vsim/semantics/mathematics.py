@@ -28,7 +28,7 @@ from functools import partial
 from visa.program import Instruction
 from visa.types import DF, UQ, D, DataType, F, Q
 from vsim.semantics import approximations
-from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step
+from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step, product_and_sum
 from vsim.semantics.core import (
     LaneFunction,
     alu,
@@ -143,11 +143,6 @@ def _fused_polynomial(a: Algebra, fused: Fused, x: Lanes, coefficients: list[flo
     for c in reversed(coefficients[:-1]):
         total = fused(total, x, a.const(c, DF))
     return total
-
-
-def _product_and_sum(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """x * y + z, both rounded."""
-    return x * y + z
 
 
 def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes) -> Lanes:
@@ -303,7 +298,7 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     if t is DF:
         value = exp2(a, y * log2(a, x))
     else:
-        logarithm = _log2_of_float(a, _product_and_sum, _in_float(a, t, x), _LOG2)  # Else the power would change more.
+        logarithm = _log2_of_float(a, product_and_sum, _in_float(a, t, x), _LOG2)  # Else the power would change more.
         value = a.rounded_once(_exp2_for_float, t, a.cast(y, DF) * logarithm)
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 

@@ -11,7 +11,7 @@ from visa import cache
 from visa.types import DF, DataType
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.runtime.target import fuses
-from vsim.semantics.algebra import LARGEST_CHANGE
+from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.ir.builder import Builder
@@ -25,7 +25,7 @@ def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType,
     """
     if fuses():
         return b.cast(compute(b, b.fma, *operands), data_type)
-    value = compute(b, lambda x, y, z: x * y + z, *operands)
+    value = compute(b, product_and_sum, *operands)
     result, other = (b.cast(value * b.const(1 + change, DF), data_type) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
     doubtful = (result != other) & (value == value)
     (exact,) = b.if_any(doubtful, lambda: [b.cast(_apart(b, compute, operands), data_type)])
