@@ -10,20 +10,21 @@
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
+# make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless wheel bench compile-time fuzz pairs guard docs man format clean
+.PHONY: demo test bless wheel bench compile-time fuzz pairs guard docs man format constraints clean
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "make: $(PYTHON) cannot make virtual environments: install its package, on Debian and Ubuntu python3-venv"; exit 1; }
 	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py
 	touch $@
 
@@ -95,6 +96,13 @@ man: $(STAMP)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
+
+constraints:
+	rm -rf build/newest
+	$(PYTHON) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	{ echo '# The versions that the tests were last seen to pass with. Made by make constraints.'; \
+	  build/newest/bin/python -m pip freeze --exclude visakit; } > constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .coverage* mandelbrot.png

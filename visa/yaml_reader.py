@@ -24,6 +24,7 @@ from visa.yaml_tree import Lines, Tree, not_yaml
 
 MAXIMUM_VALUES, MAXIMUM_DEPTH = 1 << 21, 32
 """Values in a text, and how deep they lie."""
+TOO_DEEP = f"it is nested deeper than {MAXIMUM_DEPTH}"
 _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
@@ -48,7 +49,9 @@ def read(text: str, name: str, lines: Lines) -> object:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else ()
-        raise not_yaml(getattr(error, "problem", None) or str(error), name, *place) from None
+        problem = getattr(error, "problem", None) or str(error)
+        # libyaml 0.2.6 has a limit of its own, far above ours, and its scanner reads ahead far enough to meet it.
+        raise not_yaml(TOO_DEEP if "nesting depth" in problem else problem, name, *place) from None
     except (ValueError, RecursionError) as error:
         raise not_yaml(str(error), name) from None
     return reader.root
@@ -116,7 +119,7 @@ class _Reader:
         if event.tag is not None:
             raise self.fail(f"it has a tag, {event.tag:.40}; compilers write none", event)
         if len(self.open) >= MAXIMUM_DEPTH:
-            raise self.fail(f"it is nested deeper than {MAXIMUM_DEPTH}", event)
+            raise self.fail(TOO_DEEP, event)
         value: list[object] | Tree = {} if isinstance(event, MappingStartEvent) else []
         self._add(value, event)
         self.open.append(value)
