@@ -26,7 +26,9 @@ PARAMETERS = {
     "sample_3d": 3, "sample_lz": 3, "sample_b": 4, "sample_l": 4, "sample_d": 9, "sample_c": 4, "sample_c_lz": 4, "sample_b_c": 5,
     "sample_l_c": 5, "sample_d_c": 10, "sample4": 2, "sample4_c": 3, "sample4_po": 4, "sample4_po_c": 5,
 }  # fmt: skip
-"""How many coordinates and other numbers each takes at most, all of them floats."""
+"""How many coordinates and other numbers each takes at most, all of them floats but for some offsets."""
+OFFSETS = {"sample4_po": (2, 3), "sample4_po_c": (3, 4)}
+"""Which of these are whole numbers: of floats, which may be NaN, not all bits are known."""
 LOADS = {"load_3d": 4, "load_lz": 3, "load_2dms_w": 6, "load_mcs": 3}
 CHANNELS = ("R", "G", "RG", "RGBA", "RA", "B", "GBA")
 ATOMICS = {"inc": 0, "dec": 0, "add": 1, "sub": 1, "min": 1, "max": 1, "minsint": 1, "maxsint": 1, "and": 1, "or": 1, "xor": 1,
@@ -87,12 +89,14 @@ class Images:
         count = self.random.choice((PARAMETERS[name], self.random.randrange(1, PARAMETERS[name] + 1)))
         halves = self.random.random() < 0.2
         numbers = ("HF_0", "HF_1") if halves else ("F_0", "F_1", "REAL_0", "REAL_1")
-        given = " ".join(f"{self.random.choice(numbers)}.0" for _ in range(count))
+        given = [self.random.choice(numbers) for _ in range(count)]
+        for n in OFFSETS.get(name, ()):
+            given[n : n + 1] = ["UW_0" if halves else "UD_0"] * (n < count)
         mask = self.random.choice("RGBA") if name.startswith("sample4") else self.random.choice(CHANNELS)
         offsets = f"{self.random.choice((0, 0, 0x123, self.random.getrandbits(12))):#x}:uw"
         dst = self.random.choice(("HROWS", "REAL_0", "REAL_1"))
         taken = [f"mov (M1_NM, {size}) F_0(0,0)<1> HROWS(0,0)<1;1,0>"] if dst == "HROWS" else []
-        return [f"{self._guard()}{name}.{mask} (M1, {size}) {offsets} S0 T14 {dst}.0 {given}", *taken]
+        return [f"{self._guard()}{name}.{mask} (M1, {size}) {offsets} S0 T14 {dst}.0 {'.0 '.join(given)}.0", *taken]
 
     def loaded(self) -> list[str]:
         """Texels by number, most of them inside."""
