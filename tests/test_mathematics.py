@@ -1,12 +1,16 @@
 """Transcendental functions of floats against numpy's of long doubles: rounded once, or as good as that."""
 
+import re
+
 import numpy as np
 import pytest
 from conftest import build_text
 from test_run import COPY
 
 from visa.types import HF, F
+from vsim.launch import Launch
 from vsim.llvm_engine.ir import rounded
+from vsim.llvm_engine.pipeline import translate
 from vsim.llvm_engine.runtime import target
 from vsim.numpy_engine import algebra as numpy_algebra
 from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra, fma_double
@@ -164,6 +168,19 @@ def test_processors_without_fused_products_compute_the_same(name, data_type, cha
     assert _same(one, other)
 
 
+@pytest.mark.parametrize("rounding", ["rndz", "rndd", "rndu", "rnde"])
+def test_powers_of_whole_numbers_need_no_polynomial(rounding):
+    """Native code knows that they are whole: e**x is a product of two powers for compilers, and one of them is."""
+    program, bits, dtype = _program_and_bits("exp", "f", f"{rounding} (M1_NM, 8) Y(0,0)<1> Y(0,0)<1;1,0>\n")
+    bits[:1000] = np.random.default_rng(4).uniform(-200, 200, 1000).astype(dtype).view(bits.dtype)
+    for approximate in (False, True):
+        program.image.approximate = approximate
+        one, other = (_launched(program, bits, engine).view(dtype) for engine in ("llvm", "numpy"))
+        assert _same(one, other)
+        dispatch = program.bind(Launch("copy", (64,), (64,), args=[bits, np.zeros_like(bits)]))
+        assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
+
+
 def _same(one, other):
     """Whether two arrays have the same bits, or NaN."""
     bits = f"u{one.itemsize}"
@@ -176,11 +193,13 @@ def _launched(program, bits, engine):
     return out
 
 
-def _program_and_bits(name, data_type):
-    """A program that computes a function, what it is computed of, and its type."""
+def _program_and_bits(name, data_type, before=""):
+    """A program that computes a function, behind other lines, what it is computed of, and its type."""
     lanes = 8 if data_type == "f" else 16
     alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
-    text = COPY.replace(".decl BASE", alias).replace("MIDDLE", f"{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>")
+    text = COPY.replace(".decl BASE", alias).replace(
+        "MIDDLE", f"{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
+    )
     program = Program(build_text(text))
     random = np.random.default_rng(3)
     dtype = "f4" if data_type == "f" else "f2"

@@ -115,6 +115,10 @@ class NumpyAlgebra:
     def __init__(self, exact: bool = True) -> None:
         self.exact = exact
 
+    def is_whole(self, x: Array) -> bool:
+        """Nothing is known here before it is computed."""
+        return False
+
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Array) -> Array:
         raise NotImplementedError("numpy rounds to nearest even")
 

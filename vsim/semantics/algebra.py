@@ -112,6 +112,9 @@ class Algebra(Protocol):
     exact: bool
     """Whether transcendental functions of floats are rounded once; else they are as exact as the hardware must be."""
 
+    def is_whole(self, x: Lanes) -> bool:
+        """Whether all lanes of floats are known to be whole numbers, infinities or NaN; an engine need not know."""
+
     directs: bool
     """Whether :meth:`in_mode` is there; who has it not makes directed results from the nearest ones."""
 

@@ -53,14 +53,29 @@ def sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
 
 def exp2(a: Algebra, x: Lanes) -> Lanes:
     """2**x of f lanes; whole powers are exact."""
-    low, high = a.const(-160.0, F), a.const(129.0, F)
-    held = a.select(x > low, a.select(x < high, x, high), low)
+    held = _held(a, x)
     whole = a.rint(held)
-    rest, n = held - whole, a.cast(whole, D)
-    half = n >> a.const(1, D)  # Two products, of which only the last rounds a subnormal result.
+    rest = held - whole
     value = a.fma(rest, _polynomial(a, _EXP2, rest), a.const(1.0, F))
-    value = value * _power_of_two(a, half) * _power_of_two(a, n - half)
-    return a.select(x == x, value, x)
+    return _scaled(a, x, value, whole)
+
+
+def exp2_of_whole(a: Algebra, x: Lanes) -> Lanes:
+    """2**x of f lanes that are whole numbers, exact."""
+    return _scaled(a, x, a.const(1.0, F), _held(a, x))
+
+
+def _held(a: Algebra, x: Lanes) -> Lanes:
+    """The exponent of a power that is 0 or infinity beyond."""
+    low, high = a.const(-160.0, F), a.const(129.0, F)
+    return a.select(x > low, a.select(x < high, x, high), low)
+
+
+def _scaled(a: Algebra, x: Lanes, value: Lanes, whole: Lanes) -> Lanes:
+    """A value times 2**whole; where x is NaN, x."""
+    n = a.cast(whole, D)
+    half = n >> a.const(1, D)  # Two products, of which only the last rounds a subnormal result.
+    return a.select(x == x, value * _power_of_two(a, half) * _power_of_two(a, n - half), x)
 
 
 def _power_of_two(a: Algebra, n: Lanes) -> Lanes:

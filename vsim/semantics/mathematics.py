@@ -235,6 +235,8 @@ def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
+    if t is not DF and a.is_whole(x):  # e**x is a product of two powers for compilers, and one of them is whole
+        return _from_float(a, t, approximations.exp2_of_whole(a, _in_float(a, t, x)))
     if t is not DF and not a.exact:
         return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
     if t is DF:

@@ -39,12 +39,15 @@ class Builder(Emitter):
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
         self.mask_parts: dict[str, tuple[str, int]] = {}
         """Of masks that are a part of others, by name: which one, and from which lane on."""
+        self.whole_numbers: set[str] = set()
+        """Names of floats that are whole numbers, infinities or NaN."""
         self.keeps_apart = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
         self.mask_parts = {}
+        self.whole_numbers = set()
 
     def value(self, data_type: DataType, lanes: int, text: str) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
@@ -200,7 +203,7 @@ class Builder(Emitter):
         if source.is_float:
             return self._from_float(x, data_type)
         if data_type.is_float:
-            return self._conversion("sitofp" if source.is_signed else "uitofp", x, data_type)
+            return self._whole(self._conversion("sitofp" if source.is_signed else "uitofp", x, data_type))
         return self._between_integers(x, data_type, deferred)
 
     def _conversion(self, op: str, x: Value, data_type: DataType) -> Value:
@@ -356,21 +359,30 @@ class Builder(Emitter):
             return self.cast(self.call(stem, self.cast(x, types.F)), types.HF)
         return self.call(stem, x)
 
+    def _whole(self, x: Value) -> Value:
+        """A value, and note that its lanes are whole numbers."""
+        self.whole_numbers.add(x.text)
+        return x
+
+    def is_whole(self, x: Value) -> bool:
+        """Whether that was noted."""
+        return x.text in self.whole_numbers
+
     def floor(self, x: Value) -> Value:
         """The largest integral value that is not greater."""
-        return self._through_float("floor", x)
+        return self._whole(self._through_float("floor", x))
 
     def ceil(self, x: Value) -> Value:
         """The smallest integral value that is not less."""
-        return self._through_float("ceil", x)
+        return self._whole(self._through_float("ceil", x))
 
     def trunc(self, x: Value) -> Value:
         """The integral value towards zero."""
-        return self._through_float("trunc", x)
+        return self._whole(self._through_float("trunc", x))
 
     def rint(self, x: Value) -> Value:
         """The nearest integral value, ties to even."""
-        return self._through_float("roundeven", x)
+        return self._whole(self._through_float("roundeven", x))
 
     def popcount(self, x: Value) -> Value:
         """Number of one bits."""
