@@ -75,7 +75,7 @@ class ControlFlowLowering:
 
     def leave_block(self) -> None:
         """End the registers of the block, before its branch is emitted."""
-        self.state.registers.end_block(self.state.at.block)
+        self.state.registers.end_block(self.state.at.block, self.state.at.running)
         self.state.at.left = True
 
     def return_from_subroutine(self, subroutine: int) -> None:

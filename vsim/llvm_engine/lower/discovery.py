@@ -44,15 +44,19 @@ class StorageUse:
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
         """What the others want of a block."""
-        live, stored, bits, private = self.live_out[block], self.stored[block], self.bits, self.private.get(block, 0)
+        live, stored, bits = self.live_out[block], self.stored[block], self.bits
         visible = state.storage.is_visible
         return BlockNeeds(
             stores=lambda key: bool(stored & bits.get(key, 0)) or visible(key),
             carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
             sees=lambda other: self.dominators.dominates(other, block),
             lies_in=lambda other: self._lies_in(block, other),
-            private=lambda key: bool(private & bits.get(key, 0)),
+            private=lambda key: self.is_private(key, block),
         )
+
+    def is_private(self, key: Key, block: int) -> bool:
+        """Whether the lanes that do not run, while a block runs, read nothing of a register any more."""
+        return bool(self.private.get(block, 0) & self.bits.get(key, 0))
 
     def _lies_in(self, block: int, other: int) -> bool:
         """Whether all lanes that run in a block ran in another one when that was run last.

@@ -23,6 +23,7 @@ from vsim.llvm_engine.lower.coverage import CoverageMarks
 from vsim.llvm_engine.lower.discovery import storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.findings import FindingExits
+from vsim.llvm_engine.lower.lane_shapes import Places
 from vsim.llvm_engine.lower.lanes_left import LanesLeft
 from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
@@ -40,6 +41,8 @@ if TYPE_CHECKING:  # Few launches are checked.
     from vsim.checks.undefined import UndefinedMachine
 
 Needs = Callable[[int], BlockNeeds]
+MOST_ATTEMPTS = 3
+"""So many times is a function emitted under assumptions on the shapes of its registers, before it is without any."""
 
 
 def lower(module: ModuleState, function: Function) -> str:
@@ -96,30 +99,53 @@ class FunctionLowering:
         if state.is_straight:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
-            uses = self._emit({}, lambda block: straight, keep=False)
+            uses = self._emit({}, {}, lambda block: straight, keep=False)
             if self.refused:  # without what their preparation has emitted
-                uses = self._emit({}, lambda block: straight, keep=False)
+                uses = self._emit({}, {}, lambda block: straight, keep=False)
             return assemble(state, self.flow.recursion, self.coverage, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
-        uses = self._emit({}, lambda block: NOTHING_NEEDED, keep=True)
-        state.module.helpers.clear()
-        state.module.helpers.update(helpers)
+        uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
-        self._emit(use.extents, lambda block: use.needs(state, block), keep=False)
+        learner = state.registers.lane_shapes
+        shapes = learner.learned(use)
+        agrees, attempts = learner.relied_on(shapes), 0
+        """Whether accesses were last looked at under the assumptions that are made now."""
+        while True:
+            state.module.helpers.clear()
+            state.module.helpers.update(helpers)
+            if not agrees:
+                state.walks.begin_anew()
+            self._emit(use.extents, shapes, lambda block: use.needs(state, block), keep=False)
+            found = state.registers.lane_shapes
+            if found.wrong:
+                attempts += 1
+                right = {key: places for key, places in shapes.items() if key not in found.wrong}
+                shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
+            elif agrees or not state.walks.known:
+                break
+            else:
+                agrees = True
         state.walks.end()
-        return assemble(state, self.flow.recursion, self.coverage, use.unwritten)
+        return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
 
-    def _emit(self, extents: Mapping[Key, int], needs: Needs, keep: bool) -> dict[int, BlockUse]:
-        """Emit the function; gives what its blocks do to storage. ``keep``: keep what was prepared."""
+    def _emit(
+        self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None, needs: Needs, keep: bool
+    ) -> dict[int, BlockUse]:
+        """Emit the function; gives what its blocks do to storage.
+
+        Args:
+            shapes: what is assumed of registers in storage; None: see :class:`LaneShapes`.
+            keep: keep what was prepared.
+        """
         state = self.state
-        state.begin(extents)
+        state.begin(extents, shapes)
         self.exits.begin()
         self.machine.access.touched = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()
         if not state.is_straight or not state.flow.starts:
-            state.registers.end_block(ENTRY)
+            state.registers.end_block(ENTRY, state.at.running)
             state.b.jump(self.flow.entrance(0))
         for start, end in state.flow.blocks():
             if start in state.reconvergence.points:
@@ -150,7 +176,7 @@ class FunctionLowering:
             self._instruction(pc, keep)
             if at.left:
                 return
-        state.registers.end_block(start)
+        state.registers.end_block(start, at.running)
         state.b.jump(self.flow.entrance(end))
 
     def _place_in_others(self, at: Position) -> None:
@@ -172,7 +198,7 @@ class FunctionLowering:
         if self.guarded:
             self.state.b.lines.append(guard.marker(pc))
         instruction = self.state.function.instructions[pc]
-        emit = self.prepared.pop(pc, None)
+        emit = self.prepared.get(pc)
         if emit is None:
             b = self.state.b
             b.assigned = False

@@ -21,7 +21,8 @@ from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
-from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.lane_shapes import LaneShapes
 from vsim.llvm_engine.lower.storage import Key, Storage, is_predicate, is_variable
 
 ENTRANCE = -1
@@ -109,8 +110,8 @@ NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: 
 class Registers:
     """The registers of one emission of a function."""
 
-    def __init__(self, b: Builder, storage: Storage, lanes: int) -> None:
-        self.b, self.storage, self.lanes = b, storage, lanes
+    def __init__(self, b: Builder, storage: Storage, lanes: int, shapes: LaneShapes) -> None:
+        self.b, self.storage, self.lanes, self.lane_shapes = b, storage, lanes, shapes
         self.ranges: dict[Key, list[ByteRange]] = {}
         self.use = BlockUse()
         self.needs = NOTHING_NEEDED
@@ -149,10 +150,13 @@ class Registers:
             found = self.ranges[key] = [ByteRange(e.low, e.high, e.value, False, False) for e in kept]
         return found
 
-    def end_block(self, block: int) -> None:
+    def end_block(self, block: int, running: Mask) -> None:
         """Carry on and store what other blocks need.
 
         Predicates are stored whole, so that every block finds them in one form.
+
+        Args:
+            running: the lanes that run in the block.
         """
         for key, ranges in self.ranges.items():
             if self.needs.carries(key):
@@ -166,8 +170,22 @@ class Registers:
             self.use.covered_by_all[key] = sum(e.size for e in dirty if e.whole or e.by_all)
             if not all(e.whole for e in dirty):
                 self.use.merged.add(key)
+            if self.lane_shapes.has(key) and (self.lane_shapes.learns or self.needs.stores(key)):
+                ranges = [e for e in ranges if e.dirty and not self._leave_by_shape(block, key, e, running)]
             if self.needs.stores(key):
                 self._store_all(key, ranges)
+
+    def _leave_by_shape(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
+        """Leave a byte range to other blocks by what is known of its lanes; whether it is stored so."""
+        shapes, place = self.lane_shapes, (e.low, e.high)
+        if not shapes.learns:
+            return e.whole and shapes.leave(key, place, e.value, running if self.needs.private(key) else None)
+        value = e.value if e.whole else None
+        if e.by_all and e.predicated:
+            value = e.predicated.fresh  # all that counts, if the others read nothing any more
+            shapes.only_private.setdefault(key, set()).add(block)
+        shapes.learn(key, place, value, running, block)
+        return False
 
     def _store_all(self, key: Key, ranges: list[ByteRange]) -> None:
         size = self.storage.size(key)
@@ -186,6 +204,8 @@ class Registers:
 
     def _store(self, key: Key, e: ByteRange) -> None:
         if not e.stored:
+            if e.dirty:
+                self.lane_shapes.differs(key, (e.low, e.high))
             whole = self.b.broadcast(e.value, e.size // e.value.type.size)
             self.b.store(whole, self._address(key, e.low), _align(e.low))
             e.dirty, e.stored = False, True
@@ -232,7 +252,7 @@ class Registers:
 
     def _read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
         high = self._reach(key, low + count * data_type.size)
-        ranges = self._known(key)
+        ranges = self._take_for_granted(key, low, high)
         for e in ranges:
             if running is not None and (fresh := _fresh(e, low, high, data_type.size, running)) is not None:
                 return self.b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
@@ -251,6 +271,15 @@ class Registers:
         value = self._load(key, low, count, data_type)
         ranges.append(ByteRange(low, high, value, False))
         return value
+
+    def _take_for_granted(self, key: Key, low: int, high: int) -> list[ByteRange]:
+        """The values of a register in this block, and what is known of those bytes whichever block has written them."""
+        ranges = self._known(key)
+        for place in self.lane_shapes.places(key):
+            if place[0] < high and place[1] > low and not any(e.low < place[1] and e.high > place[0] for e in ranges):
+                self.use.exposed.add(key)
+                ranges.append(ByteRange(*place, self.lane_shapes.load(key, place), False, False))
+        return ranges
 
     def _read_pieces(self, key: Key, touching: list[ByteRange], low: int, count: int, data_type: DataType) -> Value:
         """Elements of which some byte ranges are known: put together from these, else by way of storage."""
@@ -380,6 +409,7 @@ class Registers:
         self.flush(lambda other: other == key, forget=True)
         self.use.written.add(key)
         self.use.covered[key] = size
+        self.lane_shapes.differs(key, (low, low + size))
         self.b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
         to = self._address(key, low)
         self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
@@ -395,7 +425,8 @@ class Registers:
         def note() -> None:
             use.exposed.add(key)
 
-        touching = [e for e in self._known(key) if e.low < high and e.high > low]
+        known = self._known(key) if self.lane_shapes.learns else self._take_for_granted(key, low, high)
+        touching = [e for e in known if e.low < high and e.high > low]
         if not touching:
             return self._stored(key, low, high, count, data_type), False, note
         (only,) = touching if len(touching) == 1 else (None,)
@@ -427,7 +458,7 @@ class Registers:
                 return []
             part = self._part(e, start, (end - start) // size, e.value.type)
             assert part is not None
-            pieces.append(ByteRange(start, end, part, e.dirty, whole=e.whole, by_all=e.by_all))
+            pieces.append(ByteRange(start, end, part, e.dirty, e.stored, e.whole, by_all=e.by_all))
         return pieces
 
     def _reach(self, key: Key, high: int) -> int:

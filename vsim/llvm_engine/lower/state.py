@@ -20,6 +20,7 @@ from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import GROUP, LAUNCH
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
+from vsim.llvm_engine.lower.lane_shapes import LaneShapes, Places
 from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.lower.registers import Registers
 from vsim.llvm_engine.lower.storage import Key, Storage
@@ -79,7 +80,7 @@ class FunctionState:
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact)
         self.storage = Storage(self.b, function, self.layout, self.shares)
-        self.registers = Registers(self.b, self.storage, self.lanes)
+        self.registers = self._registers(None)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
         quiet = {} if watched else quiet_places(self.flow, self.layout)
@@ -90,15 +91,18 @@ class FunctionState:
         self.cold: list[str] = []
         """Lines off the hot path, which stand behind all others."""
 
-    def begin(self, extents: Mapping[Key, int]) -> None:
-        """Begin an emission of the function; ``extents`` of its registers, as far as they are known."""
+    def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
+        return Registers(self.b, self.storage, self.lanes, LaneShapes(self.b, self.storage, shapes))
+
+    def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
+        """Begin an emission of the function; extents and shapes of its registers, as far as they are known."""
         if self.is_kernel and not self.is_coroutine:
             self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
         self.walks.begin(self.registers.writers)
-        self.registers = Registers(self.b, self.storage, self.lanes)
+        self.registers = self._registers(shapes)
         self.around = []
         self.cold = []
 

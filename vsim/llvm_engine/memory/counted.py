@@ -41,6 +41,10 @@ class CountedLanes:
         self.writers: set[int] = set()
         """Instructions that write what is counted up, outside of its loop."""
 
+    def forget(self) -> None:
+        """Forget what was learned."""
+        self.slots, self.writers = {}, set()
+
     def learn(self, writers: Mapping[int, Set[int]]) -> None:
         """Learn which instructions write which root variables."""
         for n, counter in enumerate(self.counters):

@@ -343,6 +343,11 @@ class LaneWalks:
         self.kept: dict[str, list[WalkWindow]] = {}
         """The windows that hold as long as a value (SSA name) is not computed anew."""
 
+    def begin_anew(self) -> None:
+        """Forget all accesses, before an emission that is the first one with other assumptions."""
+        self.known, self.emissions = {}, 0
+        self.counted.forget()
+
     def begin(self, writers: Mapping[int, Set[int]]) -> None:
         """Begin an emission. Accesses that the first one did not have get no windows in the second.
 
