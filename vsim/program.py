@@ -19,7 +19,6 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, Usa
 from visa.files import read_bytes
 from visa.image import LinkedImage
 from visa.usage import check_text, warn
-from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.conversion import ArgumentConverter
@@ -76,7 +75,10 @@ class Program:
     """
 
     def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
-        validate(image.module, image.grf_size, image.file)
+        if image.summaries is None or image.is_read:  # else it passed already
+            from visa.validation import validate  # with the table
+
+            validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace() if memory is None else memory

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vsim.analysis.control_flow import may_repeat
 from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import CompiledKernel
@@ -100,8 +99,8 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
 
     One that is short runs in the caller's thread, as one without loops on one worker does.
     """
-    per_group = shape.threads_per_group * max(1, len(dispatch.kernel.instructions))
-    repeats = may_repeat(dispatch.kernel)
+    summary = dispatch.signature.summary
+    per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
