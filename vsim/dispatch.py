@@ -12,31 +12,31 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
+from vsim.arrays import Bools
 from vsim.checks.selection import GUARD, UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
-from vsim.schedule import ROUND_ROBIN, Schedule
 from vsim.signature import KernelSignature
-from vsim.trace import Trace
 
 if TYPE_CHECKING:
     from vsim.checks.findings import Findings
     from vsim.positions import ThreadPosition
     from vsim.registers import FloatModes
+    from vsim.schedule import Schedule
+    from vsim.trace import Trace
 
 TIMEOUT = "S040"
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 PRIVATE_MEMORY = "private memory"
 """The name of the block that holds it."""
-Executed = dict[int, npt.NDArray[np.bool_]]
+Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
 
 
@@ -124,7 +124,7 @@ class Dispatch:
     @property
     def is_round_robin(self) -> bool:
         """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
-        return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
+        return self.schedule is not None and self.schedule.is_round_robin
 
     @property
     def checks(self) -> frozenset[str]:

@@ -8,10 +8,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
@@ -19,6 +18,9 @@ from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 SCALAR_TYPES = {
     "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8",

@@ -7,9 +7,9 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
+from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
@@ -30,8 +30,7 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 """What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
 
 
-@dataclass(frozen=True)
-class CompiledKernel:
+class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
     ``turned``: local ids count up along y from lane to lane.
