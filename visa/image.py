@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from visa import yaml_tree, ze_info
-from visa.cisa import read_postponed, write_module
+from visa.cisa import read_postponed
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Label, Span
 from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
@@ -115,6 +115,8 @@ class LinkedImage:
 
     def to_bytes(self) -> bytes:
         """The ELF file of the image."""
+        from visa.cisa import write_module
+
         container = Container(True, {VISA: write_module(self.module)}, self.symbols, self.platform, self.grf_size)
         if self.lines:
             container.sections[LINES] = write_lines(self.lines)
@@ -134,7 +136,11 @@ class LinkedImage:
 
     def module_bytes(self) -> bytes:
         """The module as CISA bytes."""
-        return write_module(self.module) if self.is_read else self.code
+        if not self.is_read:
+            return self.code
+        from visa.cisa import write_module
+
+        return write_module(self.module)
 
     def read_all(self) -> None:
         """Read what was postponed, before several threads look at it, or somebody changes it."""

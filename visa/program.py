@@ -142,7 +142,7 @@ Fields = dict[str, Any]
 """Values of the fields of an instruction by name; the notation of :mod:`visa.isa.record` says of which type each is."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Instruction:
     """A record of the table with the values of its fields, and the source line (0 where unknown).
 

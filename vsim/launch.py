@@ -56,7 +56,7 @@ def array_problem(value: object) -> tuple[str, str]:
     return "", ""
 
 
-@dataclass(kw_only=True, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Checked:
     """What a launch file says of an array besides its contents: what to compare it with, and where it goes."""
 
@@ -67,7 +67,7 @@ class Checked:
     shared: str = ""
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place."""
 
@@ -97,7 +97,7 @@ class LocalArgument:
     size: int
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class ImageArgument(Checked):
     """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``.
 
@@ -131,7 +131,7 @@ class SamplerArgument:
 Argument = BufferArgument | ScalarArgument | LocalArgument | ImageArgument | SamplerArgument
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class Launch:
     """One run of a kernel. Sizes have one to three dimensions, in work-items.
 
