@@ -4,7 +4,7 @@ import pytest
 from conftest import DATA
 
 import visa
-from visa.cisa import reader
+from visa.cisa import code_reader
 from visa.text import printer
 
 GOLDEN = sorted((DATA / "golden").glob("*.isa"))
@@ -27,7 +27,7 @@ def from_the_first(monkeypatch):
     """Small functions count as large ones."""
 
     def begin():
-        monkeypatch.setattr(reader, "LARGE_CODE", 0)
+        monkeypatch.setattr(code_reader, "LARGE_CODE", 0)
         monkeypatch.setattr(printer, "LARGE", 0)
 
     return begin

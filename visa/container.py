@@ -44,7 +44,7 @@ OLDER_BINARY_HINT = (
 )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Container:
     """The contents of an object or image."""
 

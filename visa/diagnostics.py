@@ -172,13 +172,13 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 
 
-_COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_COMMANDS = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 """Characters that terminals obey, or that turn lines around; names in files that people download may have them."""
 
 
 def printable(text: object) -> str:
     """A text as one line, which says nothing to a terminal: what it could obey is escaped as in Python."""
-    return _COMMANDS.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+    return re.sub(_COMMANDS, lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
 def render_gnu(d: Diagnostic) -> str:
@@ -192,7 +192,7 @@ def _excerpt(span: Span) -> list[str]:
     if not span.text or not span.line:
         return []
     number = str(span.line)
-    text = _COMMANDS.sub(lambda match: match[0] if match[0] == "\t" else "\ufffd", span.text.rstrip("\r\n"))
+    text = re.sub(_COMMANDS, lambda match: match[0] if match[0] == "\t" else "\ufffd", span.text.rstrip("\r\n"))
     lead = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
     width = max(1, min(span.length, len(text) - span.column + 1))
     return [f" {number} | {text}", f" {' ' * len(number)} | {lead}{'^' * width}"]

@@ -34,7 +34,7 @@ _RELA = {32: struct.Struct("<IIi"), 64: struct.Struct("<QQq")}
 _IDENT = 16
 
 
-@dataclass
+@dataclass(repr=False)
 class Section:
     """A section; ``link`` and ``info`` are numbers of sections or counts, as the type says."""
 
@@ -71,7 +71,7 @@ class Relocation:
     addend: int = 0
 
 
-@dataclass
+@dataclass(repr=False)
 class Elf:
     """The parts of a file."""
 

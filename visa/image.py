@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from visa import yaml_tree, ze_info
-from visa.cisa import write_module
+from visa.cisa import read_postponed
 from visa.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
 from visa.diagnostics import Diagnostic, FormatError, Label, Span
 from visa.elf import STT_FUNC, STT_OBJECT, ElfSymbol
@@ -24,6 +26,37 @@ So no pointer has a zero low half, and small underruns are caught.
 """
 
 ZeInfo = yaml_tree.Tree
+
+
+class KernelSummary(NamedTuple):
+    """What every launch asks of the instructions of a kernel, and of the functions that it may call: who has it need
+    not read them (:mod:`vsim.summary` makes it).
+
+    Attributes:
+        instructions: how many the kernel itself has.
+        repeats: whether some of these may run more than once.
+        has_barrier: whether the kernel itself waits for the other threads of its group.
+        waits_elsewhere: whether threads wait for each other at named or split barriers, or in functions.
+        spins: whether threads may wait in loops until others write to memory.
+        needs_order: whether results depend on the order of the groups.
+        asks_for_ids: whether functions may read sizes or ids where a driver leaves them.
+        counts_threads: whether the kernel reads the number of its thread.
+    """
+
+    instructions: int
+    repeats: bool
+    has_barrier: bool
+    waits_elsewhere: bool
+    spins: bool
+    needs_order: bool
+    asks_for_ids: bool
+    counts_threads: bool
+
+
+Summaries = Mapping[str, KernelSummary]
+"""Those of some kernels of an image, by name."""
+Known = Callable[[bytes, int], Summaries | None]
+"""Gives, for the bytes of code and those of a register, what is known of code that was read and validated before."""
 
 
 @dataclass
@@ -57,6 +90,8 @@ class LinkedImage:
             write both, and drop what they got. Files do not keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
             which is faster. Files do not keep it.
+        code: the bytes that the module was read from; empty if it was made otherwise.
+        summaries: what is known of code that was read and validated before; None of code that is all there.
     """
 
     module: Module
@@ -71,6 +106,8 @@ class LinkedImage:
     register_overrun: bool = False
     lenient_reads: bool = False
     approximate: bool = False
+    code: bytes = field(default=b"", compare=False)
+    summaries: Summaries | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)
@@ -78,6 +115,8 @@ class LinkedImage:
 
     def to_bytes(self) -> bytes:
         """The ELF file of the image."""
+        from visa.cisa import write_module
+
         container = Container(True, {VISA: write_module(self.module)}, self.symbols, self.platform, self.grf_size)
         if self.lines:
             container.sections[LINES] = write_lines(self.lines)
@@ -89,6 +128,24 @@ class LinkedImage:
             head = struct.pack("<QB", section.address, section.writable)
             container.sections[DATA_PREFIX + section.name] = head + section.contents
         return container.write()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether instructions were read, and so may have been changed; else they are those of :attr:`code`."""
+        return any(function.pending is None for function in self.module.all_functions)
+
+    def module_bytes(self) -> bytes:
+        """The module as CISA bytes."""
+        if not self.is_read:
+            return self.code
+        from visa.cisa import write_module
+
+        return write_module(self.module)
+
+    def read_all(self) -> None:
+        """Read what was postponed, before several threads look at it, or somebody changes it."""
+        for function in self.module.all_functions:
+            function.instructions  # noqa: B018
 
     def address_of(self, name: str) -> int | None:
         """Address of a kernel, function or data symbol."""
@@ -171,8 +228,11 @@ def parse_ze_info(text: str, name: str, is_linked: bool = False) -> ZeInfo:
     return tree
 
 
-def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
+def read_image(data: bytes, name: str = "<image>", known: Known | None = None) -> LinkedImage:
     """Parse an image.
+
+    Args:
+        known: where it knows the code, instructions are read when somebody looks at them.
 
     Raises:
         FormatError: it is not an image (an object must be linked first), or it is damaged.
@@ -188,17 +248,8 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
         raise FormatError(
             Diagnostic("C030", "this is an object, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin")
         )
-    from visa.cisa import read_module  # with the table
-
-    image = LinkedImage(
-        read_module(container.sections[VISA], name),
-        container.symbols,
-        platform=container.platform,
-        grf_size=container.grf_size or 32,
-        file=name,
-    )
+    image = _with_code(container, name, known)
     try:
-        image.lines = read_lines(container.sections.get(LINES, b""), name)
         image.ze_info = container.sections.get(ZE_INFO, b"").decode()
         image.launch = container.sections.get(LAUNCH, b"").decode()
         for section, contents in container.sections.items():
@@ -208,12 +259,52 @@ def read_image(data: bytes, name: str = "<image>") -> LinkedImage:
         _check_data(image.data)
     except (ValueError, struct.error) as error:
         raise FormatError(Diagnostic("C031", f"the image is damaged: {error}", Span(name, 0))) from None
-    for function in image.module.all_functions:
-        if function.name in image.lines:
-            function.file, numbers = image.lines[function.name]
-            for i, line in zip(function.instructions, numbers, strict=False):
-                i.line = line
     return image
+
+
+def _with_code(container: Container, name: str, known: Known | None) -> LinkedImage:
+    """An image with its code and the source lines of that."""
+    code, grf_size = container.sections[VISA], container.grf_size or 32
+    summaries = known(code, grf_size) if known else None
+    whole = _read_whole(code, name) if summaries is None else None
+    lines = read_lines(container.sections.get(LINES, b""), name)
+    numbers = {function: numbers for function, (_, numbers) in lines.items()}
+    module = _read_later(code, name, numbers) if whole is None else _with_lines(whole, numbers)
+    for function in module.all_functions:
+        if function.name in lines:
+            function.file, _ = lines[function.name]
+    return LinkedImage(
+        module,
+        container.symbols,
+        platform=container.platform,
+        grf_size=grf_size,
+        lines=lines,
+        file=name,
+        code=code,
+        summaries=summaries,
+    )
+
+
+def _read_whole(code: bytes, name: str) -> Module:
+    from visa.cisa import read_module  # with the table
+
+    return read_module(code, name)
+
+
+def _with_lines(module: Module, lines: Mapping[str, Sequence[int]]) -> Module:
+    for function in module.all_functions:
+        for i, line in zip(function.instructions, lines.get(function.name, ()), strict=False):
+            i.line = line
+    return module
+
+
+def _read_later(code: bytes, name: str, lines: Mapping[str, Sequence[int]]) -> Module:
+    """A module that is known to be whole: declarations, and instructions when somebody looks at them."""
+    module = read_postponed(code, name, lines)
+    for function in module.all_functions:
+        function.attributes  # noqa: B018  All that is declared is read now: several threads may ask for it.
+        function.encoded = None  # Who reads the instructions may change them.
+    return module
 
 
 def _check_data(sections: list[DataSection]) -> None:

@@ -52,7 +52,7 @@ _DEVICES = {
 that people say for several of them (``adl``).
 """
 _ALIASES |= {device.upper(): PLATFORMS[name] for name, devices in _DEVICES.items() for device in devices.split()}
-_STEPPING = re.compile(r"-[A-D]\d[A-Z]?(?=-|$)")
+_STEPPING = r"-[A-D]\d[A-Z]?(?=-|$)"
 _ARCHITECTURES = (
     ((9, 0), "skl"), ((11, 0), "icllp"), ((12, 0), "tgllp"), ((12, 50), "xehp"), ((12, 55), "dg2"), ((12, 60), "pvc"),
     ((12, 70), "dg2"), ((20, 0), "bmg"), ((30, 0), "ptl"), ((31, 0), ""),
@@ -70,7 +70,7 @@ _PRODUCTS = (
 def find(name: str) -> Platform | None:
     """The platform with this name or one of its other names, or of a device that the compiler knows; else None."""
     wanted = name.upper()
-    return _ALIASES.get(wanted) or _ALIASES.get(_STEPPING.sub("", wanted))
+    return _ALIASES.get(wanted) or _ALIASES.get(re.sub(_STEPPING, "", wanted))
 
 
 def platform_table(width: int = 100) -> str:

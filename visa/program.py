@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from visa.operands import SURFACE
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.types import UD, UQ, UW, DataType
 
@@ -141,7 +142,7 @@ Fields = dict[str, Any]
 """Values of the fields of an instruction by name; the notation of :mod:`visa.isa.record` says of which type each is."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Instruction:
     """A record of the table with the values of its fields, and the source line (0 where unknown).
 
@@ -159,6 +160,19 @@ class Instruction:
 class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""
 
+
+_READING = threading.RLock()
+"""Held while what was postponed is read."""
+
+
+def _unlock_reading() -> None:
+    """In a forked process, which has not the thread that may have held the lock."""
+    global _READING
+    _READING = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_reading)
 
 BODY: dict[str, Callable[[], object]] = {
     **dict.fromkeys(("strings", "variables", "addresses", "predicates", "labels"), list),
@@ -206,12 +220,15 @@ class Function:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            pending = self.pending if name == "instructions" or name in BODY else None
-            if pending is None:
+            if name != "instructions" and name not in BODY:
                 raise AttributeError(f"a function has no '{name}'")
-            self.pending = None
-            pending(self)
-            return getattr(self, name)
+            with _READING:
+                pending = self.pending
+                if pending is None:  # Another thread may have read it meanwhile.
+                    return object.__getattribute__(self, name)
+                self.pending = None
+                pending(self)
+                return getattr(self, name)
 
     def postpone(self, fill: Callable[[Function], None]) -> None:
         """Leave the instructions to a function that makes and fills them."""
@@ -269,6 +286,8 @@ class Function:
         """How many elements a surface or sampler variable has, as a :class:`visa.operands.State` names it; predefined
         ones have one.
         """
+        from visa.operands import SURFACE  # which a function that nobody reads does without
+
         if kind == SURFACE:
             return 1 if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].elements
         return 1 if index == NAMED_SAMPLER else self.samplers[index].elements

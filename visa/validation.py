@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from visa.call_rules import broken_calls, declared_sizes
-from visa.cisa.declarations import MAXIMUM_OFFSET, MAXIMUM_SIZE
-from visa.cisa.references import LABEL, SAMPLERS, SURFACES, VARIABLE, exists, references
+from visa.cisa.declarations import LABEL, MAXIMUM_OFFSET, MAXIMUM_SIZE, SAMPLERS, SURFACES, VARIABLE, exists
+from visa.cisa.references import references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa import InstructionDesc
 from visa.isa.enums import MATRIX_OFFSETS

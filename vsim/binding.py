@@ -98,7 +98,8 @@ class _FieldBinder:
             if data is not None:
                 surfaces[number] = data
         implicit = None
-        if signature.asks_for_ids or any(field.kind == IMPLICIT_BUFFER for _, field in signature.layout.arguments):
+        asks = signature.summary.asks_for_ids
+        if asks or any(field.kind == IMPLICIT_BUFFER for _, field in signature.layout.arguments):
             implicit = self.implicit, self._implicit_contents()
             reader.bindless[IMPLICIT_HANDLE] = self.implicit
         return Arguments(
@@ -188,7 +189,7 @@ class _FieldBinder:
             LaunchError: S010, they ask, and no answer is right for all groups.
         """
         sizes = zip(self.nd_range.global_size, self.nd_range.local_size, strict=True)
-        if self.signature.asks_for_ids and any(size % local for size, local in sizes):
+        if self.signature.summary.asks_for_ids and any(size % local for size, local in sizes):
             raise self.signature.error(
                 f"functions ask for sizes or ids, which are given for whole groups of {self.nd_range.local_size}",
                 "take a local size that divides the global size",

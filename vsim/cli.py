@@ -255,19 +255,24 @@ def app(
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    from vsim.command_arguments import named_files
-    from vsim.driver import CommandLine, capture_writer, open_session, run_traced, wanted_checks, write_launch
+    from vsim.driver import (
+        CommandLine,
+        capture_writer,
+        open_session,
+        run_traced,
+        wanted_checks,
+        wanted_order,
+        wanted_results,
+        write_launch,
+    )
     from vsim.program import RunOptions
-    from vsim.schedule import parse_schedule
-    from vsim.session import Results
-    from vsim.shown import parse_parts
 
     _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
-    order = parse_schedule(schedule) if schedule else None
+    order = wanted_order(schedule)
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     options |= wanted_checks(checks, workers)
     writer = capture_writer(capture, loaded, build_options) if capture else None
-    results = Results(out_dir, named_files(save or ()), parse_parts(show or ()), as_json, writer)
+    results = wanted_results(out_dir, save or (), show or (), as_json)._replace(capture=writer)
     session = open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

@@ -12,31 +12,31 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
+from vsim.arrays import Bools
 from vsim.checks.selection import GUARD, UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
-from vsim.registers import FloatModes
-from vsim.schedule import ROUND_ROBIN, Schedule
 from vsim.signature import KernelSignature
-from vsim.trace import Trace
 
 if TYPE_CHECKING:
     from vsim.checks.findings import Findings
     from vsim.positions import ThreadPosition
+    from vsim.registers import FloatModes
+    from vsim.schedule import Schedule
+    from vsim.trace import Trace
 
 TIMEOUT = "S040"
 LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
 PRIVATE_MEMORY = "private memory"
 """The name of the block that holds it."""
-Executed = dict[int, npt.NDArray[np.bool_]]
+Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
 
 
@@ -107,24 +107,24 @@ class Dispatch:
         """Whether the kernel itself waits for the other threads of its group: not where each is alone in its group, but
         for checks, which want to know who comes to a barrier.
         """
-        return self.signature.has_barrier and (prod(self.local_size) > self.simd or self.findings is not None)
+        return self.signature.summary.has_barrier and (prod(self.local_size) > self.simd or self.findings is not None)
 
     @property
     def takes_turns(self) -> bool:
         """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
         at the group's barrier in the kernel itself.
         """
-        return self.signature.waits_elsewhere or self.overlaps_groups
+        return self.signature.summary.waits_elsewhere or self.overlaps_groups
 
     @property
     def overlaps_groups(self) -> bool:
         """Whether several groups are under way at once wherever there is room, as threads may wait for other groups."""
-        return self.signature.spins or self.is_round_robin
+        return self.signature.summary.spins or self.is_round_robin
 
     @property
     def is_round_robin(self) -> bool:
         """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
-        return self.schedule is not None and self.schedule.kind == ROUND_ROBIN
+        return self.schedule is not None and self.schedule.is_round_robin
 
     @property
     def checks(self) -> frozenset[str]:
@@ -147,7 +147,7 @@ class Dispatch:
     @property
     def needs_order(self) -> bool:
         """Whether the groups must run one after the other so that results are the same every time."""
-        return self.signature.needs_order
+        return self.signature.summary.needs_order
 
     @property
     def float_modes(self) -> FloatModes:

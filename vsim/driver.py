@@ -12,10 +12,8 @@ from visa.diagnostics import UsageError
 from visa.platforms import find
 from visa.usage import check_platform
 from vsim.loading import Loaded
-from vsim.numbers import Numbers
 from vsim.program import Program, RunOptions
 from vsim.session import Results, Session
-from vsim.trace import Trace
 from vsim.trace_file import with_trace
 from vsim.zebins import is_compiled, read_program
 
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from vsim.capture_writer import CaptureWriter
     from vsim.captures import Capture
     from vsim.checks.selection import CheckOptions
+    from vsim.numbers import Numbers
+    from vsim.schedule import Schedule
 
 
 def machine_memory() -> int:
@@ -34,7 +34,7 @@ def machine_memory() -> int:
 
 def _check_target(program: Program, loaded: Loaded) -> None:
     """An image is for the platform that it was linked for, whatever the command line asks for."""
-    asked, own = find(loaded.platform or ""), program.image.platform
+    asked, own = find(loaded.platform) if loaded.platform else None, program.image.platform
     if asked and own and asked.name != own and not is_compiled(loaded.data):
         raise UsageError(
             "--platform says what a source is compiled for, and which part of a zebin is meant; "
@@ -89,6 +89,37 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
         given = "--guard" if wanted.check is None else "--check"
         raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
     return RunOptions(check=found)
+
+
+def wanted_order(schedule: str | None) -> Schedule | None:
+    """The order of groups and threads; None for the ascending one.
+
+    Raises:
+        LaunchError: there is no such schedule.
+    """
+    if not schedule:
+        return None
+    from vsim.schedule import parse_schedule
+
+    return parse_schedule(schedule)
+
+
+def wanted_results(out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool) -> Results:
+    """What becomes of results.
+
+    Raises:
+        UsageError: an option has another form.
+    """
+    found = Results(out_dir, as_json=as_json)
+    if save:
+        from vsim.command_arguments import named_files
+
+        found = found._replace(save=named_files(save))
+    if show:
+        from vsim.shown import parse_parts
+
+        found = found._replace(show=parse_parts(show))
+    return found
 
 
 def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
@@ -163,6 +194,8 @@ def run_traced(
 
     def run(out: TextIO | None) -> bool:
         if out is not None:
+            from vsim.trace import Trace
+
             session.options["trace"] = Trace(out, *numbers)
         run_launches(session, image, line)
         session.report()

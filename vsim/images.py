@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,7 @@ CHANNEL_ORDERS = {
 """OpenCL's numbers of the orders of channels (``cl_channel_order``), by our names."""
 
 
-@dataclass(frozen=True)
-class ImageFormat:
+class ImageFormat(NamedTuple):
     """Order and element type of the channels, such as ``rgba`` and ``unorm8``."""
 
     order: str
@@ -87,8 +87,7 @@ class ImageFormat:
         return float(np.iinfo(ELEMENTS[self.element]).max) if "norm" in self.element else 0.0
 
 
-@dataclass(frozen=True)
-class ImageKind:
+class ImageKind(NamedTuple):
     """What code that works on an image is made for: format, number of axes, whether the last axis counts layers."""
 
     format: ImageFormat

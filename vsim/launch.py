@@ -8,10 +8,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
@@ -19,6 +18,9 @@ from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 SCALAR_TYPES = {
     "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8",
@@ -54,7 +56,7 @@ def array_problem(value: object) -> tuple[str, str]:
     return "", ""
 
 
-@dataclass(kw_only=True, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Checked:
     """What a launch file says of an array besides its contents: what to compare it with, and where it goes."""
 
@@ -65,7 +67,7 @@ class Checked:
     shared: str = ""
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place."""
 
@@ -95,7 +97,7 @@ class LocalArgument:
     size: int
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class ImageArgument(Checked):
     """An image: array of (depth,) height, width, channels, and a format such as ``rgba_f32``.
 
@@ -129,7 +131,7 @@ class SamplerArgument:
 Argument = BufferArgument | ScalarArgument | LocalArgument | ImageArgument | SamplerArgument
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class Launch:
     """One run of a kernel. Sizes have one to three dimensions, in work-items.
 

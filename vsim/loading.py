@@ -13,7 +13,7 @@ from visa.files import read_bytes
 if TYPE_CHECKING:
     from vsim.captures import Capture
 
-_TEXT = re.compile(rb"^[ \t]*\.(?:version|kernel|global_function|function)\b", re.MULTILINE)
+_TEXT = rb"(?m)^[ \t]*\.(?:version|kernel|global_function|function)\b"
 _HEAD_BYTES = 4096
 """Where a vISA text begins as such; comments may stand in front."""
 SPIRV = b"\x03\x02\x23\x07"
@@ -90,7 +90,7 @@ def load_program(
     if file is None:
         raise UsageError("IMAGE is missing; see vsim --help")
     data = read_bytes(file)
-    if capture is not None and _TEXT.search(data[:_HEAD_BYTES]):
+    if capture is not None and re.search(_TEXT, data[:_HEAD_BYTES]):
         from vsim.replay import text_program
 
         return capture, text_program(capture, file, data)

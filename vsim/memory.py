@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -113,8 +112,7 @@ COMPARISONS = ("le", "lt", "ge", "gt", "eq", "ne", "always", "never")
 """What samplers can be told; OpenCL's words are among them."""
 
 
-@dataclass(frozen=True)
-class SamplerState:
+class SamplerState(NamedTuple):
     """How coordinates become texels.
 
     Attributes:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from visa.diagnostics import UsageError
 from visa.usage import whole_number
 
 MAXIMUM_NUMBER = 1 << 32
 
 
-@dataclass(frozen=True)
 class Numbers:
     """Some whole numbers: ranges, each with its end; none for all numbers there are."""
 
-    ranges: tuple[range, ...] = ()
+    def __init__(self, ranges: tuple[range, ...] = ()) -> None:
+        self.ranges = ranges
 
     def __contains__(self, number: int) -> bool:
         return not self.ranges or any(number in r for r in self.ranges)
@@ -30,7 +28,7 @@ def parse_numbers(text: str, option: str) -> Numbers:
         UsageError: it is no such list.
     """
     if text == "all":
-        return Numbers()
+        return ALL_NUMBERS
     ranges = []
     for part in text.split(","):
         first, dash, last = part.partition("-")

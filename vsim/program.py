@@ -19,27 +19,26 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, Usa
 from visa.files import read_bytes
 from visa.image import LinkedImage
 from visa.usage import check_text, warn
-from visa.validation import validate
 from vsim.arrays import Array
 from vsim.binding import bind
-from vsim.conversion import ArgumentConverter
 from vsim.dispatch import Dispatch, not_executed, with_values
-from vsim.kernel import Kernel
-from vsim.last_launch import LastLaunch
 from vsim.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.memory import AddressSpace, Buffer
 from vsim.ndrange import NdRange, payload_template, range_of
-from vsim.progress import Groups
 from vsim.result import LaunchResult
-from vsim.schedule import Schedule, parse_schedule
 from vsim.signature import KernelSignature, kernel_signature
 from vsim.zebins import read_program
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.checks.selection import Wanted
+    from vsim.conversion import ArgumentConverter
+    from vsim.kernel import Kernel
+    from vsim.last_launch import LastLaunch
     from vsim.llvm_engine.engine import Engine
     from vsim.printf import PrintfRecords
+    from vsim.progress import Groups
+    from vsim.schedule import Schedule
     from vsim.trace import Trace
 
 Size = int | Sequence[int]
@@ -76,7 +75,10 @@ class Program:
     """
 
     def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
-        validate(image.module, image.grf_size, image.file)
+        if image.summaries is None or image.is_read:  # else it passed already
+            from visa.validation import validate  # with the table
+
+            validate(image.module, image.grf_size, image.file)
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace() if memory is None else memory
@@ -114,6 +116,8 @@ class Program:
         """
         found = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
         if found is None:
+            from vsim.kernel import Kernel
+
             found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
         return found
 
@@ -304,6 +308,8 @@ class Program:
         return "numpy", why
 
     def _begun(self, begun: int, count: int) -> None:
+        from vsim.progress import Groups
+
         self.batch = Groups(begun, count)
 
     def groups(self) -> Groups | None:
@@ -384,7 +390,7 @@ class Program:
             self.last_launches[kernel] = again
             return result
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
-        order = parse_schedule(check_text(schedule, "the schedule")) if schedule else None
+        order = _order(schedule) if schedule else None
         try:
             result = self.run(launch, engine, threads, max_seconds, profile, order, check=check)
         except SimulationError as error:
@@ -392,7 +398,7 @@ class Program:
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        found = LastLaunch.of(whole, args, result.dispatch) if is_plain else None
+        found = _last_launch(whole, args, result.dispatch) if is_plain else None
         if found is not None:
             self.last_launches[kernel] = found
         return result
@@ -409,6 +415,8 @@ class Program:
     def _converter(self, kernel: str) -> ArgumentConverter:
         found = self.converters.get(kernel)
         if found is None:
+            from vsim.conversion import ArgumentConverter
+
             found = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
         return found
 
@@ -444,6 +452,19 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+def _order(schedule: str) -> Schedule:
+    from vsim.schedule import parse_schedule
+
+    return parse_schedule(check_text(schedule, "the schedule"))
+
+
+def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
+    """A launch that has run, for another one like it; None if it cannot run again."""
+    from vsim.last_launch import LastLaunch
+
+    return LastLaunch.of(whole, args, dispatch)
 
 
 def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:

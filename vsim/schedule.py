@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from visa.diagnostics import Diagnostic, LaunchError
 from visa.usage import whole_number
+from vsim.arrays import Offsets
 
 ROUND_ROBIN = "round-robin"
 TURN_THREADS, PRIVATE_TURN_THREADS = 2048, 512
@@ -30,7 +30,12 @@ class Schedule:
     kind: str
     seed: int = 0
 
-    def order(self, count: int) -> npt.NDArray[np.int64]:
+    @property
+    def is_round_robin(self) -> bool:
+        """Whether every thread runs up to its next access to memory, in turn."""
+        return self.kind == ROUND_ROBIN
+
+    def order(self, count: int) -> Offsets:
         """The numbers from 0 to ``count`` - 1 in the order in which they run.
 
         Raises:

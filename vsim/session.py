@@ -12,19 +12,17 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did
 from visa.files import read_text
 from visa.reporting import report
 from vsim.arrays import Array
-from vsim.conversion import ArgumentConverter
-from vsim.element_types import as_elements
 from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, ScalarArgument, image_launch, parse_launch
 from vsim.launch_paths import check_overwriting
 from vsim.program import Program, RunOptions
 from vsim.progress import watch_on_terminal
 from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.result import LaunchResult
-from vsim.shown import ShownPart, shown_text, shown_tree
 
 if TYPE_CHECKING:
     from vsim.capture_writer import CaptureWriter
     from vsim.cluster import Cluster
+    from vsim.shown import ShownPart
 
 
 class Results(NamedTuple):
@@ -129,6 +127,8 @@ class Session:
         """Give scalars of a launch their kernel's types, where they have none of their own and the kernel is known."""
         if not any(isinstance(a, ScalarArgument) and a.numbers is not None for a in launch.args):
             return
+        from vsim.conversion import ArgumentConverter
+
         number, problem = ArgumentConverter(self.program.signature(launch.kernel)).read_numbers(launch)
         if problem:
             raise file.fail(problem, f"{file.name}, launch {index}, argument {number}")
@@ -191,7 +191,7 @@ class Session:
             self._save(result, argument, number, names, f"l{index}_a{number}.npy")
             declared = result.dispatch.signature.argument_types.get(number, "")
             for part in (part for part in self.results.show if part.name in names):
-                self._show(row, part, as_elements(argument.array, declared))
+                self._show(row, part, argument.array, declared)
             row["checks"] += check_array(number, argument.array, argument)
         self.rows.append(row)
 
@@ -232,8 +232,12 @@ class Session:
             self.not_found.pop(name, None)
         return sorted(found)
 
-    def _show(self, row: LaunchRow, part: ShownPart, array: Array) -> None:
-        """Write a part of an argument, or enter it into a report that is JSON."""
+    def _show(self, row: LaunchRow, part: ShownPart, array: Array, declared: str) -> None:
+        """Write a part of an argument, of the type that the kernel declares, or enter it into a report that is JSON."""
+        from vsim.element_types import as_elements
+        from vsim.shown import shown_text, shown_tree
+
+        array = as_elements(array, declared)
         try:
             value = part.of(array)
         except IndexError as error:

@@ -14,20 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from visa.cisa.references import asks_for_ids, counts_threads
 from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
-from visa.image import LinkedImage
-from visa.isa.record import Flow
+from visa.image import KernelSummary, LinkedImage
 from visa.program import FIRST_VARIABLE, Function, Input
 from visa.yaml_tree import Tree
 from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
-from vsim.analysis.spin_loops import spins
-from vsim.atomics import depends_on_order
 from vsim.launch import SCALAR_TYPES
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
-from vsim.refused import may_be_refused, returns_to_nobody
-from vsim.registers import FloatModes, float_modes
+
+if TYPE_CHECKING:
+    from vsim.registers import FloatModes
 
 _WORDS = {
     "ub": "u8", "b": "i8", "uw": "u16", "w": "i16", "ud": "u32", "d": "i32", "uq": "u64", "q": "i64",
@@ -47,6 +45,7 @@ class KernelSignature:
         required_size: the only work-group size that the kernel runs with; None where any will do.
         surfaces: number in the binding table and index of the argument.
         info: ze_info's words; None for hand-written kernels without, whose arguments go to their ``.input`` variables.
+        known: what launches ask of the instructions, where that was kept and nobody has read these since.
     """
 
     image: LinkedImage
@@ -61,6 +60,7 @@ class KernelSignature:
     layout: PayloadLayout
     surfaces: tuple[tuple[int, int], ...]
     info: KernelInfo | None
+    known: KernelSummary | None
 
     def __repr__(self) -> str:
         if self.info is None:
@@ -125,56 +125,29 @@ class KernelSignature:
         return tuple(i for i in self.kernel.inputs if i.operand_class != 0)
 
     @cached_property
-    def asks_for_ids(self) -> bool:
-        """Whether functions that the kernel calls may read sizes or ids where a driver leaves them."""
-        kernel, *functions = self.image.functions_of(self.kernel)
-        calls = any(i.desc.flow.calls_function for i in kernel.instructions)
-        return calls and any(asks_for_ids(function) for function in functions)
+    def summary(self) -> KernelSummary:
+        """What launches ask of the instructions."""
+        if self.known is not None:
+            return self.known
+        from vsim.analysis.summary import summarize  # with the table and the analyses
+
+        return summarize(self.image, self.kernel)
 
     @cached_property
     def has_surfaces(self) -> bool:
         """Whether a function declares surfaces, which buffers may be that no input takes."""
         return any(function.surfaces for function in self.image.functions_of(self.kernel))
 
-    @cached_property
-    def has_barrier(self) -> bool:
-        """Whether the kernel itself waits for the other threads of its group."""
-        return any(i.desc.flow is Flow.BARRIER for i in self.kernel.instructions)
-
-    @cached_property
+    @property
     def counts_threads(self) -> bool:
         """Whether the kernel, written by hand, finds its work-items by the number of the thread."""
-        return self.info is None and counts_threads(self.kernel)
-
-    @cached_property
-    def waits_elsewhere(self) -> bool:
-        """Whether threads wait for each other at named or split barriers, or in functions that the kernel calls."""
-        kernel, *functions = self.image.functions_of(self.kernel)
-        flows = {i.desc.flow for i in kernel.instructions}
-        if Flow.NAMED_BARRIER in flows or Flow.SIGNAL in flows:
-            return True
-        if not any(f.calls_function for f in flows):
-            return False
-        if not any(i.desc.flow.is_barrier for f in functions for i in f.instructions):
-            return False
-        from vsim.analysis.waiting import waiting_functions  # which few kernels need
-
-        return any(f is not kernel for f in waiting_functions(self.image, kernel))
-
-    @cached_property
-    def spins(self) -> bool:
-        """Whether threads may wait in loops until others write to memory."""
-        return any(spins(function, self.image.grf_size) for function in self.image.functions_of(self.kernel))
-
-    @cached_property
-    def needs_order(self) -> bool:
-        """Whether the groups must run one after the other so that results are the same every time."""
-        functions, grf_size = self.image.functions_of(self.kernel), self.image.grf_size
-        return self.spins or depends_on_order((i for f in functions for i in f.instructions), grf_size)
+        return self.info is None and self.summary.counts_threads
 
     @cached_property
     def float_modes(self) -> FloatModes:
         """What the kernel and the functions of the image do with %cr0."""
+        from vsim.registers import float_modes  # with the table
+
         return float_modes(self.image.functions_of(self.kernel))
 
     def declared_type(self, index: int) -> str:
@@ -224,7 +197,9 @@ def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSigna
         FormatError: C021, ze_info says of the kernel what makes no sense.
     """
     kernel = _find_kernel(image, wanted)
-    _check_refused(image, kernel)
+    known = None if image.summaries is None or image.is_read else image.summaries.get(kernel.name)
+    if known is None:  # Only kernels without refused instructions are known.
+        _check_refused(image, kernel)
     try:
         info = kernel_info(tree, kernel.name, kernel.simd_size)
         names, types = declared_arguments(tree, kernel.name)
@@ -244,6 +219,7 @@ def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSigna
         layout=layout_of(image, kernel, info) if info else layout_of_inputs(kernel),
         surfaces=info.surfaces if info else (),
         info=info,
+        known=known,
     )
 
 
@@ -262,6 +238,8 @@ def _find_kernel(image: LinkedImage, wanted: str) -> Function:
 
 def _check_refused(image: LinkedImage, kernel: Function) -> None:
     """Look closer only where some function has an instruction that may be refused: most images have none."""
+    from vsim.refused import may_be_refused, returns_to_nobody  # with the table
+
     own = {i.desc for i in kernel.instructions}
     descs = own.union(i.desc for function in image.module.functions for i in function.instructions)
     if any(returns_to_nobody(kernel, desc) for desc in own) or any(may_be_refused(desc) for desc in descs):

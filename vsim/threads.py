@@ -7,8 +7,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.isa.record import Flow
-from visa.operands import SAMPLER, SURFACE
 from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
 from vsim.arrays import Array
 from vsim.dispatch import Dispatch
@@ -128,6 +126,8 @@ def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, in
     """
     if not dispatch.by_inputs:
         return []
+    from visa.operands import SAMPLER, SURFACE  # here and below: who runs code that is kept reads none
+
     surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(function.surfaces))]
     return surfaces + [(SAMPLER, n, n) for n in range(len(function.samplers))]
 
@@ -151,6 +151,8 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
 
 def first_lane(instruction: Instruction) -> int:
     """The lane of a thread that is the first one of an instruction, which counts its own from 0."""
+    from visa.isa.record import Flow
+
     execution = instruction.args.get("exec")
     return execution.offset if instruction.desc.flow is Flow.NEXT and execution and execution.size > 1 else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from visa.image import LinkedImage, read_image
+from vsim.llvm_engine.runtime.summaries import known
 
 
 def is_compiled(data: bytes) -> bool:
@@ -34,7 +35,7 @@ def read_program(
         LinkError: texts of the zebin have errors or do not fit together.
     """
     if not is_compiled(data):
-        return read_image(data, name)
+        return read_image(data, name, known)
     from vlink.linker import Linker, LinkOptions
 
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))

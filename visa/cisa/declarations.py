@@ -8,15 +8,23 @@ from collections.abc import Iterator
 
 from visa import types
 from visa.program import (
+    FIRST_PREDICATE,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
     MAXIMUM_PREDICATES,
+    NAMED_SAMPLER,
     PREDEFINED_SURFACES,
     PREDEFINED_VARIABLES,
     Attribute,
     Declared,
     Function,
     Variable,
+    predefined_names,
     predefined_strings,
 )
+
+VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
+"""What a function declares, as references name it."""
 
 MAXIMUM_PREDICATE = 32
 """Elements of a predicate."""
@@ -109,3 +117,22 @@ def _attribute_problems(function: Function) -> Iterator[str]:
             yield "attribute Target is neither 0 nor 1"
         if a.name == "SimdSize" and a.value is not None and a.integer not in SIMD_SIZES:
             yield f"attribute SimdSize is {a.integer}"
+
+
+def exists(function: Function, what: int, index: int) -> bool:
+    """Whether the function declares it, or it is predefined."""
+    if what == VARIABLE:
+        return index < len(predefined_names(function.version)) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(
+            function.variables
+        )
+    if what == ADDRESS:
+        return index < len(function.addresses)
+    if what == PREDICATE:
+        return FIRST_PREDICATE <= index < FIRST_PREDICATE + len(function.predicates)
+    if what == SURFACES:
+        return index < FIRST_SURFACE + len(function.surfaces)
+    if what == SAMPLERS:
+        return index == NAMED_SAMPLER or index < len(function.samplers)
+    if what == LABEL:
+        return index < len(function.labels)
+    return index < len(function.strings)

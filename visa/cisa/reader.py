@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from visa import types
-from visa.cisa.codec import DecodeError, Decoder, Operands, new_operands
-from visa.cisa.declarations import illegal_attributes, illegal_declarations
-from visa.cisa.references import SAMPLERS, SURFACES, VARIABLE, exists, invalid_reference
+from visa.cisa.declarations import SAMPLERS, SURFACES, VARIABLE, exists, illegal_attributes, illegal_declarations
 from visa.cisa.tables import Reader, check_range, function_table, kernel_table, version_of
 from visa.diagnostics import Diagnostic, FormatError
 from visa.program import (
@@ -17,49 +16,21 @@ from visa.program import (
     Declared,
     Function,
     Input,
-    Instruction,
     LabelName,
     Module,
     Variable,
     predefined_strings,
 )
 
+if TYPE_CHECKING:
+    from visa.cisa.codec import Operands
+
 _NONE_DECLARED = bytes(9)
 """Three counts of two bytes, three of one: no addresses, predicates, labels, samplers, surfaces and VME variables."""
 
 
-LARGE_CODE = 1 << 17
-"""Bytes of a function's code from which on it pays to look for instructions that were read before."""
-HEAD_BYTES, MOST_ALIKE = 16, 8
-"""By how many bytes these are found, and how many of those with equal ones are kept."""
-
-
 _ATTRIBUTE = struct.Struct("<IB")
 """Name and size of an attribute's value."""
-
-
-class _Repeats:
-    """Instructions of a function by their bytes: unrolled loops repeat them, and equal bytes have equal fields."""
-
-    def __init__(self, data: bytes, limit: int) -> None:
-        self.data, self.limit = data, limit
-        self.met: dict[bytes, list[tuple[bytes, Instruction]]] = {}
-        self.end = 0
-        """Where the instruction ends that was found last."""
-
-    def find(self, at: int) -> Instruction | None:
-        """An instruction with the bytes at a position."""
-        for code, instruction in self.met.get(self.data[at : at + HEAD_BYTES], ()):
-            if self.data.startswith(code, at) and (end := at + len(code)) <= self.limit:
-                self.end = end
-                return instruction
-        return None
-
-    def add(self, start: int, end: int, instruction: Instruction) -> None:
-        """Keep an instruction."""
-        alike = self.met.setdefault(self.data[start : start + HEAD_BYTES], [])
-        alike.insert(0, (self.data[start:end], instruction))
-        del alike[MOST_ALIKE:]
 
 
 def read_module(
@@ -80,6 +51,8 @@ def read_module(
     r = Reader(data, name)
     module = Module(version_of(r))
     ranges = [(f, offset, size) for f, offset, size, _ in (*kernel_table(r, module), *function_table(r, module))]
+    from visa.cisa.codec import new_operands  # with the table
+
     operands = new_operands()
     for function, offset, size in ranges:
         check_range(r, function, offset, size)
@@ -95,9 +68,13 @@ def read_module(
     return module
 
 
-def read_function(r: Reader, offset: int, size: int, function: Function) -> None:
-    """Read a function whose fields are empty out of its bytes; its instructions when somebody looks at them."""
-    _FunctionReader(r, offset, size, new_operands()).read(function, lazy=True)
+def read_function(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
+    """Read a function whose fields are empty out of its bytes; its instructions when somebody looks at them.
+
+    Args:
+        lines: the source lines of the first instructions.
+    """
+    _FunctionReader(r, offset, size, lines=lines).read(function, lazy=True)
 
 
 @functools.cache
@@ -134,8 +111,10 @@ def _drop_dangling(function: Function) -> None:
 class _FunctionReader:
     """Reads one kernel or function from its own bytes, so that damage cannot lead into the next one."""
 
-    def __init__(self, r: Reader, offset: int, size: int, operands: Operands) -> None:
-        self.operands = operands
+    def __init__(
+        self, r: Reader, offset: int, size: int, operands: Operands | None = None, lines: Sequence[int] = ()
+    ) -> None:
+        self.operands, self.lines = operands, lines
         self.r = Reader(r.data, r.name, offset, offset + size)
         self.start = offset
 
@@ -234,40 +213,15 @@ class _FunctionReader:
         if r.number("<B"):
             raise r.fail("VME variables have no public layout")
 
-    def code(self, position: int, end: int, function: Function) -> None:
-        function.instructions = []
-        decoder = Decoder(function, self.r.data, position, end, self.operands)
-        known: set[tuple[int, int]] = set()
-        repeats = _Repeats(self.r.data, end) if end - position >= LARGE_CODE else None
-        try:
-            while decoder.position < end:
-                at = decoder.position
-                if repeats is not None and (same := repeats.find(at)) is not None:
-                    decoder.position = repeats.end
-                    function.instructions.append(Instruction(same.desc, same.args))
-                    continue
-                instruction = decoder.next()
-                # Operands must name things that exist, so that whoever works on the tree need not look.
-                if problem := invalid_reference(function, instruction, known):
-                    raise DecodeError(at, problem)
-                function.instructions.append(instruction)
-                if repeats is not None:
-                    repeats.add(at, decoder.position, instruction)
-        except DecodeError as error:
-            hint = ""
-            if (function.instructions and not any(self.r.data[end - 8 : end])) or len(function.instructions) < 4:
-                hint = (
-                    "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
-                    "assemble the .visaasm text beside the file instead"
-                )
-            raise self.r.fail(
-                f"{error.message} in instruction {len(function.instructions)}", error.offset, "C002", hint
-            ) from None
-
     def string(self, function: Function, index: int) -> str:
         if index >= len(function.strings):
             raise self.r.fail(f"string {index} does not exist, there are {len(function.strings)}")
         return function.strings[index]
+
+    def code(self, position: int, end: int, function: Function) -> None:
+        from visa.cisa.code_reader import read_code  # with the table
+
+        read_code(self.r, position, end, self.operands, self.lines, function)
 
     def declared(self, function: Function, items: list[Declared], fmt: str, what: str) -> None:
         for _ in range(self.r.count(fmt, 7, what)):

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import functools
 
+from visa.cisa.declarations import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, exists
 from visa.isa import InstructionDesc
 from visa.isa.enums import LSC_ADDRESS_TYPES
 from visa.operands import SURFACE, Address, General, Indirect, Predicate, State
-from visa.program import (
-    FIRST_PREDICATE,
-    FIRST_SURFACE,
-    FIRST_VARIABLE,
-    NAMED_SAMPLER,
-    AliasCircle,
-    Function,
-    Instruction,
-    predefined_names,
-)
+from visa.program import AliasCircle, Function, Instruction
 
 THREAD_X, IMPLICIT_POINTER = 1, 18
 """The numbers of the predefined variables that count threads, and that lead to what functions ask for."""
-VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 
 @functools.cache
@@ -65,25 +56,6 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
     if "variable" in args:
         found.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
     return found
-
-
-def exists(function: Function, what: int, index: int) -> bool:
-    """Whether the function declares it, or it is predefined."""
-    if what == VARIABLE:
-        return index < len(predefined_names(function.version)) or FIRST_VARIABLE <= index < FIRST_VARIABLE + len(
-            function.variables
-        )
-    if what == ADDRESS:
-        return index < len(function.addresses)
-    if what == PREDICATE:
-        return FIRST_PREDICATE <= index < FIRST_PREDICATE + len(function.predicates)
-    if what == SURFACES:
-        return index < FIRST_SURFACE + len(function.surfaces)
-    if what == SAMPLERS:
-        return index == NAMED_SAMPLER or index < len(function.samplers)
-    if what == LABEL:
-        return index < len(function.labels)
-    return index < len(function.strings)
 
 
 _NAMES = ("variable", "address variable", "predicate", "surface", "sampler", "label", "string")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.program import BODY, Function, Module
@@ -61,9 +61,12 @@ class Reader:
         return number
 
 
-def read_postponed(data: bytes, name: str) -> Module:
+def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
     """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
     them; instructions not before somebody looks at these.
+
+    Args:
+        lines: the source lines of the first instructions of functions, by name.
 
     Raises:
         FormatError: the bytes are not a CISA module, or its tables are damaged.
@@ -74,7 +77,8 @@ def read_postponed(data: bytes, name: str) -> Module:
     for function, offset, size, inputs in ranges:
         check_range(r, function, offset, size)
         function.encoded = data[offset : offset + size], inputs
-        function.pending = functools.partial(_read_body, r, offset, size)
+        numbers = lines.get(function.name, ()) if lines else ()
+        function.pending = functools.partial(_read_body, r, offset, size, numbers)
     return module
 
 
@@ -87,13 +91,13 @@ def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, 
     return found
 
 
-def _read_body(r: Reader, offset: int, size: int, function: Function) -> None:
+def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
     """Read what was postponed, but for the instructions."""
     from visa.cisa.reader import read_function
 
     for name, empty in BODY.items():
         setattr(function, name, empty())
-    read_function(r, offset, size, function)
+    read_function(r, offset, size, lines, function)
 
 
 def check_range(r: Reader, function: Function, offset: int, size: int) -> None:

@@ -6,8 +6,8 @@ import re
 import struct
 
 from visa import types
-from visa.cisa.declarations import is_label
-from visa.cisa.references import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, references
+from visa.cisa.declarations import ADDRESS, LABEL, PREDICATE, SAMPLERS, STRING, SURFACES, VARIABLE, is_label
+from visa.cisa.references import references
 from visa.diagnostics import Diagnostic, FormatError, Span
 from visa.isa.record import Flow
 from visa.operands import (

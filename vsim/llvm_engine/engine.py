@@ -36,7 +36,6 @@ from vsim.llvm_engine.runtime.tables import (
 )
 from vsim.llvm_engine.runtime.workers import POOL, Run
 from vsim.ndrange import Group
-from vsim.progress import Groups
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.coverage import ExecutedBlocks
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from vsim.llvm_engine.runtime.race_runs import RaceRun, SavedMemory
     from vsim.llvm_engine.runtime.undefined import UndefinedMemory
     from vsim.llvm_engine.runtime.watch import Watch
+    from vsim.progress import Groups
 
 MAXIMUM_PLANS = 64
 RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
@@ -165,6 +165,8 @@ class Engine:
         run = self.unfinished
         if run is None:
             return None
+        from vsim.progress import Groups  # for who watches a launch
+
         dispatch, plan = run.keep[:2]
         first, end = dispatch.part or (0, dispatch.group_count)
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
@@ -253,7 +255,7 @@ class Engine:
             )
             wanted = work(dispatch, shape, thread_count)
             together = groups_together(dispatch, shape)
-            workers = self._workers(dispatch, shape, wanted.count, together)
+            workers = self._workers(dispatch, shape, wanted.workers, together)
             found = launch_plan(
                 dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group, kernel.turned)
             )

@@ -7,17 +7,16 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
+from typing import NamedTuple
 
-from visa.cisa import write_module
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
 from visa.program import Function
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Overtaken, Unsupported
-from vsim.llvm_engine.runtime import cache, native
+from vsim.llvm_engine.runtime import cache, native, summaries
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.target import is_guarded
 from vsim.threads import begins_rows, threads_together
@@ -31,8 +30,7 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 """What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
 
 
-@dataclass(frozen=True)
-class CompiledKernel:
+class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
     ``turned``: local ids count up along y from lane to lane.
@@ -120,7 +118,7 @@ class KernelCache:
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
-            self.module = write_module(image.module)
+            self.module = image.module_bytes()
         target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = is_guarded()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
@@ -131,7 +129,9 @@ class KernelCache:
         stored = cache.load(key) if compilation is None else None
         if stored is not None:
             numbers, turned, objects = _unpacked(stored)
+            summaries.keep(image, dispatch.signature, self.module)
             return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], turned)
+        image.read_all()  # The reference engine may look at it meanwhile.
 
         def work() -> CompiledKernel:
             from vsim.llvm_engine import pipeline
@@ -139,6 +139,7 @@ class KernelCache:
             found = pipeline.translate(dispatch, full, row, turned_row)
             objects = pipeline.compile_objects(found)
             cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            summaries.keep(image, dispatch.signature, self.module)
             return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
 
         if max_seconds is None and meanwhile is None and compilation is None:

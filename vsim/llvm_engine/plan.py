@@ -7,12 +7,10 @@ Groups at the rim of an ND-range may be smaller. Every combination of dimensions
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from vsim.analysis.control_flow import may_repeat
 from vsim.arrays import Array, Bytes, Words
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.kernels import CompiledKernel
@@ -20,7 +18,6 @@ from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.tables import WorkerMemory, address, aligned
 from vsim.llvm_engine.runtime.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.ndrange import Group
-from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 
 LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
@@ -84,14 +81,13 @@ def _row(simd: int, length: int, count: int) -> int:
     return length if simd % length == 0 and count % (simd // length) == 0 else 0
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """How much a launch does:
 
-    ``count`` workers; ``slice`` groups at a time in the caller's thread, 0 where workers run them all.
+    so many ``workers``; ``slice`` groups at a time in the caller's thread, 0 where workers run them all.
     """
 
-    count: int
+    workers: int
     slice: int
 
 
@@ -100,8 +96,8 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
 
     One that is short runs in the caller's thread, as one without loops on one worker does.
     """
-    per_group = shape.threads_per_group * max(1, len(dispatch.kernel.instructions))
-    repeats = may_repeat(dispatch.kernel)
+    summary = dispatch.signature.summary
+    per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
@@ -114,12 +110,13 @@ def groups_together(dispatch: Dispatch, shape: Geometry) -> int:
     """How many groups are under way at once on one worker."""
     if not dispatch.overlaps_groups:
         return 1
+    from vsim.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
+
     limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
     return max(1, min(limit // shape.threads_per_group, dispatch.group_count))
 
 
-@dataclass(frozen=True, repr=False)
-class LaunchPlan:
+class LaunchPlan(NamedTuple):
     """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
     of one run.
     """
@@ -138,6 +135,9 @@ class LaunchPlan:
     keep: Sequence[Array]
     """Arrays that the context points to."""
     workers: Sequence[WorkerMemory]
+
+    def __repr__(self) -> str:
+        return f"<LaunchPlan for {len(self.workers)} workers>"
 
     def stop(self) -> None:
         """Let the workers end."""
@@ -168,7 +168,7 @@ def launch_plan(
         cx.SLM_SIZE: dispatch.slm_size,
         cx.SCRATCH_SIZE: dispatch.scratch_size,
         cx.LOCAL_ITEMS: _items(shape.whole),
-        cx.CHUNK: _chunk(dispatch, wanted.count),
+        cx.CHUNK: _chunk(dispatch, wanted.workers),
     }
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
@@ -181,7 +181,7 @@ def launch_plan(
         fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
     for offset, value in fields.items():
         context[offset // 8] = value
-    words = [(kernel.native.address, address(context), address(w.block)) for w in workers[: wanted.count]]
+    words = [(kernel.native.address, address(context), address(w.block)) for w in workers[: wanted.workers]]
     jobs: Words = np.array(words, np.uint64).ravel()
     slots = len(workers) * shape.threads_per_group
     keep.append(variants)

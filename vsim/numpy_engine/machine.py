@@ -74,7 +74,7 @@ class NumpyMachine:
         self.require_shape = messages.require_shape
 
         modes = dispatch.float_modes
-        spins = dispatch.signature.spins
+        spins = dispatch.signature.summary.spins
         may_narrow = not (modes.rounding or modes.flushed or dispatch.checks or spins)
         branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow, batch.left, branches)

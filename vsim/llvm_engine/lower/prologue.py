@@ -8,7 +8,8 @@ registers that identify a thread are computed where they are used.
 from __future__ import annotations
 
 from visa import types
-from visa.cisa.references import VARIABLE, references
+from visa.cisa.declarations import VARIABLE
+from visa.cisa.references import references
 from visa.types import DataType
 from vsim import threads
 from vsim.analysis.scratch import touches_scratch

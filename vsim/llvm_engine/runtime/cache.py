@@ -17,15 +17,22 @@ _LOOKS = "0"
 def _sources() -> bytes:
     """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
     simulator = Path(__file__).parents[2]
-    language = simulator.parent / "visa"
-    folders = [folder for folder, _, _ in os.walk(simulator)] + [language, language / "isa", language / "cisa"]
-    rows = []
-    for folder in folders:
-        for entry in sorted(os.scandir(folder), key=lambda e: e.name):
-            if entry.name.endswith((".py", ".ll")):
+    rows: list[str] = []
+    for folder in (simulator, simulator.parent / "visa"):
+        _note_sources(str(folder), rows)
+    return "\n".join(sorted(rows)).encode()
+
+
+def _note_sources(folder: str, rows: list[str]) -> None:
+    """Note the source files of a folder and of those in it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith((".py", ".ll")):
                 status = entry.stat()
-                rows.append(f"{entry.name}:{status.st_size}:{status.st_mtime_ns}")
-    return "\n".join(rows).encode()
+                rows.append(f"{name}:{status.st_size}:{status.st_mtime_ns}")
+            elif "." not in name and name != "__pycache__" and entry.is_dir():
+                _note_sources(entry.path, rows)
 
 
 _SOURCES: bytes | None = None

@@ -11,7 +11,6 @@ from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
 from visa.diagnostics import UsageError
-from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.llvm_engine import InvalidCode
 from vsim.llvm_engine.runtime.room import room_for
 from vsim.llvm_engine.runtime.target import converts_halves, has_feature, target
@@ -130,6 +129,7 @@ def compile_object(text: str) -> bytes:
     Raises:
         InvalidCode: the module is invalid.
     """
+    from vsim.analysis.control_flow import MANY_BARRIERS
     from vsim.llvm_engine.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
 
     huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS

@@ -8,7 +8,7 @@ the process. So gaps that are too far from the one for large parts are filled wh
 
 from __future__ import annotations
 
-import mmap
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p
@@ -61,8 +61,8 @@ def set_aside(size: int) -> None:
 
 def _mapped() -> int:
     """Bytes of addresses that the process uses, but for what is set aside; far more quickly told than the gaps."""
-    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as numbers:
-        return int(numbers.read().split()[0]) * mmap.PAGESIZE - sum(_ASIDE)
+    with suppress(OSError), open("/proc/self/statm", "rb") as numbers:
+        return int(numbers.read().split()[0]) * os.sysconf("SC_PAGESIZE") - sum(_ASIDE)
     return 0
 
 
@@ -93,6 +93,8 @@ def _gaps() -> list[Gap]:
 
 def _fill(gap: Gap) -> bool:
     """Reserve the addresses of a gap; whether they were free still."""
+    import mmap  # which few processes need
+
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE | _NO_REPLACE
     found = _libc().mmap(gap.start, gap.end - gap.start, 0, flags, -1, 0)
     if found != gap.start and found not in (None, c_void_p(-1).value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,8 +101,7 @@ def local_id_table(dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
     return found
 
 
-@dataclass(frozen=True, repr=False)
-class WorkerMemory:
+class WorkerMemory(NamedTuple):
     """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
 
     block: Words
@@ -112,6 +111,9 @@ class WorkerMemory:
     """Frames of threads that wait."""
     handles: Bytes | None
     """What is known of each thread that waits."""
+
+    def __repr__(self) -> str:
+        return f"<WorkerMemory: {self.slm.nbytes} bytes of local memory, {self.scratch.nbytes} of scratch memory>"
 
 
 def worker_memory(

@@ -1,0 +1,44 @@
+"""What every launch asks of a kernel's instructions, in short (:class:`visa.image.KernelSummary`)."""
+
+from __future__ import annotations
+
+from visa.cisa.references import asks_for_ids, counts_threads
+from visa.image import KernelSummary, LinkedImage
+from visa.isa.record import Flow
+from visa.program import Function
+from vsim.analysis.control_flow import may_repeat
+from vsim.analysis.spin_loops import spins
+from vsim.atomics import depends_on_order
+
+
+def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
+    """The summary of a kernel.
+
+    Raises:
+        SimulationError: S021, an alias names itself.
+    """
+    functions, grf_size = image.functions_of(kernel), image.grf_size
+    waits_for_memory = any(spins(function, grf_size) for function in functions)
+    calls = any(i.desc.flow.calls_function for i in kernel.instructions)
+    return KernelSummary(
+        instructions=len(kernel.instructions),
+        repeats=may_repeat(kernel),
+        has_barrier=any(i.desc.flow is Flow.BARRIER for i in kernel.instructions),
+        waits_elsewhere=_waits_elsewhere(image, kernel, calls),
+        spins=waits_for_memory,
+        needs_order=waits_for_memory or depends_on_order((i for f in functions for i in f.instructions), grf_size),
+        asks_for_ids=calls and any(asks_for_ids(function) for function in image.module.functions),
+        counts_threads=counts_threads(kernel),
+    )
+
+
+def _waits_elsewhere(image: LinkedImage, kernel: Function, calls: bool) -> bool:
+    """Whether threads wait for each other at named or split barriers, or in functions that the kernel calls."""
+    flows = {i.desc.flow for i in kernel.instructions}
+    if Flow.NAMED_BARRIER in flows or Flow.SIGNAL in flows:
+        return True
+    if not calls or not any(i.desc.flow.is_barrier for f in image.module.functions for i in f.instructions):
+        return False
+    from vsim.analysis.waiting import waiting_functions  # which few kernels need
+
+    return any(f is not kernel for f in waiting_functions(image, kernel))
