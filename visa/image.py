@@ -30,7 +30,7 @@ ZeInfo = yaml_tree.Tree
 
 class KernelSummary(NamedTuple):
     """What every launch asks of the instructions of a kernel, and of the functions that it may call: who has it need
-    not read them (:mod:`vsim.summary` makes it).
+    not read them (:mod:`vsim.analysis.summary` makes it).
 
     Attributes:
         instructions: how many the kernel itself has.
