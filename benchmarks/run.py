@@ -37,6 +37,9 @@ from vsim_programs import program_of
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 REPEATS = 15
+PASSES = 3
+"""How often the suite is launched in new processes, a part of the repeats each. How fast a process runs long code depends
+on the pages of memory that it was given (docs/decisions/0042-pages-of-code.md), so that one process says too little."""
 OCLGRIND_SCALES = {"saxpy": 64, "matmul": 512, "mandel": 64, "reduce": 64, "nbody": 256, "sha": 2048}
 """Oclgrind runs this much less work; its time is multiplied by the same number."""
 
@@ -61,35 +64,48 @@ def check(name: str, running: dict[str, Side]) -> set[str]:
 
 
 def suite(names: list[str], threads: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Times of the kernels on all sides, which launch in turn; and the peers' versions.
+    """Times of the kernels on all sides, which launch in turn, in several passes; and the peers' versions.
 
     Returns:
         For each kernel ``times`` (side to the median in ms) and ``ratios`` (device and peer to the median of the
         ratios of neighbouring launches).
     """
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    versions: dict[str, str] = {}
+    for _ in range(PASSES):
+        versions = one_pass(found, threads)
     rows: dict[str, Any] = {}
+    for name in names:
+        times = {side: np.array(t) for side, t in found[name].items()}
+        rows[name] = {
+            "times": {side: statistics.median(t) for side, t in times.items()},
+            "ratios": {
+                f"{device}/{peer}": statistics.median(times[device] / times[peer])
+                for device in DEVICES
+                for peer in times
+                if peer not in DEVICES
+            },
+        }
+        print(threads, name, json.dumps(rows[name]), flush=True)
+    return rows, versions
+
+
+def one_pass(found: dict[str, dict[str, list[float]]], threads: int) -> dict[str, str]:
+    """Launch each kernel on all sides in turn, in new processes, and append the times in ms to those that were found, by
+    kernel and side; the peers' versions.
+    """
     with ExitStack() as stack:
         running = {device: stack.enter_context(sides.vsim(device, threads)) for device in DEVICES}
         peers = {"PoCL": sides.pocl(threads), "Intel": sides.intel(threads)}
         running |= {name: stack.enter_context(side) for name, side in peers.items() if side}
-        for name in names:
+        for name, times in found.items():
             missing = check(name, running)
             here = [side for side in running if side not in missing]
-            times = {side: np.array([0.0] * REPEATS) for side in here}
-            for n in range(REPEATS):
+            for _ in range(REPEATS // PASSES):
                 for side in here:
-                    times[side][n] = running[side].milliseconds(name)
-            rows[name] = {
-                "times": {side: statistics.median(t) for side, t in times.items()},
-                "ratios": {
-                    f"{device}/{peer}": statistics.median(times[device] / times[peer])
-                    for device in DEVICES
-                    for peer in here
-                    if peer not in DEVICES
-                },
-            }
-            print(threads, name, json.dumps(rows[name]), flush=True)
-        return rows, {name: running[name].version for name in peers if name in running}
+                    times.setdefault(side, []).append(running[side].milliseconds(name))
+            print(threads, name, {side: round(times[side][-1], 3) for side in here}, file=sys.stderr, flush=True)
+        return {name: running[name].version for name in peers if name in running}
 
 
 FUNCTIONS = frozenset(("sin", "cos", "exp", "log", "pow", "rsqrt"))

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from probe import LANES, Probe
+from probe import LANES, Probe, image_of
 from strategies import ENGINES
 
 from visa import SimulationError
+from vsim.launch import Launch
+from vsim.llvm_engine.pipeline import translate
+from vsim.program import Program
 
 CONTENTS = np.random.default_rng(20).integers(0, 256, 256, "u1")
 KINDS = [(4, 1), (4, 2), (2, 1)]
@@ -68,6 +71,37 @@ def test_the_last_bytes_of_a_buffer(size, apart, engine):
     ]
     with pytest.raises(SimulationError, match="outside"):
         overlapping(size, apart, None, start + 1).run(engine)
+
+
+def two_rows(reads):
+    """A probe in which 32 lanes load dwords, a byte apart in two rows, and read bytes of them."""
+    probe = Probe("pvc", lanes=32)
+    probe.buffer("MEM", CONTENTS)
+    probe.fill(LOADED=("ud", [0] * 32), PLACE=("ud", [0] * 32), LANE=("uw", [0] * 32))
+    probe.fill(**{f"PART{n}": ("ub", [0] * 32) for n, _ in enumerate(reads)})
+    probe.declarations.append(".decl BYTES v_type=G type=ub num_elts=128 alias=<LOADED, 0>")
+    probe.lines += [
+        "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv",
+        "add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw",
+        "add (M1_NM, 16) LANE(0,16)<1> LANE(0,0)<1;1,0> 100:uw",
+        "mov (M1_NM, 32) PLACE(0,0)<1> LANE(0,0)<1;1,0>",
+        "lsc_load.ugm (M1, 32) LOADED:d32 bti(0x2)[PLACE]:a32",
+        *(f"mov (M1, 32) PART{n}(0,0)<1> {read}" for n, read in enumerate(reads)),
+    ]
+    return probe
+
+
+def test_parts_of_overlapping_elements_in_two_rows():
+    probe = two_rows([f"BYTES(0,{n})<4;1,0>" for n in range(4)])
+    places = [*range(16), *range(100, 116)]
+    for engine in ENGINES:
+        found = probe.run(engine)
+        assert all(found[f"PART{n}"][:32].tolist() == [CONTENTS[at + n] for at in places] for n in range(4)), engine
+    program = Program(image_of(probe._text(), probe.platform))
+    arguments = program.convert("k", [np.zeros(1024, "u1")] * 3)
+    found = translate(program.bind(Launch("k", (32,), (32,), args=arguments)), full=True).text
+    assert "load <16 x i8>" in found
+    assert "lshr <" not in found, "bytes are taken out of dwords"
 
 
 PACKED = [[0, 4, 8, 8], [8, 0, 4, 15], [5, 5, 0, 1, 12, 15, 7, 3]]

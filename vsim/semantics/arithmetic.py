@@ -58,25 +58,25 @@ from vsim.semantics.rounding import (
 # -- sums and products -----------------------------------------------------------------------------------------
 
 
-@alu(arithmetic_type, "add")
+@alu(arithmetic_type, "add", by_low_bits=True)
 def add(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x + y."""
     return x + y
 
 
-@alu(arithmetic_type, "mul")
+@alu(arithmetic_type, "mul", by_low_bits=True)
 def mul(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x * y; of integers the low half."""
     return x * y
 
 
-@alu(arithmetic_type, "mad")
+@alu(arithmetic_type, "mad", by_low_bits=True)
 def mad(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """x * y + z; of floats with one rounding."""
     return a.fma(x, y, z) if t.is_float else x * y + z
 
 
-@alu(arithmetic_type, "add3")
+@alu(arithmetic_type, "add3", by_low_bits=True)
 def add3(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """x + y + z of integers."""
     return x + y + z

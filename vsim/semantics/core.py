@@ -87,13 +87,14 @@ def nothing(m: Machine, instruction: Instruction) -> Step:
 
 
 def alu(
-    rule: TypeRule, *names: str, rounded: bool = False, deviation: str = ""
+    rule: TypeRule, *names: str, rounded: bool = False, deviation: str = "", by_low_bits: bool = False
 ) -> Callable[[LaneFunction], LaneFunction]:
     """Register an instruction that computes lane by lane in the rule's execution type.
 
     Args:
         rounded: the function rounds its result itself, so the rounding mode of %cr0 does not apply.
         deviation: as for :func:`semantics`.
+        by_low_bits: as for :func:`kept_type`, of integers.
     """
 
     def register(function: LaneFunction) -> LaneFunction:
@@ -101,6 +102,8 @@ def alu(
             args, a, fields = instruction.args, m.algebra, sources_of(instruction)
             count, dst_type = args["exec"].size, m.type_of(args["dst"])
             t = rule([type_of_source(m, args[f]) for f in fields], dst_type, instruction)
+            if by_low_bits:
+                t = kept_type(t, dst_type, instruction)
             reads = [operand(m, args[f], count, t) for f in fields]
             write, mask = destination(m, args["dst"], count, t, rounded), mask_of(m, instruction)
             if len(reads) == 1:
@@ -259,6 +262,17 @@ def arithmetic_type(found: list[DataType], dst: DataType, instruction: Instructi
     if (dst_op.modifier == SAT and size == 4) or dst.is_float:
         size = 8
     return integer_of(size, signed)
+
+
+def kept_type(t: DataType, dst: DataType, instruction: Instruction) -> DataType:
+    """Execution type of an operation of which the low bits of integers follow from the low bits of its sources: only as
+    wide as the destination, which drops the rest.
+    """
+    sees_all = instruction.args["dst"].modifier == SAT
+    sees_all = sees_all or any(instruction.args[s].modifier in (ABS, NEG_ABS) for s in sources_of(instruction))
+    if sees_all or not t.is_integer or not dst.is_integer or dst.size >= t.size:
+        return t
+    return {1: (types.UB, types.B), 2: (UW, types.W), 4: (types.UD, D)}[dst.size][t.is_signed]
 
 
 def own_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:

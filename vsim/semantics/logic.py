@@ -23,6 +23,7 @@ from vsim.semantics.core import (
     bits_type,
     destination,
     integer_of,
+    kept_type,
     mask_of,
     override_when,
     own_type,
@@ -36,25 +37,25 @@ from vsim.semantics.core import (
 # -- bitwise operations, of registers and of predicates --------------------------------------------------------
 
 
-@alu(bits_type, "and")
+@alu(bits_type, "and", by_low_bits=True)
 def and_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x & y."""
     return x & y
 
 
-@alu(bits_type, "or")
+@alu(bits_type, "or", by_low_bits=True)
 def or_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x | y."""
     return x | y
 
 
-@alu(bits_type, "xor")
+@alu(bits_type, "xor", by_low_bits=True)
 def xor(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     """x ^ y."""
     return x ^ y
 
 
-@alu(bits_type, "not")
+@alu(bits_type, "not", by_low_bits=True)
 def not_(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """~x."""
     return ~x
@@ -261,7 +262,9 @@ def bfn(m: Machine, instruction: Instruction) -> Step:
     """Bit i of the result is bit (4*z + 2*y + x) of the function, x, y and z being bit i of the three sources."""
     args, a = instruction.args, m.algebra
     count, table = args["exec"].size, args["function"]
-    t = bits_type([type_of_source(m, args[s]) for s in sources_of(instruction)], m.type_of(args["dst"]), instruction)
+    dst = m.type_of(args["dst"])
+    t = bits_type([type_of_source(m, args[s]) for s in sources_of(instruction)], dst, instruction)
+    t = kept_type(t, dst, instruction)
     reads = [source(m, args[s], count, t) for s in sources_of(instruction)]
     write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
 

@@ -75,6 +75,9 @@ class Builder(Emitter):
         assert x.lanes == 1, (x.lanes, lanes)
         if not x.text.startswith("%"):
             found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
+        elif x.extended is not None and x.type.size == 2:
+            narrow = self.broadcast(x.extended, lanes)
+            found = self._conversion("sext" if narrow.type.is_signed else "zext", narrow, x.type)
         else:
             scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
             first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
@@ -95,6 +98,7 @@ class Builder(Emitter):
             return x
         found = x.copy(data_type)
         found.strided, found.apart, found.halves, found.zipped = x.strided, x.apart, x.halves, x.zipped
+        found.extended = x.extended
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -131,9 +135,7 @@ class Builder(Emitter):
 
     def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
         """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
-        text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
-        first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
-        return self.value(x.type, len(picks), f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>")
+        return self.value(x.type, len(picks), _mixed_text(x, y, picks))
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
@@ -153,7 +155,20 @@ class Builder(Emitter):
             one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
             both.strided = one.followed_by(other)
         both.halves = (x, y)
+        both.zipped = self._zipped_pair(x, y)
         return both
+
+    def _zipped_pair(self, x: Value, y: Value) -> Zipped | None:
+        """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
+        first, second = (v.zipped.all_rows(v) if v.zipped else [] for v in (x, y))
+        if not first or [row.type for row in first] != [row.type for row in second]:
+            return None
+
+        def row(one: Value, other: Value) -> Value:
+            text = partial(_mixed_text, one, other, range(2 * one.lanes))
+            return Rematerialized(self, one.type, 2 * one.lanes, text, max(one.depth, other.depth) + 1)
+
+        return Zipped([row(one, other) for one, other in zip(first, second, strict=True)], 0)
 
     def _as_part(self, name: str, first: int) -> str:
         """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
@@ -232,6 +247,8 @@ class Builder(Emitter):
             found = self._conversion(op, x, data_type)
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
+        if op != "trunc":
+            found.extended = x
         if is_index:
             found.index = WideIndex(x)
         if x.strided:
@@ -351,7 +368,12 @@ class Builder(Emitter):
 
     def negate(self, x: Value) -> Value:
         """Negation (of a float: flips the sign)."""
-        return self.value(x.type, x.lanes, f"fneg {x.typed}") if x.type.is_float else self.const(0, x.type) - x
+        if x.type.is_float:
+            return self.value(x.type, x.lanes, f"fneg {x.typed}")
+        found = self.const(0, x.type) - x
+        if found.constant is None:
+            found.negated = x
+        return found
 
     def _through_float(self, stem: str, x: Value) -> Value:
         """An operation of which half has none: done in float, which gives the same result."""
@@ -480,6 +502,13 @@ class Builder(Emitter):
         if any(v.lanes != lanes and v.text.startswith("%") for v in values):
             raise Unsupported("ways that give one lane and many")
         return self.phi([self.broadcast(v, lanes) for v in values], ends)
+
+
+def _mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:
+    """The instruction of :meth:`Builder.mixed`."""
+    text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
+    first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
+    return f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>"
 
 
 def _vector_of_one(x: Value) -> str:

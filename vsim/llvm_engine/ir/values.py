@@ -73,6 +73,13 @@ class Zipped(NamedTuple):
             return None
         return low, high
 
+    def all_rows(self, value: Value) -> list[Value]:
+        """The rows, if they are known and a value is made of all of their elements; else none."""
+        rows = [row for row in self.rows if row]
+        size = sum(row.lanes * row.type.size for row in rows)
+        is_all = not self.first and len(rows) == len(self.rows) and size == value.lanes * value.type.size
+        return rows if is_all else []
+
     def behind(self, data_type: DataType, first: int) -> Zipped | None:
         """What the elements of the value are from one on, counted under a type."""
         row = self.rows[0] or self.rows[-1]
@@ -83,8 +90,8 @@ class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
-        "apart", "base_pointer", "builder", "constant", "halves", "implies", "index", "inverse", "lanes", "narrow",
-        "strided", "text", "type", "zipped",
+        "apart", "base_pointer", "builder", "constant", "extended", "halves", "implies", "index", "inverse", "lanes",
+        "narrow", "negated", "strided", "text", "type", "zipped",
     )  # fmt: skip
     depth = 0
 
@@ -96,6 +103,10 @@ class Value:
         """The mask of which this is the opposite."""
         self.narrow: Value | None = None
         """The 32-bit value of which this is the zero extension."""
+        self.extended: Value | None = None
+        """The narrower integer of which this is the extension, by its sign or by zeros."""
+        self.negated: Value | None = None
+        """The integer of which this is the opposite."""
         self.strided: StridedLanes | None = None
         self.index: WideIndex | None = None
         """The index of 32 bits and the pointer of which this address was made."""
@@ -196,6 +207,10 @@ class Value:
             kept = other if self.constant == 0 else self
             if kept.type.is_integer:
                 return kept if kept.type is self.type else self.builder.retype(kept, self.type)
+        if other.negated is not None:
+            return self - other.negated
+        if self.negated is not None:
+            return other - self.negated
         index = self.index.plus(other) if self.index else other.index and other.index.plus(self)
         total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other, index)
         if self.narrow is not None and other.constant is not None:
@@ -268,6 +283,10 @@ class Value:
         return found
 
     def _compare(self, other: Value, name: str) -> Value:
+        if self.lanes != other.lanes and self._extended_as(other):
+            # LLVM compares what was extended, unless it would have to look through a broadcast.
+            assert self.extended is not None and other.extended is not None
+            return self.extended._compare(other.extended, name)
         x, y = self.builder.match(self, other)
         if self.type.is_float:
             text = f"fcmp {_FLOAT_PREDICATES[name]} {x.ir} {x.text}, {y.text}"
@@ -275,6 +294,13 @@ class Value:
             sign = "" if name in ("eq", "ne") else "s" if self.type.is_signed else "u"
             text = f"icmp {sign}{name} {x.ir} {x.text}, {y.text}"
         return self.builder.value(MASK, x.lanes, text)
+
+    def _extended_as(self, other: Value) -> bool:
+        """Whether both are extensions from one type, in whose order they are."""
+        narrow, to = self.extended, other.extended
+        if narrow is None or to is None or narrow.type is not to.type:
+            return False
+        return self.type.is_signed or not narrow.type.is_signed
 
     def __eq__(self, other: Value) -> Value:  # type: ignore[override]
         return self._compare(other, "eq")
@@ -311,7 +337,7 @@ class Rematerialized(Value):
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
         self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
-        self.apart = self.index = None
+        self.apart = self.index = self.extended = self.negated = None
         self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:

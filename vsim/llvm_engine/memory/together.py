@@ -145,7 +145,8 @@ class UnprovedAccess:
         return [self.b.concat(list(column)) for column in zip(*loaded, strict=True)]
 
     def _load_each(self, part: LanePart, found: Together, vector: Value | None) -> list[Value]:
-        values = self.copies.load(part, found.pointer, found.offsets, vector)
+        """The elements of lanes one by one; those that are not active load what the first active one does."""
+        values = self.copies.load(part, found.pointer, found.offsets, None)
         if self.watch:
             self.watch.each(part, found.pointer, found.offsets, vector, None)
         return values
@@ -206,15 +207,18 @@ class UnprovedAccess:
         first = first_active(b, vector, lanes)
         index = index_of(part, offset)
         if index:
-            pointer, limit, counted, bad = self._counted_by_index(part, offset, index)
+            pointer, limit, numbers, end = self._counted_by_index(part, offset, index)
         else:
-            pointer, limit, counted = self._counted(part, offset, first)
-            bad = counted >= b.broadcast(limit, lanes)
-        at_first = b.lane(counted, first)
+            pointer, limit, numbers = self._counted(part, offset, first)
+            end = limit
+        at_first = b.lane(numbers, first)
         if vector is not None:
-            bad = bad & vector
-            counted = b.select(vector, counted, b.broadcast(at_first, lanes))
-        return Together(b.any(bad), pointer, limit, counted, at_first)
+            numbers = b.select(vector, numbers, b.broadcast(at_first, lanes))
+        outside = b.any(numbers >= b.broadcast(end, lanes))
+        if index:
+            shift = b.const(index.factor.bit_length() - 1, types.UD)
+            numbers, at_first = numbers << shift, at_first << shift
+        return Together(outside, pointer, limit, numbers, at_first)
 
     def _counted(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
         """Host pointer of the buffer, the lowest offset from which on a lane is outside, and the lanes' offsets."""
@@ -254,8 +258,8 @@ class UnprovedAccess:
         elements = b.assign(f"select i1 {possible}, i64 {elements}, i64 0")
         first = b.cast(Value(b, types.UQ, 1, element), types.UD)
         at = b.retype(index.narrow, types.UD) + b.broadcast(first, lanes)
-        bad = at >= b.broadcast(b.cast(Value(b, types.UQ, 1, elements), types.UD), lanes)
-        return pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), at << b.const(shift, types.UD), bad
+        end = b.cast(Value(b, types.UQ, 1, elements), types.UD)
+        return pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), at, end
 
     def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[Row]]:
         """Whether the lanes of each row of local ids follow each other and all are inside, active or not (i1), and the
