@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build, build_text, same
 from probe import Probe
+from test_run import COPY
 from test_waiting import text
 
 from visa import UsageError
@@ -97,6 +98,47 @@ def test_rounding_modes(mode):
         found, nearest = ours[f"MODE_{t}"], ours[f"NEAREST_{t}"]
         assert (found == reference[f"MODE_{t}"]).all() and (nearest == reference[f"NEAREST_{t}"]).all()
         assert (found >= nearest if mode == 0x10 else abs(found) <= abs(nearest)).all() and (found != nearest).any()
+
+
+def lanes_of_any_bits(dtype):
+    """Lanes by eight floats or four doubles, of which the first three are operands: bits of any kind, numbers of one size,
+    small whole numbers, and what is special."""
+    random, size = np.random.default_rng(7), np.dtype(dtype).itemsize
+    found = random.integers(0, 256, 1 << 15, "u1").view(dtype).reshape(-1, 32 // size).copy()
+    found[::4] = random.uniform(-4, 4, found[::4].shape)
+    found[1::8] = random.integers(-9, 10, found[1::8].shape)
+    information = np.finfo(dtype)
+    special = [0, -0.0, np.inf, -np.inf, np.nan, information.max, -information.max, information.tiny, 1, 3]
+    special += [information.smallest_subnormal, -information.smallest_subnormal, information.tiny * 1.5]
+    found[2::8] = random.choice(np.array(special, dtype), found[2::8].shape)
+    found[3::8] = random.uniform(-4, 4, found[3::8].shape) * 2.0 ** (-70 if size == 4 else -500)
+    return found
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("mode", [0x10, 0x30], ids=["up", "towards zero"])
+@pytest.mark.parametrize("t", ["f", "df"])
+@pytest.mark.parametrize(
+    "operation",
+    ["add {} {} {1}", "mul {} {} {1}", "mad {} {} {1} {2}", "divm {} {} {1}", "sqrtm {} {}", "div {} {} {1}"],
+)
+def test_directed_results_of_any_bits(operation, t, mode):
+    """Those that code makes from the nearest ones, and those of the processor, are what the reference engine has."""
+    dtype, lanes = ("f4", 8) if t == "f" else ("f8", 4)
+    lane = [f"Y(0,{n})<0;1,0>" for n in range(3)]
+    line = operation.replace("{}", f"(M1_NM, {lanes}) Y(0,0)<1>", 1).replace("{}", "Y(0,0)<1;1,0>").format(*lane)
+    alias = f".decl Y v_type=G type={t} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
+    middle = f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {mode | 0x4C0:#x}:ud\n{line}"
+    program = Program(build_text(COPY.replace(".decl BASE", alias).replace("MIDDLE", middle), "pvc"))
+    given, found = lanes_of_any_bits(dtype), {}
+    for engine in ("llvm", "numpy"):
+        out = np.zeros(given.nbytes // 4, "u4")
+        program.launch("copy", out.size, 64, [given.view("u4").reshape(-1), out], engine=engine)
+        found[engine] = out.view(dtype)
+    one, other = found["llvm"], found["numpy"]
+    bits = one.view(f"u{one.itemsize}") == other.view(f"u{one.itemsize}")
+    assert (bits | (np.isnan(one) & np.isnan(other))).all()
 
 
 @CPUS

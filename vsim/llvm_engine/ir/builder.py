@@ -21,8 +21,10 @@ from vsim.llvm_engine.ir.pairs import of_a_half, repeated_pair
 from vsim.llvm_engine.ir.products import products, products_of_bytes
 from vsim.llvm_engine.ir.rounded import rounded_once
 from vsim.llvm_engine.ir.strided import StridedLanes, mask_further, strided_conversion, strided_pair
+from vsim.llvm_engine.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
+from vsim.llvm_engine.runtime.target import fuses
 
 Emit = Callable[[], list[Value]]
 """Emits code and gives its values."""
@@ -350,6 +352,8 @@ class Builder(Emitter):
         lanes = max(x.lanes for x in operands)
         given = [self.broadcast(x, lanes) for x in operands]
         found = embedded(self, op, mode, data_type, given)
+        if found is None and mode == TOWARD_ZERO and fuses():
+            found = toward_zero(self, op, data_type, given)
         return found or self._call_own(*directed(self, op, mode, data_type, given))
 
     def _call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
