@@ -182,11 +182,11 @@ class JammedCode(Code):
         return live
 
     def _slot_bytes(self) -> dict[str, int]:
-        found = dict.fromkeys(self.slots, 0)
+        found = {}
         for slot in filter(None, map(ALLOCA.fullmatch, self.head)):
-            if slot[1] not in self.slots:
-                array = _ARRAY.fullmatch(slot[2])
-                found[slot[1]] = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
+            array = _ARRAY.fullmatch(slot[2])
+            made = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
+            found[slot[1]] = 0 if slot[1] in self.slots else made
         for line in (self.line(text) for block in self.blocks.values() for text in block.body):
             if line.place in self.slots:
                 found[line.place] = max(found[line.place], -(-bits_of(line.kind) // 8))

@@ -345,7 +345,7 @@ class Copies:
         label = f"w.{here}"
         for thread in self.threads:
             leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else f"joined.{here}"
-            labels = {here: label} | {name: f"t{thread}.{name}" for name in region.inside}
+            labels = {here: label} | {name: f"t{thread}.{name}" for name in self.blocks if name in region.inside}
             lines.append(self._solo_end(block.end, thread, {region.meeting: leave}))
             for name, inner in self.blocks.items():
                 if name in region.inside:
