@@ -107,6 +107,14 @@ cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def four_threads():
+    """Run at once whatever it takes to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jam, "LINES_OF_FOUR", 10_000)
+        yield
+
+
 def program(loop, lanes=LANES):
     text = HEAD + LOOPS[loop] + TAIL
     if lanes == 8:
@@ -136,12 +144,14 @@ def dispatch_of(loop, threads):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
-    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, bits, threads: text)
+    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, *_: text)
     plain = translate(dispatch_of(loop, 2), full=True).text
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 2)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
-    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in jam.jammed(plain, 512, 4)
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 256, 4)
+    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in jam.jammed(plain, 512, 4, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 256, 4, 50)
+    monkeypatch.setattr(jam, "LINES_OF_FOUR", 0)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 4, 10)  # Else compiling takes long.
 
 
 def test_threads_of_a_group():
@@ -179,13 +189,13 @@ def test_a_fault_of_one_of_several_threads(thread, threads):
 def test_what_must_stay_in_order_is_left_alone(monkeypatch):
     """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
     dispatch = dispatch_of("chain", 2)
-    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, bits, threads: text)
+    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, *_: text)
     plain = translate(dispatch, full=True).text
-    assert jam.jammed(plain, 512, 2) != plain
-    assert jam.jammed(plain, 32, 2) == plain  # of which a thread holds too many in the loop
-    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * jam.MAXIMUM_LINES[2]):
+    assert jam.jammed(plain, 512, 2, 50) != plain
+    assert jam.jammed(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
+    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * jam.MAXIMUM_LINES):
         other = plain.replace("block0:", f"block0:\n  {line}")
-        assert jam.jammed(other, 512, 2) == other
+        assert jam.jammed(other, 512, 2, 50) == other
 
 
 @pytest.mark.parametrize(

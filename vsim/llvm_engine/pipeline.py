@@ -143,10 +143,12 @@ def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
     """
     if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
+    instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
-        vectors, instructions = 32 * dispatch.simd // vector_bits(), len(dispatch.kernel.instructions)
-        return abreast(text, threads_together(dispatch), vectors, instructions)
-    return (text if dispatch.slm_size else jammed(text, vector_bits(), threads_in_flight(dispatch))), 1
+        return abreast(text, threads_together(dispatch), 32 * dispatch.simd // vector_bits(), instructions)
+    if dispatch.slm_size:
+        return text, 1
+    return jammed(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
 
 
 def _check_turns(dispatch: Dispatch) -> None:

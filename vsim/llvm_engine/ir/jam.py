@@ -22,8 +22,12 @@ LEAST_WAITING = 0.3
 """Of the time that a loop's instructions take what its recurrences must take, so that two threads run at once."""
 LEAST_WAITING_OF_TWO = 0.45
 """Of the time that the instructions of two threads take, so that four run at once."""
-MAXIMUM_LINES = {2: 2000, 4: 1200}
+MAXIMUM_LINES = 2000
 """Lines of a thread's code, of which one copy more is compiled than threads run at once."""
+LINES_OF_FOUR, LINES_FOR_EACH = 450, 14
+"""Lines of what four threads are compiled to up to which they run at once, and so many more for each instruction of
+the kernel: a hundred take 5 to 6 ms to compile, and an instruction is to take less than one.
+"""
 MOST_VECTORS = 8
 """What a thread may hold in a loop, in vectors of the processor, so that two are run at once."""
 MOST_REGISTERS = 0.75
@@ -36,17 +40,18 @@ _LINE = 64
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
-def jammed(text: str, bits: int, threads: int) -> str:
+def jammed(text: str, bits: int, threads: int, instructions: int) -> str:
     """A module whose ``group`` runs several threads at once, if that may pay; else the text as it is.
 
     Args:
         bits: of the processor's vectors.
         threads: that may run at once.
+        instructions: of the kernel.
     """
     lines = text.split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("define void @group("))
     begin, end = lines.index("begin:", start), lines.index(f"{_NEXT}:", start)
-    if threads < 2 or end - begin > MAXIMUM_LINES[2] or any(ORDERED.match(line) for line in lines[begin:end]):
+    if threads < 2 or end - begin > MAXIMUM_LINES or any(ORDERED.match(line) for line in lines[begin:end]):
         return text
     blocks = blocks_of([lines[begin], *lines[begin + 2 : end]])  # without the thread's number
     if blocks is None:
@@ -59,7 +64,8 @@ def jammed(text: str, bits: int, threads: int) -> str:
         code = JammedCode(head, blocks, headers)
     except Impossible:
         return text
-    count = 4 if threads >= 4 and end - begin <= MAXIMUM_LINES[4] and _waits_for_two(code, bits) else 2
+    may_be_four = threads >= 4 and code.lines_of(4) <= LINES_OF_FOUR + LINES_FOR_EACH * instructions
+    count = 4 if may_be_four and _waits_for_two(code, bits) else 2
     found = "\n".join([*lines[: start + 2], *Jam(code, count).lines(), *lines[end:]])
     found = found.replace("  %t1 = add i64 %t, 1\n", "  %t1 = add i64 %t, %t.step\n")
     return found if _COPY in found else f"{_COPY}\n{found}"
@@ -83,7 +89,7 @@ def _waits_for_two(code: JammedCode, bits: int) -> bool:
         if header in code.inside:
             continue
         lines = [code.line(text) for name in loop for text in code.blocks[name].body]
-        own = [line.text for line in lines if not code.own.isdisjoint((line.result, line.place, *line.names))]
+        own = [line.text for line in lines if code.is_own(line)]
         found, every = bounds(own, code.bytes.keys(), bits), bounds((x.text for x in lines), code.bytes.keys(), bits)
         used = {name for line in lines for name in line.names}
         outside = {x for x in used & code.own if code.home.get(x, header) not in loop}
@@ -147,6 +153,12 @@ class JammedCode(Code):
             for line in map(self.line, block.body):
                 if line.result:
                     self.home[line.result] = block.name
+
+    def lines_of(self, count: int) -> int:
+        """How many lines both bodies have, that for one thread and that for several, but those that all have."""
+        lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
+        waiting = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
+        return 2 * len(lines) + (count - 1) * (sum(map(self.is_own, lines)) + waiting)
 
     def type_of(self, name: str) -> str:
         """The type of a value that is computed in the code of a thread; nothing if that is not known."""

@@ -189,6 +189,10 @@ class Code:
             if differs or not self.own.isdisjoint(line.names):
                 self.own.add(line.result)
 
+    def is_own(self, line: Line) -> bool:
+        """Whether a line has to do with something of one thread."""
+        return line.result in self.own or line.place in self.own or not self.own.isdisjoint(line.names)
+
     def part_behind(self, name: str) -> None:
         """Threads may take different ways behind a block."""
         raise NotImplementedError
@@ -273,10 +277,7 @@ class Copies:
 
     def _is_repeated(self, line: Line) -> bool:
         """Whether a line is of one thread, or does something each time."""
-        own = self.code.own
-        if line.result in own or line.place in own or not own.isdisjoint(line.names):
-            return True
-        return not line.result and line.place not in self.code.slots
+        return self.code.is_own(line) or (not line.result and line.place not in self.code.slots)
 
     def label(self, name: str) -> str:
         """The label of a block that threads run together."""
