@@ -189,7 +189,7 @@ def test_threads_abreast_are_those_of_the_reference(first, others, loop, threads
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(abreast, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})
-        patch.setattr(abreast.Code, "has_loop", lambda self, inside: False)
+        patch.setattr(abreast.PhasedCode, "has_loop", lambda self, inside: False)
         found = run(text, threads, count, "llvm", seed)
     assert (found == run(text, threads, count, "numpy", seed)).all()
 

@@ -1,4 +1,4 @@
-"""Loops that wait for their own results: two threads of a group run at once, together as long as they go the same way."""
+"""Loops that wait for their own results: several threads of a group run at once as long as they go the same way."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from vsim.llvm_engine.ir.blocks import bits_of, blocks_of, innermost_loops, post
 from vsim.llvm_engine.ir.recurrence import bounds
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
+from vsim.threads import threads_in_flight
 
 LANES = 16
 HEAD = """.version 4.1
@@ -106,61 +107,95 @@ cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
 }
 
 
-def program(loop):
-    return Program(build_text(HEAD + LOOPS[loop] + TAIL))
+@pytest.fixture(scope="module", autouse=True)
+def four_threads():
+    """Run at once whatever it takes to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jam, "LINES_OF_FOUR", 10_000)
+        yield
 
 
-def outcome(loop, rounds, engine, table=128):
+def program(loop, lanes=LANES):
+    text = HEAD + LOOPS[loop] + TAIL
+    if lanes == 8:
+        text = text.replace("add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw\n", "").replace("(M1, 16)", "(M1, 8)")
+        text = text.replace("num_elts=16", "num_elts=8").replace("SimdSize=16", "SimdSize=8").replace(" 16:uw", " 8:uw")
+    return Program(build_text(text))
+
+
+def outcome(loop, rounds, engine, table=128, lanes=LANES):
     """What a loop leaves, or its fault."""
     out = np.zeros(rounds.size, "u4")
     arguments = [rounds, np.arange(table, dtype="u4"), out]
     try:
-        program(loop).launch("k", (rounds.size,), (rounds.size,), arguments, engine=engine)
+        program(loop, lanes).launch("k", (rounds.size,), (rounds.size,), arguments, engine=engine)
     except SimulationError as problem:
         return str(problem)
     return out.tolist()
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_two_threads_are_compiled(loop):
-    """At once, for each of these loops."""
-    given = program(loop)
-    arguments = given.convert("k", [np.zeros(32, "i4"), np.zeros(64, "u4"), np.zeros(32, "u4")])
-    text = translate(given.bind(Launch("k", (32,), (32,), args=arguments)), full=True).text
-    assert "\ntwo.begin:" in text
+def dispatch_of(loop, threads):
+    """A launch of one group."""
+    given, items = program(loop), (threads * LANES,)
+    arguments = given.convert("k", [np.zeros(items, "i4"), np.zeros(64, "u4"), np.zeros(items, "u4")])
+    return given.bind(Launch("k", items, items, args=arguments))
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@effort(8, 0.5, shrink=False)
-@given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 12]))
-def test_threads_that_go_on_for_other_times(loop, threads, seed, most):
-    """Some lanes leave a loop early; then one of the threads does, either of them, or both at once."""
-    rounds = np.random.default_rng(seed).integers(0, most + 1, threads * LANES).astype("i4")
-    found = [outcome(loop, rounds, engine) for engine in ENGINES]
+def test_several_threads_are_compiled(loop, monkeypatch):
+    """At once, for each of these loops: two, and four where processors have registers for what these hold."""
+    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, *_: text)
+    plain = translate(dispatch_of(loop, 2), full=True).text
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 2, 50)
+    most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
+    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in jam.jammed(plain, 512, 4, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 256, 4, 50)
+    monkeypatch.setattr(jam, "LINES_OF_FOUR", 0)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 4, 10)  # Else compiling takes long.
+
+
+def test_threads_of_a_group():
+    """One thread has none beside it; of three or five, too few would be left for four at once."""
+    found = [threads_in_flight(dispatch_of("chain", n)) for n in (1, 2, 3, 4, 5, 8, 9, 17)]
+    assert found == [1, 2, 2, 4, 2, 4, 2, 4]
+    assert "%t.step" not in translate(dispatch_of("chain", 1), full=True).text
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@effort(12, 0.5, shrink=False)
+@given(
+    st.sampled_from([1, 2, 3, 4, 8, 17]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1, 3, 12]),
+    st.sampled_from([8, LANES]),
+)
+def test_threads_that_go_on_for_other_times(loop, threads, seed, most, lanes):
+    """Some lanes leave a loop early; then one of the threads does, any of them, or several at once."""
+    rounds = np.random.default_rng(seed).integers(0, most + 1, threads * lanes).astype("i4")
+    found = [outcome(loop, rounds, engine, lanes=lanes) for engine in ENGINES]
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("thread", range(4))
-def test_a_fault_of_one_of_two_threads(thread):
-    """Is that of its lane and work-item, whichever of the two it is, together with the other or alone."""
-    rounds = np.full(4 * LANES, 2, "i4")
+@pytest.mark.parametrize("threads", [4, 6])
+def test_a_fault_of_one_of_several_threads(thread, threads):
+    """Is that of its lane and work-item, whichever of them it is, together with the others or alone."""
+    rounds = np.full(threads * LANES, 2, "i4")
     rounds[thread * LANES + 5] = 400  # which comes to the table's end
-    found = [outcome("a table", rounds, engine, table=80) for engine in ENGINES]
+    found = [outcome("a table", rounds, engine, table=threads * LANES + 16) for engine in ENGINES]
     assert found[0] == found[1] and "lane 5" in found[0]
 
 
 def test_what_must_stay_in_order_is_left_alone(monkeypatch):
     """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
-    given = program("chain")
-    arguments = given.convert("k", [np.zeros(32, "i4"), np.zeros(64, "u4"), np.zeros(32, "u4")])
-    dispatch = given.bind(Launch("k", (32,), (32,), args=arguments))
-    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, bits: text)
+    dispatch = dispatch_of("chain", 2)
+    monkeypatch.setattr("vsim.llvm_engine.pipeline.jammed", lambda text, *_: text)
     plain = translate(dispatch, full=True).text
-    assert jam.jammed(plain, 512) != plain
-    assert jam.jammed(plain, 32) == plain  # of which a thread holds too many in the loop
+    assert jam.jammed(plain, 512, 2, 50) != plain
+    assert jam.jammed(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
     for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * jam.MAXIMUM_LINES):
         other = plain.replace("block0:", f"block0:\n  {line}")
-        assert jam.jammed(other, 512) == other
+        assert jam.jammed(other, 512, 2, 50) == other
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from vsim.payload import local_id_row
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0, SCRATCH_LOCATION = 1, 3, 7, 12, 13, 20, 21
 MOST_TOGETHER = 4
 """Threads of a group that run at once, at most."""
+FEW_REMAIN = 4 * MOST_TOGETHER
+"""Threads of a group of which few are those that remain where so many run at once."""
 
 
 Number = TypeVar("Number", int, Array)
@@ -46,6 +48,12 @@ def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
 def begins_rows(dispatch: Dispatch, row: int, turned: bool) -> bool:
     """Whether rows of so many lanes, along x or turned along y, are rows of the whole group."""
     return row > 1 and dispatch.local_size[turned] == row
+
+
+def threads_in_flight(dispatch: Dispatch) -> int:
+    """Threads of a group that may run at once where some may remain that do not: a power of two."""
+    count = dispatch.threads_of(dispatch.group(0))
+    return max(gcd(count, MOST_TOGETHER), min(count, 2)) if count < FEW_REMAIN else MOST_TOGETHER
 
 
 def threads_together(dispatch: Dispatch) -> int:

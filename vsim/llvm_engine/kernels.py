@@ -14,12 +14,13 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
 from visa.program import Function
+from vsim.analysis.control_flow import may_repeat
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.llvm_engine.runtime import cache, native, summaries
 from vsim.llvm_engine.runtime.surfaces import made_for
 from vsim.llvm_engine.runtime.target import is_guarded
-from vsim.threads import begins_rows, threads_together
+from vsim.threads import begins_rows, threads_in_flight, threads_together
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
@@ -88,7 +89,7 @@ class KernelCache:
             made_for(dispatch),
             tuple(sorted(dispatch.checks)),
             dispatch.exact,
-            dispatch.has_barrier and threads_together(dispatch),
+            _threads_at_once(dispatch),
             begins_rows(dispatch, row, False),
             begins_rows(dispatch, turned_row, True),
         )
@@ -158,6 +159,13 @@ class KernelCache:
             message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
             raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
         return compilation.kernel()
+
+
+def _threads_at_once(dispatch: Dispatch) -> int:
+    """Threads of a group that the code for a launch may run at once."""
+    if dispatch.has_barrier:
+        return threads_together(dispatch)
+    return threads_in_flight(dispatch) if may_repeat(dispatch.kernel) else 1
 
 
 class Compilation:

@@ -7,8 +7,8 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
-* **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, two threads run at
-  once; of kernels with barriers, several from one barrier to the next.
+* **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, several threads run
+  at once; of kernels with barriers, several from one barrier to the next.
 * **strips** (``ir/strips.py``): long straight code of integers that holds more than the registers do is run for some
   lanes at a time.
 * **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
@@ -41,7 +41,7 @@ from vsim.llvm_engine.runtime import arguments, driver, findings, native, race, 
 from vsim.llvm_engine.runtime.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.llvm_engine.runtime.target import is_guarded, vector_bits
 from vsim.llvm_engine.runtime.workers import LARGEST_FRAME, frame_bytes
-from vsim.threads import id_row_bytes, threads_together
+from vsim.threads import id_row_bytes, threads_in_flight, threads_together
 
 LEAST_APART = 2
 """Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
@@ -143,10 +143,12 @@ def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
     """
     if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
+    instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
-        vectors, instructions = 32 * dispatch.simd // vector_bits(), len(dispatch.kernel.instructions)
-        return abreast(text, threads_together(dispatch), vectors, instructions)
-    return (text if dispatch.slm_size else jammed(text, vector_bits())), 1
+        return abreast(text, threads_together(dispatch), 32 * dispatch.simd // vector_bits(), instructions)
+    if dispatch.slm_size:
+        return text, 1
+    return jammed(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
 
 
 def _check_turns(dispatch: Dispatch) -> None:

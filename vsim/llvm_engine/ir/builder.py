@@ -11,7 +11,6 @@ from functools import partial
 
 from visa import types
 from visa.types import DataType
-from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter
@@ -25,9 +24,6 @@ from vsim.llvm_engine.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.llvm_engine.ir.values import Mask, Rematerialized, Value, Zipped
 from vsim.llvm_engine.runtime.target import fuses
-
-Emit = Callable[[], list[Value]]
-"""Emits code and gives its values."""
 
 
 class Builder(Emitter):
@@ -454,58 +450,6 @@ class Builder(Emitter):
             return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
 
         return Rematerialized(self, data_type, 1, text, 1)
-
-    # -- values of several blocks --------------------------------------------------------------------------
-
-    def phi(self, values: Sequence[Value], blocks: Sequence[str]) -> Value:
-        """The value that comes from the block that was run last."""
-        first = values[0]
-        if not first.text.startswith("%") and all(v.text == first.text for v in values):
-            return first
-        arms = ", ".join(f"[ {v.text}, %{block} ]" for v, block in zip(values, blocks, strict=True))
-        return self.value(first.type, first.lanes, f"phi {first.ir} {arms}")
-
-    def if_any(self, mask: Mask, emit: Emit) -> list[Value]:
-        """Values that are computed only if the mask holds in some lane; they are 0 otherwise."""
-        if mask is True:
-            return emit()
-        some = self.any(mask)
-        inside, behind, here, before = self.new_label("active"), self.new_label("behind"), self.block, self.mark()
-        self.branch(some, inside, behind)
-        self.label(inside, before)
-        values = emit()
-        last = self.jump(behind)
-        self.label(behind, before)
-        zeros = [self.broadcast(self.const(0, v.type), v.lanes) for v in values]
-        return [self.phi([v, zero], [last, here]) for v, zero in zip(values, zeros, strict=True)]
-
-    def first_of(self, arms: Sequence[tuple[str, str, Emit]], otherwise: Emit, done: str) -> list[Value]:
-        """Values of the first arm whose condition holds; without one, those of ``otherwise``.
-
-        Args:
-            arms: condition (i1), weights of its branch, and what emits the arm. Each sees what was emitted before the
-                first test.
-            done: the label behind all arms.
-        """
-        before = self.mark()
-        found: list[tuple[list[Value], str]] = []
-        for condition, weights, emit in arms:
-            way, other = self.new_label("way"), self.new_label("other")
-            self.branch(condition, way, other, weights)
-            self.label(way, before)
-            found.append((emit(), self.jump(done)))
-            self.label(other, before)
-        found.append((otherwise(), self.jump(done)))
-        self.label(done, before)
-        ends = [end for _, end in found]
-        return [self._joined(column, ends) for column in zip(*(values for values, _ in found), strict=True)]
-
-    def _joined(self, values: Sequence[Value], ends: list[str]) -> Value:
-        """The phi of values, of which constants may have one lane where the others have many."""
-        lanes = max(v.lanes for v in values)
-        if any(v.lanes != lanes and v.text.startswith("%") for v in values):
-            raise Unsupported("ways that give one lane and many")
-        return self.phi([self.broadcast(v, lanes) for v in values], ends)
 
 
 def _mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:

@@ -1,78 +1,72 @@
-"""Unroll-and-jam of the loop over the threads of a group: two threads in flight.
+"""Unroll-and-jam of the loop over the threads of a group: several threads in flight.
 
-A thread whose loop is one chain of dependent instructions waits for each of them; the instructions of a second thread
-fill these gaps. The text of ``group`` (``lower/assembly.py``) gets a second body, for two threads ``a`` and ``b``, in
-which everything stands twice but the branches between blocks:
+A thread whose loop is one chain of dependent instructions waits for each of them; the instructions of other threads
+fill these gaps. The text of ``group`` (``lower/assembly.py``) gets a second body, for two or four threads
+(:mod:`several`). Branches of the loops that are worth it are taken together while all threads go the same way. Where
+they part, the first one goes on alone in the body for one thread, to its end; then the next does, from the place that
+it had reached, which waits in memory meanwhile.
 
-* Where one way leads to a fault, the first of the threads that takes it goes there.
-* What stands between a branch and the block at which its ways meet again is run for ``a``, then for ``b``.
-* Branches of the loops that are worth it are taken together while both threads go the same way. Where they part, ``a``
-  goes on alone in the body for one thread, to its end; then ``b`` does, from the place that it had reached.
-
-What is live at such a place goes through stack slots, of which LLVM makes SSA values again.
+What is live where a thread enters that body goes through stack slots, of which LLVM makes SSA values again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Mapping, Set
 
-from vsim.llvm_engine.ir.blocks import (
-    BRANCH,
-    JUMP,
-    NAME,
-    RESULT,
-    SELDOM,
-    Block,
-    bits_of,
-    blocks_of,
-    innermost_loops,
-    postdominators,
-    reaching,
-    result_type,
-)
-from vsim.llvm_engine.ir.recurrence import bounds
+from vsim.llvm_engine.ir.blocks import BRANCH, NAME, RESULT, Block, bits_of, blocks_of, innermost_loops, result_type
+from vsim.llvm_engine.ir.recurrence import REGISTERS, bounds, vectors_of
+from vsim.llvm_engine.ir.several import ALLOCA, ORDERED, Code, Copies, Impossible
 
 LEAST_WAITING = 0.3
 """Of the time that a loop's instructions take what its recurrences must take, so that two threads run at once."""
+LEAST_WAITING_OF_TWO = 0.45
+"""Of the time that the instructions of two threads take, so that four run at once."""
 MAXIMUM_LINES = 2000
-"""Lines of a thread's code, of which three copies are compiled."""
+"""Lines of a thread's code, of which one copy more is compiled than threads run at once."""
+LINES_OF_FOUR, LINES_FOR_EACH = 450, 14
+"""Lines of what four threads are compiled to up to which they run at once, and so many more for each instruction of
+the kernel: a hundred take 5 to 6 ms to compile, and an instruction is to take less than one.
+"""
 MOST_VECTORS = 8
 """What a thread may hold in a loop, in vectors of the processor, so that two are run at once."""
+MOST_REGISTERS = 0.75
+"""Of the processor's registers what four threads may hold in a loop; the others are for what lives shortly."""
 _NEXT = "next"
 """The label behind the code of a thread (``runtime/driver.ll``)."""
-_ALLOCA = re.compile(r"  (%[\w.]+) = alloca (.*), align \d+")
 _ARRAY = re.compile(r"\[(\d+) x i8\]")
-_TARGET = re.compile(r"label %([\w.]+)")
-_ORDERED = re.compile(r"  (?:%[\w.]+ = )?(?:atomicrmw|cmpxchg|fence|call [^@]*@function\d)")
-"""What two threads must not do in another order, or is too much to do twice."""
+_LINE = 64
+"""What a value that waits in memory is aligned to, in bytes."""
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
-def jammed(text: str, bits: int) -> str:
-    """A module whose ``group`` runs two threads at once, if that may pay; else the text as it is.
+def jammed(text: str, bits: int, threads: int, instructions: int) -> str:
+    """A module whose ``group`` runs several threads at once, if that may pay; else the text as it is.
 
     Args:
         bits: of the processor's vectors.
+        threads: that may run at once.
+        instructions: of the kernel.
     """
     lines = text.split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("define void @group("))
     begin, end = lines.index("begin:", start), lines.index(f"{_NEXT}:", start)
-    if end - begin > MAXIMUM_LINES or any(_ORDERED.match(line) for line in lines[begin:end]):
+    if threads < 2 or end - begin > MAXIMUM_LINES or any(ORDERED.match(line) for line in lines[begin:end]):
         return text
     blocks = blocks_of([lines[begin], *lines[begin + 2 : end]])  # without the thread's number
     if blocks is None:
         return text
     head = lines[start + 2 : begin]
-    headers = _worthy(blocks, {m[1] for line in head if (m := _ALLOCA.fullmatch(line))}, bits)
+    headers = _worthy(blocks, {m[1] for line in head if (m := ALLOCA.fullmatch(line))}, bits)
     if not headers:
         return text
-    jam = _Jam(head, blocks, headers)
-    if not jam.is_possible:
+    try:
+        code = JammedCode(head, blocks, headers)
+    except Impossible:
         return text
-    found = "\n".join([*lines[: start + 2], *jam.lines(), *lines[end:]])
+    may_be_four = threads >= 4 and code.lines_of(4) <= LINES_OF_FOUR + LINES_FOR_EACH * instructions
+    count = 4 if may_be_four and _waits_for_two(code, bits) else 2
+    found = "\n".join([*lines[: start + 2], *Jam(code, count).lines(), *lines[end:]])
     found = found.replace("  %t1 = add i64 %t, 1\n", "  %t1 = add i64 %t, %t.step\n")
     return found if _COPY in found else f"{_COPY}\n{found}"
 
@@ -88,79 +82,103 @@ def _worthy(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]
     return headers if waits else set()
 
 
-class _End(NamedTuple):
-    """How a block ends for two threads: its lines, and the labels by which blocks behind it are reached."""
+def _waits_for_two(code: JammedCode, bits: int) -> bool:
+    """Whether one of the loops waits even when two threads run at once, and what four hold finds place in registers."""
+    waits = False
+    for header, loop in innermost_loops({n: block.likely_successors() for n, block in code.blocks.items()}).items():
+        if header in code.inside:
+            continue
+        lines = [code.line(text) for name in loop for text in code.blocks[name].body]
+        own = [line.text for line in lines if code.is_own(line)]
+        found, every = bounds(own, code.bytes.keys(), bits), bounds((x.text for x in lines), code.bytes.keys(), bits)
+        used = {name for line in lines for name in line.names}
+        outside = {x for x in used & code.own if code.home.get(x, header) not in loop}
+        held = found.vectors + sum(vectors_of(code.type_of(x), bits) for x in outside)
+        if 4 * held > MOST_REGISTERS * REGISTERS[bits]:
+            return False
+        waits |= found.recurrence >= LEAST_WAITING_OF_TWO * (every.resources + found.resources)
+    return waits
 
-    lines: Sequence[str]
-    ways: Mapping[str, str]
-    parts: bool = False
-    """Whether the threads may part here."""
-    fault: str = ""
-    """A block from which no way leads to the next thread, which one of the two enters alone."""
-    inside: Set[str] = frozenset()
-    """Blocks that are run for one thread, then for the other, before both go on."""
 
-
-class _Jam:
-    """Both bodies.
+class JammedCode(Code):
+    """The code of a thread with loops that wait for their own results.
 
     Args:
         head: lines in front of the loop over threads.
         blocks: those of a thread, whose number is ``%t``.
-        headers: of loops that two threads are to run at once.
+        headers: of loops that several threads are to run at once.
+
+    Raises:
+        Impossible: threads run nothing together, slots are used in front of the loop, a pointer to one is kept, or the
+            type of something that is kept is not known.
     """
 
     def __init__(self, head: list[str], blocks: dict[str, Block], headers: Set[str]) -> None:
-        self.head, self.blocks, self.headers = head, blocks, headers
-        self.first = next(iter(blocks))
-        self.types: dict[str, str | None] = {}
-        """Of what is computed in the code of a thread."""
+        self.headers = headers
+        self.partings: set[str] = set()
+        """Blocks behind which threads part."""
+        super().__init__(head, blocks, "%t", (_NEXT,))
         self.home: dict[str, str] = {}
-        """The block in which each of these is computed."""
-        self.slots: dict[str, int] = {}
-        """Stack slots with their bytes."""
-        self.own: set[str] = set()
-        """Names in front of the loop that are of one thread: slots, and pointers into them."""
+        """The block in which what is computed in the code of a thread is."""
+        self.types: dict[str, str] = {}
+        """Of what of it was asked for."""
         self._find_names()
-        self.used = {name: self._used(block) for name, block in blocks.items()}
+        self.used = {name: self._used(block) for name, block in self.blocks.items()}
         self.live = self._live()
-        self.fatal = blocks.keys() - reaching(blocks, _NEXT)
-        """Blocks from which no way leads to the next thread."""
-        self.meeting = postdominators(blocks, _NEXT, self.fatal)
-        self.ends = {name: self._end(block) for name, block in blocks.items()}
-        self.together = self._reached_together()
-        """Blocks that two threads reach together."""
-        targets = [other for name in self.together if self.ends[name].parts for other in blocks[name].successors()]
-        self.targets = {name: number for number, name in enumerate(dict.fromkeys(targets), 1)}
+        self.bytes = self._slot_bytes()
+        """Stack slots with their bytes, as far as they are used."""
+        self.live_slots = self._live_slots()
+        targets = [o for name in self.blocks if name in self.partings for o in self.blocks[name].successors()]
+        self.targets = {name: number for number, name in enumerate(targets, 1)}
         """Blocks at which the body for one thread is entered, by numbers from 1."""
         self.kept = sorted(set[str]().union(*(self.live[name] for name in self.targets)))
         """What is live where a thread enters."""
+        self._check()
 
-    # -- what is known of the code -------------------------------------------------------------------------
+    def part_behind(self, name: str) -> None:
+        """What stands there is run in turn, if it has no loop that threads are to run at once; else they part."""
+        meeting = self.meeting.get(name, _NEXT)
+        inside = self.between(name, meeting)
+        entered = self.entered(inside)
+        if meeting == _NEXT or name in inside or inside & self.headers or not entered <= inside | {name}:
+            self.partings.add(name)
+        else:
+            self.add_region(name, meeting, inside)
+            self.partings -= inside
 
     def _find_names(self) -> None:
-        for line in self.head:
-            if slot := _ALLOCA.fullmatch(line):
-                array = _ARRAY.fullmatch(slot[2])
-                self.slots[slot[1]] = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
-                self.own.add(slot[1])
-            elif (result := RESULT.fullmatch(line)) and self.own.intersection(NAME.findall(result[2])):
-                self.own.add(result[1])
         for block in self.blocks.values():
-            for name, (kind, _) in block.phis.items():
-                self.types[name], self.home[name] = kind, block.name
-            for line in block.body:
-                if result := RESULT.fullmatch(line):
-                    self.types[result[1]], self.home[result[1]] = result_type(result[2]), block.name
+            for name in block.phis:
+                self.home[name] = block.name
+            for line in map(self.line, block.body):
+                if line.result:
+                    self.home[line.result] = block.name
+
+    def lines_of(self, count: int) -> int:
+        """How many lines both bodies have, that for one thread and that for several, but those that all have."""
+        lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
+        waiting = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
+        return 2 * len(lines) + (count - 1) * (sum(map(self.is_own, lines)) + waiting)
+
+    def type_of(self, name: str) -> str:
+        """The type of a value that is computed in the code of a thread; nothing if that is not known."""
+        found = self.types.get(name)
+        if found is None:
+            block = self.blocks[self.home[name]]
+            lines = () if name in block.phis else map(self.line, block.body)
+            operation = next((line.text.partition(" = ")[2] for line in lines if line.result == name), "")
+            found = (result_type(operation) if operation else block.phis[name][0]) or ""
+            self.types[name] = found
+        return found
 
     def _used(self, block: Block) -> set[str]:
         """What of the thread a block uses, for the phis of those behind it, too."""
-        texts = [*block.body, block.end]
-        texts += [values[block.name] for other in block.successors() for _, values in self._phis_of(other)]
-        return {name for text in texts for name in NAME.findall(text) if name in self.home}
-
-    def _phis_of(self, block: str) -> list[tuple[str, dict[str, str]]]:
-        return list(self.blocks[block].phis.values()) if block in self.blocks else []
+        found = {name for text in block.body for name in (*self.line(text).names, self.line(text).place)}
+        found.update(NAME.findall(block.end))
+        for other in block.successors():
+            if other in self.blocks:
+                found.update(values[block.name] for _, values in self.blocks[other].phis.values())
+        return found & self.home.keys()
 
     def _live(self) -> dict[str, set[str]]:
         """What of the thread is live in front of each block, behind its phis."""
@@ -175,323 +193,281 @@ class _Jam:
                 changed |= bool(new)
         return live
 
+    def _slot_bytes(self) -> dict[str, int]:
+        found = {}
+        for slot in filter(None, map(ALLOCA.fullmatch, self.head)):
+            array = _ARRAY.fullmatch(slot[2])
+            made = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
+            found[slot[1]] = 0 if slot[1] in self.slots else made
+        for line in (self.line(text) for block in self.blocks.values() for text in block.body):
+            if line.place in self.slots:
+                found[line.place] = max(found[line.place], -(-bits_of(line.kind) // 8))
+        return found
+
+    def _live_slots(self) -> dict[str, set[str]]:
+        """Stack slots that have something in front of each block which is read there or behind."""
+        others = self.bytes.keys() - self.slots
+        read: dict[str, set[str]] = {}
+        written: dict[str, set[str]] = {}
+        for name, block in self.blocks.items():
+            read[name], written[name] = set(others), set()
+            for line in map(self.line, block.body):
+                if line.place not in self.slots:
+                    continue
+                if not line.is_store and line.place not in written[name]:
+                    read[name].add(line.place)
+                elif line.is_store and -(-bits_of(line.kind) // 8) == self.bytes[line.place]:
+                    written[name].add(line.place)
+        live, changed = {name: set(some) for name, some in read.items()}, True
+        while changed:
+            changed = False
+            for name in reversed(self.blocks):
+                behind = set[str]().union(*(live.get(o, ()) for o in self.blocks[name].successors()))
+                new = behind - written[name] - live[name]
+                live[name] |= new
+                changed |= bool(new)
+        return live
+
+    def _check(self) -> None:
+        inner = {name for line in self.head if (r := RESULT.fullmatch(line)) and (name := r[1]) in self.own}
+        if (
+            not self.headers - self.inside
+            or any(self.blocks[name].phis for name in self.targets)
+            or any(not RESULT.fullmatch(x) and (self.bytes.keys() | inner) & set(NAME.findall(x)) for x in self.head)
+        ):
+            raise Impossible
+        inner |= self.bytes.keys()
+        for block in self.blocks.values():
+            for line in map(self.line, block.body):
+                uses = line.result and (line.place in inner or not inner.isdisjoint(line.names))
+                if uses and self.type_of(line.result) == "ptr":
+                    inner.add(line.result)
+        kinds = [self.type_of(name) for name in self.kept]
+        if not inner.isdisjoint(self.kept) or any(kind[:1] in ("", "{") for kind in kinds):
+            raise Impossible
+
+
+class Jam(Copies):
+    """Both bodies: that for several threads, and that for one.
+
+    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.waiting``, with
+    what it has there: first the number of the place in the code.
+    """
+
+    code: JammedCode
+
+    def __init__(self, code: JammedCode, count: int) -> None:
+        super().__init__(code, count, code.home.keys())
+        waiting = set[str]().union(*(code.live_slots[name] for name in code.targets))
+        self.slots = {slot: size for slot, size in code.bytes.items() if slot in waiting}
+        self.at: dict[str, int] = {}
+        """Where in the memory of a thread that waits something has its place."""
+        self.size = _LINE
+        for name, size in [*((n, -(-bits_of(code.type_of(n)) // 8)) for n in code.kept), *self.slots.items()]:
+            self.at[name] = self.size
+            self.size += -(-size // _LINE) * _LINE
+
+    def lines(self) -> list[str]:
+        """What stands in front of ``%next``, where ``%t.step`` threads lie behind."""
+        several = f"label %{self.label(self.code.first)}"
+        return [
+            *self._head(),
+            "begin:",
+            "  %t = phi i64 [ 0, %group ], [ %t1, %next ]",
+            *(f"  %t.t{thread} = add i64 %t, {thread}" for thread in self.threads[1:]),
+            f"  %t.all = icmp ult i64 %t.t{self.count - 1}, %threads",
+            f"  %t.step = select i1 %t.all, i64 {self.count}, i64 1",
+            "  store i32 0, ptr %t.turn, align 4",
+            f"  br i1 %t.all, {several}, label %{self._alone_label(self.code.first)}",
+            *self._several_threads(),
+            *self._one_thread(),
+            *self._change_of_threads(),
+        ]
+
+    def _head(self) -> list[str]:
+        """Slots of what is kept, and what stood in front of the loop, with slots of the other threads."""
+        code = self.code
+        lines = [
+            "  %t.turn = alloca i32, align 4",
+            f"  %t.waiting = alloca [{(self.count - 1) * self.size} x i8], align {_LINE}",
+        ]
+        lines += [f"  {name}.kept = alloca {code.type_of(name)}, align 64" for name in code.kept]
+        for line in code.head:
+            lines += self.line(line) if RESULT.fullmatch(line) else [line]
+        return lines
+
+    def _alone_label(self, block: str) -> str:
+        return "alone" if block == self.code.first else block
+
+    # -- several threads -----------------------------------------------------------------------------------
+
+    def _several_threads(self) -> list[str]:
+        together = self._reached_together()
+        for name in together:
+            self.ways[name] = self.ways_behind(name)
+        return [*(line for name in together for line in self._block(name)), *self.faults(together)]
+
     def _reached_together(self) -> list[str]:
-        reached, waiting = {self.first}, [self.first]
+        reached, waiting = {self.code.first}, [self.code.first]
         while waiting:
-            for other in self.ends[waiting.pop()].ways:
+            for other in self.ways_behind(waiting.pop()):
                 if other != _NEXT and other not in reached:
                     reached.add(other)
                     waiting.append(other)
         return [name for name in self.blocks if name in reached]
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether two threads run anything together, slots are only made, not used, in front of the loop, no pointer to
-        one is kept, and the types of what is kept are known.
-        """
-        if (
-            not self.targets
-            or self._faults_otherwise()
-            or any(not RESULT.fullmatch(x) and self.own & set(NAME.findall(x)) for x in self.head)
-        ):
-            return False
-        inner = set(self.own)
-        for block in self.blocks.values():
-            for line in block.body:
-                result = RESULT.fullmatch(line)
-                if result and self.types[result[1]] == "ptr" and inner.intersection(NAME.findall(result[2])):
-                    inner.add(result[1])
-        return not inner.intersection(self.kept) and all(self.types[name] for name in self.kept)
+    def ways_behind(self, name: str) -> dict[str, str]:
+        found = super().ways_behind(name)
+        if name in self.code.partings:
+            first, second = self._order(self.blocks[name])
+            found |= {first: f"w.{name}", second: f"apart.{name}"}
+        return found
 
-    def _faults_otherwise(self) -> bool:
-        """Whether a branch leads to a fault if its condition does not hold, which none does that the engine makes."""
-        return any(
-            name not in self.fatal and block.successors()[1:2] and block.successors()[1] in self.fatal
-            for name, block in self.blocks.items()
-        )
+    def _block(self, name: str) -> list[str]:
+        """A block for all threads: what stands between changes of memory for one, then for the next."""
+        block = self.blocks[name]
+        lines = [f"{self.label(name)}:"]
+        for phi in block.phis:
+            lines += self.phi(block, phi)
+        copies: list[list[str]] = []
+        for text in block.body:
+            copies.append(self.line(text))
+            if self._may_change_memory(text):  # which what comes is to find changed by all threads
+                lines += self._one_by_one(copies)
+                copies = []
+        lines += self._one_by_one(copies)
+        if name in self.code.regions:
+            return lines + self.in_turn(block)
+        if name in self.code.partings:
+            return [*lines, *self._end_apart(block), *self._parting(block)]
+        return lines + self.end(block)
 
-    def _inside(self, block: Block) -> set[str]:
-        """What stands between a branch and the block at which its ways meet; nothing if that is entered elsewhere, or
-        has a loop that both threads are to run at once.
-        """
-        meeting = self.meeting.get(block.name, _NEXT)
-        if meeting == _NEXT:
-            return set()
-        inside, waiting = set[str](), block.successors()
-        while waiting:
-            name = waiting.pop()
-            if name != meeting and name not in self.fatal and name not in inside:
-                inside.add(name)
-                waiting += self.blocks[name].successors()
-        entered = {other for name in inside for other in self.blocks[name].before}
-        possible = block.name not in inside and not inside & self.headers and entered <= inside | {block.name}
-        return inside if possible else set()
+    def _may_change_memory(self, text: str) -> bool:
+        line = self.code.line(text)
+        return not line.is_repeatable and line.place not in self.code.slots
 
-    # -- names ---------------------------------------------------------------------------------------------
+    def _one_by_one(self, copies: list[list[str]]) -> list[str]:
+        """Copies of lines: all of the first thread, which has what is the same for all, too; then those of the next."""
+        return [copy[thread] for thread in self.threads for copy in copies if thread < len(copy)]
 
-    def _renamed(self, text: str, thread: str) -> str:
-        """A text for one of two threads."""
+    def _order(self, block: Block) -> tuple[str, str]:
+        """The blocks behind one behind which threads part, first the one that is tried first."""
+        one, other = block.successors()
+        return (other, one) if block.likely_successors() == [other] else (one, other)
 
-        def name(found: re.Match[str]) -> str:
-            old = found[0]
-            if old in self.home or (thread == "b" and old in self.own):
-                return f"%{thread}.{old[1:]}"
-            return "%t.b" if old == "%t" and thread == "b" else old
-
-        return NAME.sub(name, text)
-
-    def _alone_label(self, block: str) -> str:
-        return "alone" if block == self.first else block
-
-    # -- the text ------------------------------------------------------------------------------------------
-
-    def lines(self) -> list[str]:
-        """What stands in front of ``%next``, where ``%t.step`` threads lie behind."""
+    def _end_apart(self, block: Block) -> list[str]:
+        """The end of a block behind which threads may part."""
+        found = BRANCH.fullmatch(block.end)
+        assert found
+        condition, one, other, weights = found.groups()
+        name = block.name
+        all_lines, all_of = self.over_threads("and", condition, f"all{{}}.{name}")
+        any_lines, any_of = self.over_threads("or", condition, f"any{{}}.{name}")
+        apart = f"apart.{name}"
+        if self._order(block)[0] == other:
+            return [
+                *any_lines, f"  br i1 {any_of}, label %{apart}, label %w.{other}{weights}",
+                f"{apart}:", *all_lines, f"  br i1 {all_of}, label %w.{one}, label %parting.{name}",
+            ]  # fmt: skip
         return [
-            *self._slots_and_head(),
-            "begin:",
-            "  %t = phi i64 [ 0, %group ], [ %t1, %next ]",
-            "  %t.b = add i64 %t, 1",
-            "  %t.two = icmp ult i64 %t.b, %threads",
-            "  %t.step = select i1 %t.two, i64 2, i64 1",
-            "  store i32 0, ptr %t.waits, align 4",
-            f"  br i1 %t.two, label %two.{self.first}, label %{self._alone_label(self.first)}",
-            *self._two_threads(),
-            *self._one_thread(),
-            *self._change_of_threads(),
+            *all_lines, f"  br i1 {all_of}, label %w.{one}, label %{apart}{weights}",
+            f"{apart}:", *any_lines, f"  br i1 {any_of}, label %parting.{name}, label %w.{other}",
+        ]  # fmt: skip
+
+    def _parting(self, block: Block) -> list[str]:
+        """Where threads part behind a block: what they have goes to slots and memory, the first one goes on."""
+        code, here = self.code, block.name
+        found = BRANCH.fullmatch(block.end)
+        assert found
+        condition, one, other, _ = found.groups()
+        live = sorted(code.live[one] | code.live[other])
+        lines = [f"parting.{here}:"]
+        lines += [f"  store {code.type_of(x)} {self.renamed(x, 0)}, ptr {x}.kept, align 64" for x in live]
+        for thread in self.threads[1:]:
+            place = f"%place{thread}.{here}"
+            choice = f"i32 {code.targets[one]}, i32 {code.targets[other]}"
+            lines.append(f"  {place} = select i1 {self.renamed(condition, thread)}, {choice}")
+            at = f"{place}.at"
+            first = (thread - 1) * self.size
+            lines.append(f"  {at} = getelementptr i8, ptr %t.waiting, i64 {first}")
+            lines.append(f"  store i32 {place}, ptr {at}, align 4")
+            for x in live:
+                address = f"{x}.{here}.at{thread}"
+                lines.append(f"  {address} = getelementptr i8, ptr %t.waiting, i64 {first + self.at[x]}")
+                lines.append(f"  store {code.type_of(x)} {self.renamed(x, thread)}, ptr {address}, align {_LINE}")
+            for slot, size in self.slots.items():
+                if slot not in code.live_slots[one] | code.live_slots[other]:
+                    continue
+                address = f"{slot}.{here}.at{thread}"
+                lines.append(f"  {address} = getelementptr i8, ptr %t.waiting, i64 {first + self.at[slot]}")
+                lines.append(_copy(address, self.renamed(slot, thread), size))
+        return [
+            *lines,
+            "  store i32 1, ptr %t.turn, align 4",
+            f"  br i1 {self.renamed(condition, 0)}, label %{one}, label %{other}",
         ]
 
-    def _slots_and_head(self) -> list[str]:
-        """Slots of what is kept, and what stood in front of the loop, with slots of a second thread.
-
-        ``%t.waits`` is the number of the place at which the second thread waits, 0 if it does not.
-        """
-        lines = ["  %t.waits = alloca i32, align 4"]
-        for slot, kind in self._keeping():
-            lines += [f"  {slot} = alloca {kind}, align 64", f"  {slot}.b = alloca {kind}, align 64"]
-        for line in self.head:
-            lines.append(line)
-            if (result := RESULT.fullmatch(line)) and result[1] in self.own:
-                lines.append(self._renamed(line, "b"))
-        return lines
-
-    def _keeping(self) -> list[tuple[str, str]]:
-        """Slots of what is live where a thread enters, and of phis there, with their types."""
-        phis = [
-            (f"{name}.phi", kind) for target in self.targets for name, (kind, _) in self.blocks[target].phis.items()
-        ]
-        return [(f"{name}.kept", self.types[name] or "") for name in self.kept] + phis
-
-    # .. one thread
+    # -- one thread ----------------------------------------------------------------------------------------
 
     def _one_thread(self) -> list[str]:
         """The body for one thread, which can be entered at the targets."""
         lines: list[str] = []
-        kept = frozenset(self.kept)
+        code, kept = self.code, frozenset(self.code.kept)
         loaded = {
-            here: {name: f"{name}.{here}" for name in sorted(used & kept) if self.home[name] != here}
-            for here, used in self.used.items()
+            here: {name: f"{name}.{here}" for name in sorted(used & kept) if code.home[name] != here}
+            for here, used in code.used.items()
         }
 
         def local(text: str, here: str) -> str:
-            return NAME.sub(lambda m: loaded[here].get(m[0], m[0]), text)
+            names = loaded[here]
+            return NAME.sub(lambda m: names.get(m[0], m[0]), text) if names else text
 
         def keep(name: str) -> list[str]:
-            return [f"  store {self.types[name]} {name}, ptr {name}.kept, align 64"] if name in kept else []
+            return [f"  store {code.type_of(name)} {name}, ptr {name}.kept, align 64"] if name in kept else []
 
         for here, block in self.blocks.items():
             lines.append(f"{self._alone_label(here)}:")
             for phi, (kind, values) in block.phis.items():
                 ways = ", ".join(f"[ {local(values[b], b)}, %{self._alone_label(b)} ]" for b in block.before)
-                value = f"load {kind}, ptr {phi}.phi, align 64" if here in self.targets else f"phi {kind} {ways}"
-                lines.append(f"  {phi} = {value}")
+                lines.append(f"  {phi} = phi {kind} {ways}")
             for phi in block.phis:
                 lines += keep(phi)
-            lines += [f"  {new} = load {self.types[n]}, ptr {n}.kept, align 64" for n, new in loaded[here].items()]
+            lines += [f"  {new} = load {code.type_of(n)}, ptr {n}.kept, align 64" for n, new in loaded[here].items()]
             for line in block.body:
                 lines.append(local(line, here))
-                if result := RESULT.fullmatch(line):
-                    lines += keep(result[1])
-            for other in block.successors():
-                if other in self.targets:
-                    lines += self._stored_phis(other, here, "", partial(local, here=here))
+                lines += keep(code.line(line).result)
             lines.append(local(block.end, here).replace(f"label %{_NEXT}", "label %t.over"))
         return lines
 
-    def _stored_phis(self, target: str, before: str, suffix: str, renamed: Callable[[str], str]) -> list[str]:
-        """What the phis of a target are to be for a thread that comes from a block."""
-        return [
-            f"  store {kind} {renamed(values[before])}, ptr {phi}.phi{suffix}, align 64"
-            for phi, (kind, values) in self.blocks[target].phis.items()
-        ]
-
     def _change_of_threads(self) -> list[str]:
-        """Behind the body for one thread: of two that parted the second one goes on, if it still waits."""
-        places = " ".join(f"i32 {number}, label %{self._alone_label(t)}" for t, number in self.targets.items())
-        copies = [
-            f"  call void @llvm.memcpy.p0.p0.i64(ptr align 1 {slot}, ptr align 1 %b.{slot[1:]}, i64 {size}, i1 false)"
-            for slot, size in self.slots.items()
-        ]
-        for slot, kind in self._keeping():
-            copies.append(f"  {slot}.again = load {kind}, ptr {slot}.b, align 64")
-            copies.append(f"  store {kind} {slot}.again, ptr {slot}, align 64")
-        return [
+        """Behind the body for one thread: the next of those that wait goes on."""
+        code = self.code
+        if not code.targets:
+            return ["t.over:", f"  br label %{_NEXT}"]
+        places = " ".join(f"i32 {number}, label %{target}" for target, number in code.targets.items())
+        lines = [
             "t.over:",
-            "  %t.place = load i32, ptr %t.waits, align 4",
-            "  %t.none = icmp eq i32 %t.place, 0",
+            "  %t.thread = load i32, ptr %t.turn, align 4",
+            "  %t.none = icmp eq i32 %t.thread, 0",
             f"  br i1 %t.none, label %{_NEXT}, label %t.change",
             "t.change:",
-            "  store i32 0, ptr %t.waits, align 4",
-            *copies,
-            f"  switch i32 %t.place, label %{_NEXT} [ {places} ]",
+            "  %t.behind = add i32 %t.thread, 1",
+            f"  %t.last = icmp eq i32 %t.behind, {self.count}",
+            "  %t.turn.next = select i1 %t.last, i32 0, i32 %t.behind",
+            "  store i32 %t.turn.next, ptr %t.turn, align 4",
+            "  %t.number = sub i32 %t.thread, 1",
+            f"  %t.from = getelementptr [{self.size} x i8], ptr %t.waiting, i32 %t.number",
+            "  %t.place = load i32, ptr %t.from, align 4",
         ]
-
-    # .. two threads
-
-    def _two_threads(self) -> list[str]:
-        """The body for two threads."""
-        lines: list[str] = []
-        for name in self.together:
-            block, end = self.blocks[name], self.ends[name]
-            lines.append(f"two.{name}:")
-            for thread in "ab":
-                lines += self._phis_of_two(block, thread)
-            for thread in "ab":
-                lines += [self._renamed(line, thread) for line in block.body]
-            lines += end.lines
-            if end.parts:
-                lines += self._parting(block)
-            if end.inside:
-                lines += self._in_turn(block)
-        return lines + self._faults()
-
-    def _end(self, block: Block) -> _End:
-        """How a block ends for two threads."""
-        here = f"two.{block.name}"
-        found = BRANCH.fullmatch(block.end)
-        if not found:
-            jump = JUMP.fullmatch(block.end)
-            if not jump:
-                return _End([block.end], {})
-            target = _NEXT if jump[1] == _NEXT else f"two.{jump[1]}"
-            return _End([f"  br label %{target}"], {jump[1]: here})
-        condition, one, other, weights = found.groups()
-        a, b = self._renamed(condition, "a"), self._renamed(condition, "b")
-        apart, parting = f"apart.{block.name}", f"parting.{block.name}"
-        all_of, any_of = f"  %both.{block.name} = and i1 {a}, {b}", f"  %some.{block.name} = or i1 {a}, {b}"
-        both, some = f"  br i1 %both.{block.name}, label ", f"  br i1 %some.{block.name}, label "
-        if one in self.fatal:
-            lines = [
-                any_of, f"{some}%{apart}, label %two.{other}{weights}",
-                f"{apart}:", f"  br i1 {a}, label %fault.a.{block.name}, label %fault.b.{block.name}",
-                f"fault.a.{block.name}:", f"  br label %a.{one}",
-                f"fault.b.{block.name}:", f"  br label %b.{one}",
-            ]  # fmt: skip
-            return _End(lines, {other: here}, fault=one)
-        if condition not in self.home:  # the same for both
-            return _End(
-                [f"  br i1 {condition}, label %two.{one}, label %two.{other}{weights}"], {one: here, other: here}
-            )
-        if inside := self._inside(block):
-            return _End([], {self.meeting[block.name]: f"both.{block.name}"}, inside=inside)
-        if weights == SELDOM:
-            lines = [any_of, f"{some}%{apart}, label %two.{other}{weights}",
-                     f"{apart}:", all_of, f"{both}%two.{one}, label %{parting}"]  # fmt: skip
-            return _End(lines, {one: apart, other: here}, parts=True)
-        lines = [all_of, f"{both}%two.{one}, label %{apart}{weights}",
-                 f"{apart}:", any_of, f"{some}%{parting}, label %two.{other}"]  # fmt: skip
-        return _End(lines, {one: here, other: apart}, parts=True)
-
-    def _phis_of_two(self, block: Block, thread: str) -> list[str]:
-        """A thread's phis; behind what was run for one and then the other they are joined there."""
-        lines = []
-        ways = [(name, end) for name in self.together if block.name in (end := self.ends[name]).ways]
-        for phi, (kind, values) in block.phis.items():
-            arms = []
-            for before, end in ways:
-                value = f"%{thread}.{phi[1:]}.{before}" if end.inside else self._renamed(values[before], thread)
-                arms.append(f"[ {value}, %{end.ways[block.name]} ]")
-            lines.append(f"  %{thread}.{phi[1:]} = phi {kind} {', '.join(arms)}")
-        return lines
-
-    def _parting(self, block: Block) -> list[str]:
-        """Where the threads part behind a block: what they have goes to slots, the first one goes on."""
-        one, other = block.successors()
-        lines = [f"parting.{block.name}:"]
-        for thread, suffix in ("a", ""), ("b", ".b"):
-            lines += [
-                f"  store {self.types[name]} {self._renamed(name, thread)}, ptr {name}.kept{suffix}, align 64"
-                for name in sorted(self.live[one] | self.live[other])
-            ]
-            for target in one, other:
-                lines += self._stored_phis(target, block.name, suffix, partial(self._renamed, thread=thread))
-        a, b = (f"  br i1 {self._renamed(_condition(block), thread)}" for thread in "ab")
-        choice = b.replace("  br", f"  %place.{block.name} = select", 1)
-        return [
-            *lines,
-            f"{choice}, i32 {self.targets[one]}, i32 {self.targets[other]}",
-            f"  store i32 %place.{block.name}, ptr %t.waits, align 4",
-            f"{a}, label %{self._alone_label(one)}, label %{self._alone_label(other)}",
-        ]
-
-    def _in_turn(self, block: Block) -> list[str]:
-        """What stands between a branch and the block at which its ways meet: for the one thread, then for the other."""
-        here, inside = block.name, self.ends[block.name].inside
-        meeting = self.meeting[here]
-        lines: list[str] = []
-        for thread, enter, leave in ("a", f"two.{here}", f"second.{here}"), ("b", f"second.{here}", f"both.{here}"):
-            labels = {here: enter} | {name: f"{thread}.{name}" for name in inside}
-            lines.append(self._solo_end(block.end, thread, {meeting: leave}))
-            for name, inner in self.blocks.items():
-                if name in inside:
-                    lines += self._solo(inner, thread, labels, {meeting: leave})
-            lines.append(f"{leave}:")
-            for phi, (kind, values) in self.blocks[meeting].phis.items():
-                arms = [
-                    f"[ {self._renamed(values[b], thread)}, %{label} ]" for b, label in labels.items() if b in values
-                ]
-                lines.append(f"  %{thread}.{phi[1:]}.{here} = phi {kind} {', '.join(arms)}")
-        return [*lines, f"  br label %two.{meeting}"]
-
-    def _solo(self, block: Block, thread: str, before: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
-        """A block for one of two threads.
-
-        Args:
-            before: labels of blocks in front.
-            labels: of blocks behind that are not the thread's own.
-        """
-        lines = [f"{thread}.{block.name}:"]
-        for phi, (kind, values) in block.phis.items():
-            arms = [f"[ {self._renamed(values[b], thread)}, %{before[b]} ]" for b in block.before if b in before]
-            lines.append(f"  %{thread}.{phi[1:]} = phi {kind} {', '.join(arms)}")
-        lines += [self._renamed(line, thread) for line in block.body]
-        return [*lines, self._solo_end(block.end, thread, labels)]
-
-    def _solo_end(self, text: str, thread: str, labels: Mapping[str, str]) -> str:
-        return _TARGET.sub(lambda m: f"label %{labels.get(m[1], f'{thread}.{m[1]}')}", self._renamed(text, thread))
-
-    def _faults(self) -> list[str]:
-        """The blocks from which no way leads to the next thread, for each of the two that enters them alone."""
-        solo = {inner for name in self.together for inner in self.ends[name].inside}
-        entries = {name: self.ends[name].fault for name in self.together if self.ends[name].fault}
-        reached, waiting = set[str](), [*entries.values()]
-        waiting += [other for name in solo for other in self.blocks[name].successors() if other in self.fatal]
-        while waiting:
-            name = waiting.pop()
-            if name not in reached:
-                reached.add(name)
-                waiting += self.blocks[name].successors()
-        lines: list[str] = []
-        for thread in "ab":
-            for name in self.blocks:
-                if name in reached:
-                    labels = {other: f"{thread}.{other}" for other in solo | reached}
-                    labels |= {other: f"fault.{thread}.{other}" for other, entry in entries.items() if entry == name}
-                    lines += self._solo(self.blocks[name], thread, labels, {})
-        return lines
+        for x in code.kept:
+            lines.append(f"  {x}.again.at = getelementptr i8, ptr %t.from, i64 {self.at[x]}")
+            lines.append(f"  {x}.again = load {code.type_of(x)}, ptr {x}.again.at, align {_LINE}")
+            lines.append(f"  store {code.type_of(x)} {x}.again, ptr {x}.kept, align 64")
+        for slot, size in self.slots.items():
+            lines.append(f"  {slot}.again.at = getelementptr i8, ptr %t.from, i64 {self.at[slot]}")
+            lines.append(_copy(slot, f"{slot}.again.at", size))
+        return [*lines, f"  switch i32 %t.place, label %{_NEXT} [ {places} ]"]
 
 
-def _condition(block: Block) -> str:
-    found = BRANCH.fullmatch(block.end)
-    assert found
-    return found[1]
+def _copy(to: str, source: str, size: int) -> str:
+    return f"  call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {source}, i64 {size}, i1 false)"

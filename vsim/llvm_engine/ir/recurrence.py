@@ -34,6 +34,8 @@ _ELSEWHERE = frozenset(("bitcast", "getelementptr", "freeze", "insertelement", "
 """What becomes part of other instructions."""
 _OCCUPIED = dict.fromkeys(("fdiv", "sqrt"), 5.0) | dict.fromkeys(("udiv", "sdiv", "urem", "srem"), 6.0)
 """Cycles for a vector until the next of the kind can begin; of anything else half a one."""
+REGISTERS = {128: 16, 256: 16, 512: 32}
+"""Vector registers of a processor, by the bits of each."""
 _ROUNDS = 4
 """Rounds of a loop of which the last one is measured."""
 
@@ -53,37 +55,56 @@ def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
         slots: stack slots, through which values come from the round before.
         bits: of the processor's vectors.
     """
-    lines = list(lines)
-    written = {store[2] for line in lines if (store := _STORE.match(line))}
+    steps = [step for line in lines if (step := _step(line, slots, bits))]
+    written = {step.slot for step in steps if step.slot and not step.name}
     ready: dict[str, float] = {}
     """When what changes from round to round is there, by its name."""
     held, before = dict[str, float](), dict[str, float]()
-    resources, vectors = 0.0, dict[str, int]()
+    resources = 0.0
     for _ in range(_ROUNDS):
         before, resources = dict(held), 0.0
-        for line in lines:
-            if store := _STORE.match(line):
-                if store[2] in slots:
-                    held[store[2]] = max((ready.get(n, 0.0) for n in NAME.findall(store[1])), default=0.0)
-                else:
-                    resources += 1
-                continue
-            if not (result := RESULT.fullmatch(line)):
-                continue
-            name, text = result.groups()
-            if (load := _LOAD.match(text)) and load[2] in slots:
-                if load[2] in written:
-                    ready[name] = held.get(load[2], 0.0)
-                if VECTOR.match(load[1]):
-                    vectors[load[2]] = _vectors(load[1], bits)
-                continue
-            operation = _operation(text)
-            operands = [ready[n] for n in NAME.findall(text) if n in ready]
-            if operands or operation == "load":  # Anything else is the same in every round.
-                ready[name] = max(operands, default=0.0) + _latency(text, operation)
-                resources += _occupied(text, operation, bits)
+        for step in steps:
+            operands = [ready[n] for n in step.operands if n in ready]
+            if step.slot and not step.name:
+                held[step.slot] = max(operands, default=0.0)
+            elif step.slot:
+                if step.slot in written:
+                    ready[step.name] = held.get(step.slot, 0.0)
+            elif operands or step.changes:  # Anything else is the same in every round.
+                resources += step.occupied
+                if step.name:
+                    ready[step.name] = max(operands, default=0.0) + step.latency
     growth = max((held[slot] - before.get(slot, 0.0) for slot in held), default=0.0)
+    vectors = {step.slot: step.vectors for step in steps if step.slot and step.name}
     return Bounds(growth, resources, sum(vectors.values()))
+
+
+class _Step(NamedTuple):
+    """What bounds depend on of a line: one that is computed, or loads or stores a slot."""
+
+    name: str
+    operands: list[str]
+    slot: str = ""
+    vectors: int = 0
+    latency: float = 0
+    occupied: float = 0
+    changes: bool = False
+    """Whether it counts whatever its operands are."""
+
+
+def _step(line: str, slots: Set[str], bits: int) -> _Step | None:
+    if store := _STORE.match(line):
+        if store[2] in slots:
+            return _Step("", NAME.findall(store[1]), store[2])
+        return _Step("", [], occupied=1, changes=True)
+    if not (result := RESULT.fullmatch(line)):
+        return None
+    name, text = result.groups()
+    if (load := _LOAD.match(text)) and load[2] in slots:
+        return _Step(name, [], load[2], vectors_of(load[1], bits))
+    operation = _operation(text)
+    costs = _latency(text, operation), _occupied(text, operation, bits)
+    return _Step(name, NAME.findall(text), "", 0, *costs, operation == "load")
 
 
 def _operation(text: str) -> str:
@@ -112,9 +133,9 @@ def _occupied(text: str, operation: str, bits: int) -> float:
         return 0.25
     if operation == "gather":
         return float(vector[1])
-    return _vectors(vector[0], bits) * _OCCUPIED.get(operation, 0.5)
+    return vectors_of(vector[0], bits) * _OCCUPIED.get(operation, 0.5)
 
 
-def _vectors(kind: str, bits: int) -> int:
-    """How many of the processor's vectors a vector is."""
-    return -(-bits_of(kind) // bits)
+def vectors_of(kind: str, bits: int) -> int:
+    """How many of the processor's vectors a value is; none if it is a scalar."""
+    return -(-bits_of(kind) // bits) if VECTOR.match(kind) else 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from visa import cache
 from visa.types import DF, DataType
+from vsim.llvm_engine.ir.joins import if_any
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.runtime.target import fuses
 from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
@@ -28,7 +29,7 @@ def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType,
     value = compute(b, product_and_sum, *operands)
     result, other = (b.cast(value * b.const(1 + change, DF), data_type) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
     doubtful = (result != other) & (value == value)
-    (exact,) = b.if_any(doubtful, lambda: [b.cast(_apart(b, compute, operands), data_type)])
+    (exact,) = if_any(b, doubtful, lambda: [b.cast(_apart(b, compute, operands), data_type)])
     return b.select(doubtful, exact, result)
 
 

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from vsim.llvm_engine.ir.blocks import NAME, RESULT, Block, bits_of, blocks_of, result_type
+from vsim.llvm_engine.ir.recurrence import REGISTERS
 
 LEAST_LINES = 300
 """Lines of a part, from which on it is worth a loop."""
 LEAST_LANES = 8
 """Lanes of a strip at least, so that its part of a mask begins at a byte."""
-REGISTERS = {128: 16, 256: 16, 512: 32}
-"""Vector registers of a processor, by the bits of each."""
 MOST_LANES = 32
 """Lanes of a thread at most."""
 TRIED = 200

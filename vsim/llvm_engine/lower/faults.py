@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from visa import types
 from vsim.llvm_engine.ir.emitter import UNLIKELY
+from vsim.llvm_engine.ir.joins import phi
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.memory.bounds import Where
@@ -52,7 +53,7 @@ class FaultExits:
         b.label("faults")
         ends = [end for _, end in self.exits]
         columns = zip(*(values for values, _ in self.exits), strict=True)
-        record = [b.phi([Value(b, types.UQ, 1, text) for text in column], ends).typed for column in columns]
+        record = [phi(b, [Value(b, types.UQ, 1, text) for text in column], ends).typed for column in columns]
         record.insert(1, f"i64 {state.module.number(state.function)}")
         b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {state.thread})")
         return True

@@ -16,6 +16,7 @@ from vsim import threads
 from vsim.images import ImageFormat, ImageKind
 from vsim.llvm_engine import Unsupported
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
+from vsim.llvm_engine.ir.joins import first_of
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.spaces import Spaces
@@ -123,7 +124,7 @@ class Images:
             return act(default)
         arms = [(test.text, "", lambda choice=choice: act(choice)) for choice, test in tests.items()]
         otherwise, done = default, self.state.b.new_label("chosen")
-        return self.state.b.first_of(arms, lambda: act(otherwise), done)
+        return first_of(self.state.b, arms, lambda: act(otherwise), done)
 
     def _tests(self, number: Value, wanted: dict[int, Choice], default: Choice | None) -> dict[Choice, Value]:
         """For each thing but the default whether the number means it."""

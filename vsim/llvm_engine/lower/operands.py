@@ -23,6 +23,7 @@ from visa.types import DataType
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.constant_masks import only_lane
 from vsim.llvm_engine.ir.intrinsics import opaque
+from vsim.llvm_engine.ir.joins import if_any
 from vsim.llvm_engine.ir.strided import StridedLanes
 from vsim.llvm_engine.ir.types import MASK, ir_type, literal
 from vsim.llvm_engine.ir.values import Mask, Value, Zipped
@@ -412,7 +413,7 @@ class Operands:
             b.store(value, b.assign(f"getelementptr i8, ptr {file}, i64 {wide.text}"), 1)
             return []
 
-        b.if_any(active, store)
+        if_any(b, active, store)
         state.registers.flush(state.storage.in_file, forget=True)
 
     # -- messages, predicates, state -----------------------------------------------------------------------

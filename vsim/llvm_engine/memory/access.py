@@ -9,8 +9,9 @@ from functools import partial
 from visa import types
 from visa.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visa.types import DataType
-from vsim.llvm_engine.ir.builder import Builder, Emit
+from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY
+from vsim.llvm_engine.ir.joins import Emit, first_of, if_any
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.atomics import OwnAtomics
 from vsim.llvm_engine.memory.blocks import BlockLoads
@@ -147,7 +148,7 @@ class LanePartAccess:
             for condition, weights, emit in ((pattern.contiguous, "", contiguous), (pattern.uniform, LIKELY, uniform))
             if condition != "false"
         ]
-        return self.b.first_of(arms, lambda: scattered(pattern.proved), done)
+        return first_of(self.b, arms, lambda: scattered(pattern.proved), done)
 
 
 class MemoryAccess:
@@ -201,7 +202,7 @@ class MemoryAccess:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
                 self.touched += places_of(part)
                 emit = partial(self.parts.load, part)
-                parts.append(emit() if part.is_one_row() else self.b.if_any(own, emit))
+                parts.append(emit() if part.is_one_row() else if_any(self.b, own, emit))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
 
@@ -220,7 +221,7 @@ class MemoryAccess:
             if part.is_one_row():
                 emit()
             else:
-                self.b.if_any(own, emit)
+                if_any(self.b, own, emit)
 
     def _own_values(self, values: list[Value], part: LanePart, lanes: int) -> list[Value]:
         """The lanes of the values that belong to a part."""

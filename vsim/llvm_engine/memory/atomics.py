@@ -14,6 +14,7 @@ from functools import partial
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import UNLIKELY
+from vsim.llvm_engine.ir.joins import first_of
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.each_lane import LaneCopies, place
@@ -65,9 +66,9 @@ class OwnAtomics:
             if not unrolled or vector is None:
                 return results(every() if unrolled else active())
             arms = [(b.all(vector), "", lambda: results(every()))]
-            return b.first_of(arms, lambda: results(active()), b.new_label("done"))
+            return first_of(b, arms, lambda: results(active()), b.new_label("done"))
 
-        values = b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+        values = first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
         return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
 
     def _each(self, op: str, t: DataType, part: LanePart, found: Together, sources: list[Value]) -> Value:

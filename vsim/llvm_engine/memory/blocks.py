@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import UNLIKELY
+from vsim.llvm_engine.ir.joins import first_of
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.part import LanePart, scalar_offset
@@ -38,7 +39,7 @@ class BlockLoads:
         def behind() -> list[Value]:
             return load(self._with_zeros(part, low, vector))
 
-        return b.first_of([(outside, UNLIKELY, behind)], lambda: load(pointer), b.new_label("done"))
+        return first_of(b, [(outside, UNLIKELY, behind)], lambda: load(pointer), b.new_label("done"))
 
     def _with_zeros(self, part: LanePart, low: Value, vector: Value | None) -> str:
         """Where the bytes of a block are put together that begins inside and ends beyond its memory.

@@ -12,8 +12,9 @@ from functools import partial
 
 from visa import types
 from visa.types import DataType
-from vsim.llvm_engine.ir.builder import Builder, Emit
+from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import UNLIKELY
+from vsim.llvm_engine.ir.joins import Emit, first_of
 from vsim.llvm_engine.ir.values import Value, Zipped
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
@@ -62,7 +63,7 @@ class StridedAccess:
         away = partial(self.loops.load, part, masked(part.space, part.offset), vector, rare=True)
         if overlap:
             return self._overlapping(part, stride, vector, outside, pointer, away)
-        return b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+        return first_of(b, [(outside, UNLIKELY, away)], inside, b.new_label("done"))
 
     def _overlapping(
         self, part: LanePart, stride: int, vector: Value | None, outside: str, pointer: str, away: Emit
@@ -81,7 +82,7 @@ class StridedAccess:
             units = b.regroup(away()[0], unit, lanes * count)
             return [b.lanes(units, list(range(n, lanes * count, count))) for n in range(count)]
 
-        rows = b.first_of([(outside, UNLIKELY, taken_apart)], inside, b.new_label("done"))
+        rows = first_of(b, [(outside, UNLIKELY, taken_apart)], inside, b.new_label("done"))
         return [b.regroup(_zipped(b, rows), part.element, lanes)]
 
     def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
@@ -110,7 +111,7 @@ class StridedAccess:
             self.loops.store(part, masked(part.space, part.offset), values, vector, rare=True)
             return []
 
-        b.first_of([(outside, UNLIKELY, away)], inside, b.new_label("done"))
+        first_of(b, [(outside, UNLIKELY, away)], inside, b.new_label("done"))
 
     def _watch(self, part: LanePart, pointer: str, vector: Value | None, values: list[Value] | None) -> None:
         """Tell the check: of loads that overlap, elements of all lanes are rows."""

@@ -12,6 +12,7 @@ from functools import partial
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.joins import if_any
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -43,7 +44,7 @@ class TexelAccess:
         for offset, own, first in self._rows(address, mask):
             part = LanePart(space, offset, own, element, count, offset.lanes, first)
             if offset.lanes == 1:
-                found = b.if_any(own, partial(self.parts.load, part))
+                found = if_any(b, own, partial(self.parts.load, part))
             elif element.size < SMALLEST_GATHERED:
                 found = self.loops.load(part, offset, own, rare=False)
             else:
@@ -63,7 +64,7 @@ class TexelAccess:
             row = list(range(first, first + lanes))
             mine = [b.broadcast(v if v.lanes in (1, lanes) else b.lanes(v, row), lanes) for v in values]
             if lanes == 1:
-                b.if_any(own, partial(self.parts.store, part, mine))
+                if_any(b, own, partial(self.parts.store, part, mine))
             elif element.size < SMALLEST_GATHERED:
                 self.loops.store(part, offset, mine, own, rare=False)
             else:
@@ -112,11 +113,11 @@ class TexelAccess:
         values = [Value(b, element, lanes, f"%value{k}") for k in range(count)] if stores else []
         part = LanePart(MemorySpace(cx.SURFACE, "%base"), offset, mask, element, count, lanes)
         if stores:
-            b.if_any(mask, partial(parts.store, part, values))
+            if_any(b, mask, partial(parts.store, part, values))
             b.emit("ret void")
         else:
             found = "poison"
-            for k, value in enumerate(b.if_any(mask, partial(parts.load, part))):
+            for k, value in enumerate(if_any(b, mask, partial(parts.load, part))):
                 found = b.assign(f"insertvalue {result} {found}, {value.typed}, {k}")
             b.emit(f"ret {result} {found}")
         given = ", ".join(["ptr %base", *(v.typed for v in (offset, mask, *values))])

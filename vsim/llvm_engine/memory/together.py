@@ -15,6 +15,7 @@ from visa import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
 from vsim.llvm_engine.ir.index import WideIndex
+from vsim.llvm_engine.ir.joins import first_of, phi
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.bounds import CheckedBounds
 from vsim.llvm_engine.memory.each_lane import LaneCopies
@@ -106,7 +107,7 @@ class UnprovedAccess:
         b.label(rest, between)
         ways.append((self._load(part, offset, vector, walk), b.jump(done)))
         b.label(done, before)
-        return [b.phi(list(column), [end for _, end in ways]) for column in zip(*(v for v, _ in ways), strict=True)]
+        return [phi(b, list(column), [end for _, end in ways]) for column in zip(*(v for v, _ in ways), strict=True)]
 
     def _load(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk | None = None) -> list[Value]:
         """Lanes that are tested for a row first; if they walk, nothing is left in their window."""
@@ -128,13 +129,13 @@ class UnprovedAccess:
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                return b.first_of([(same, LIKELY, partial(uniform, found))], partial(each, found), b.new_label("done"))
+                return first_of(b, [(same, LIKELY, partial(uniform, found))], partial(each, found), b.new_label("done"))
 
             outside = partial(self.loops.load, part, offset, vector, rare=True)
-            return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+            return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         follow, found = self._rows(part, offset, vector)
-        return b.first_of([(follow, "", partial(self._load_rows, found))], scattered, b.new_label("done"))
+        return first_of(b, [(follow, "", partial(self._load_rows, found))], scattered, b.new_label("done"))
 
     def _load_rows(self, found: list[Row]) -> list[Value]:
         loaded = []
@@ -177,14 +178,14 @@ class UnprovedAccess:
                     self.watch.each(part, found.pointer, found.offsets, vector, values)
                 return []
 
-            return b.first_of([(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+            return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         def outside() -> list[Value]:
             self.loops.store(part, offset, values, vector, rare=True)
             return []
 
         follow, found = self._rows(part, offset, vector)
-        b.first_of([(follow, "", contiguous)], scattered, b.new_label("done"))
+        first_of(b, [(follow, "", contiguous)], scattered, b.new_label("done"))
 
     def takes(self, part: LanePart) -> bool:
         """Whether the lanes of one more access are checked inline."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
+from vsim.llvm_engine.ir.joins import first_of
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart
 
@@ -50,7 +51,7 @@ def whole_or_masked(b: Builder, vector: Value | None, access: Callable[[Value | 
     """What an access gives: without a mask where all lanes are active, else under it."""
     if vector is None:
         return access(None)
-    return b.first_of([(b.all(vector), "", lambda: access(None))], lambda: access(vector), b.new_label("done"))
+    return first_of(b, [(b.all(vector), "", lambda: access(None))], lambda: access(vector), b.new_label("done"))
 
 
 def load_elements(b: Builder, pointer: str, data_type: DataType, count: int) -> list[Value]:

@@ -25,6 +25,7 @@ from typing import NamedTuple, Protocol
 from visa import types
 from vsim.llvm_engine.ir.apart import Apart
 from vsim.llvm_engine.ir.builder import Builder
+from vsim.llvm_engine.ir.joins import first_of
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
@@ -167,7 +168,7 @@ class OffsetsWalk:
         _ = self.offset.text  # which all ways need
         has_row = b.assign(f"icmp ne i64 {window.field('place')}, {window.end}")
         ways = [(has_row, "", lambda: [Value(b, MASK, 1, self.goes_on())])]
-        (found,) = b.first_of(ways, lambda: [Value(b, MASK, 1, "false")], b.new_label("done"))
+        (found,) = first_of(b, ways, lambda: [Value(b, MASK, 1, "false")], b.new_label("done"))
         return found.text
 
     def goes_on(self) -> str:
