@@ -10,6 +10,7 @@ import sections
 from compile_kernels import kernel
 from conftest import build_text
 
+from vsim.analysis.control_flow import MANY_BARRIERS
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate
 from vsim.llvm_engine.runtime import native
@@ -46,7 +47,7 @@ def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monke
     monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: order.extend(names))
     monkeypatch.setattr(native, "_run_pipeline", lambda m, machine, level: order.append("split"))
     few, many = (
-        f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (native.MANY_BARRIERS, native.MANY_BARRIERS + 1)
+        f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (MANY_BARRIERS, MANY_BARRIERS + 1)
     )
     native.compile_object(few)
     assert order.index("sroa") < order.index("split")

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.image import LinkedImage
 from visa.program import Function
-from vsim.analysis.control_flow import may_repeat
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.llvm_engine.runtime import cache, native, summaries
@@ -165,7 +164,7 @@ def _threads_at_once(dispatch: Dispatch) -> int:
     """Threads of a group that the code for a launch may run at once."""
     if dispatch.has_barrier:
         return threads_together(dispatch)
-    return threads_in_flight(dispatch) if may_repeat(dispatch.kernel) else 1
+    return threads_in_flight(dispatch) if dispatch.signature.summary.repeats else 1
 
 
 class Compilation:
