@@ -46,9 +46,7 @@ def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monke
     order = []
     monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: order.extend(names))
     monkeypatch.setattr(native, "_run_pipeline", lambda m, machine, level: order.append("split"))
-    few, many = (
-        f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (MANY_BARRIERS, MANY_BARRIERS + 1)
-    )
+    few, many = (f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (MANY_BARRIERS, MANY_BARRIERS + 1))
     native.compile_object(few)
     assert order.index("sroa") < order.index("split")
     order.clear()

@@ -9,15 +9,20 @@ from vsim.llvm_engine.runtime.crew import Crew
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say where threads run")
-def test_the_first_thread_goes_where_there_is_room(monkeypatch):
-    """So that launches on one thread, of several processes at the same time, are not all on one processor."""
-    kept, second = [], threading.Event()
+@pytest.mark.parametrize("process", [10, 11])
+def test_threads_of_one_launch_are_on_processors_of_their_own(process, monkeypatch):
+    """But the only one of a launch goes where there is room, so that those of several processes are not all on one."""
+    kept, both = [], threading.Semaphore(0)
 
     def keep(thread, cpus):
         kept.append(cpus)
-        second.set()
+        both.release()
 
     monkeypatch.setattr(os, "sched_setaffinity", keep)
-    Crew([4, 5]).grow(2)
-    assert second.wait(60)
-    assert kept == [{5}]
+    monkeypatch.setattr(os, "getpid", lambda: process)
+    crew = Crew([4, 5])
+    crew.grow(1)
+    crew.grow(2)
+    assert both.acquire(timeout=60) and both.acquire(timeout=60)
+    assert sorted(kept, key=min) == [{4}, {5}] and (crew.cpus == [4, 5]) == (process == 10)
+    assert (crew.size(1), crew.size(2)) == (1, 2)

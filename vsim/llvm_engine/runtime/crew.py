@@ -74,21 +74,26 @@ def _semaphore(place: int) -> None:
 
 
 class Crew:
-    """Threads that one run at a time has for itself.
+    """Threads that one run at a time has for itself: a member for runs of one job, and others for runs of several.
 
     Args:
-        cpus: over which its members are spread, but for the first one.
+        cpus: over which the latter are spread, from another one on in each process. The former goes where there is
+            room: it is all that a launch on one thread has, of which several processes may have one each, at the same
+            time. Of several threads that are woken one after the other two would begin on one CPU.
     """
 
     def __init__(self, cpus: Sequence[int]) -> None:
-        self.cpus = cpus
+        first = os.getpid() % len(cpus)
+        self.cpus = [*cpus[first:], *cpus[:first]]
         self.functions = functions()
         block = _block(cx.CREW_SIZE)
         self.address = block.ctypes.data
         _semaphore(self.address + cx.CREW_ENDED)
         self.words: Words = block.view(np.uint64)
+        self.alone: Words = np.zeros(0, np.uint64)
+        """Where the structure of the member for runs of one job is, if it has begun."""
         self.members: Words = np.zeros(0, np.uint64)
-        """Where the structures of the members are that have begun."""
+        """The same of the others."""
         self.until = np.zeros(2, np.int64)
         self.until_at = self.until.ctypes.data
 
@@ -97,27 +102,37 @@ class Crew:
         """How many jobs have not ended."""
         return int(self.words[cx.CREW_LEFT // 8])
 
+    def size(self, count: int) -> int:
+        """How many members there are for runs of so many jobs."""
+        return self.alone.size if count == 1 else self.members.size
+
     def grow(self, count: int) -> None:
-        """Have at least so many members.
+        """Have at least so many members for runs of so many jobs.
 
         Raises:
             RuntimeError: the system does not let this process have so many threads.
         """
-        while self.members.size < count:
-            number = self.members.size
-            block = _block(cx.MEMBER_SIZE)
-            block.view(np.uint64)[:2] = self.address, number * cx.JOB_SIZE
-            place = block.ctypes.data
-            _semaphore(place + cx.MEMBER_BEGIN)
-            threading.Thread(target=self._live, args=(number, place), daemon=True).start()
-            self.members = np.append(self.members, np.uint64(place))
+        while self.size(count) < count:
+            if count == 1:
+                self.alone = self._begun(0, None)
+            else:
+                number = self.members.size
+                place = self._begun(number, self.cpus[number % len(self.cpus)])
+                self.members = np.append(self.members, place)
 
-    def _live(self, number: int, place: int) -> None:
-        # The first member goes where there is room: it is all that a launch on one thread has, of which several
-        # processes may have one each, at the same time.
-        if number and hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
+    def _begun(self, number: int, cpu: int | None) -> Words:
+        """Begin a member that takes the job with a number, on a CPU or where there is room; where it is."""
+        block = _block(cx.MEMBER_SIZE)
+        block.view(np.uint64)[:2] = self.address, number * cx.JOB_SIZE
+        place = block.ctypes.data
+        _semaphore(place + cx.MEMBER_BEGIN)
+        threading.Thread(target=self._live, args=(cpu, place), daemon=True).start()
+        return np.array([place], np.uint64)
+
+    def _live(self, cpu: int | None, place: int) -> None:
+        if cpu is not None and hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
             with contextlib.suppress(OSError):
-                os.sched_setaffinity(0, {self.cpus[number % len(self.cpus)]})
+                os.sched_setaffinity(0, {cpu})
         self.functions.member(place)
 
     def run(self, jobs: int, count: int, seconds: float | None) -> None:
@@ -126,7 +141,8 @@ class Crew:
         Args:
             jobs: where they are.
         """
-        self.functions.run(self.address, self.members.ctypes.data, count, jobs, self._limit(seconds))
+        members = self.alone if count == 1 else self.members
+        self.functions.run(self.address, members.ctypes.data, count, jobs, self._limit(seconds))
 
     def wait(self, seconds: float | None) -> None:
         """Wait until no job is left, a signal comes, or so many seconds are over, of which a few at a time count."""

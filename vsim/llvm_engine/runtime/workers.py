@@ -134,7 +134,7 @@ class Pool:
                 crew, works_at = Crew(self.cpus), []
                 self.crews.append((crew, works_at))
             works_at[:] = [run]
-            if crew.members.size < run.count:
+            if crew.size(run.count) < run.count:
                 _grow(crew, run.count)
             run.crew = crew
 
@@ -170,7 +170,7 @@ def _grow(crew: Crew, count: int) -> None:
     try:
         crew.grow(count)
     except RuntimeError:
-        message = f"a launch wants {count} worker threads, the system lets this process have {crew.members.size}"
+        message = f"a launch wants {count} worker threads, the system lets this process have {crew.size(count)}"
         raise LaunchError(Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")) from None
     finally:
         threading.stack_size(previous)
