@@ -27,7 +27,7 @@ _WORDS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.U
 
 LEAST_WHOLE = 4
 """So many elements of each lane, or more, are moved as one vector."""
-INLINE_LANES, INLINE_FOR_EACH = 128, 2
+INLINE_LANES, INLINE_FOR_EACH = 96, 2
 """So many lanes are handled inline in any function, and so many more for each instruction that it has."""
 
 
