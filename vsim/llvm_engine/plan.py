@@ -23,7 +23,7 @@ LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
 SLICE_WORK = 1 << 22
 """Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
-CHUNKS_PER_WORKER, LARGEST_CHUNK = 16, 64
+CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
 """Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
 many groups.
 """
