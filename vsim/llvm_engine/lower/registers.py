@@ -170,10 +170,15 @@ class Registers:
             self.use.covered_by_all[key] = sum(e.size for e in dirty if e.whole or e.by_all)
             if not all(e.whole for e in dirty):
                 self.use.merged.add(key)
-            if self.lane_shapes.has(key) and (self.lane_shapes.learns or self.needs.stores(key)):
-                ranges = [e for e in ranges if e.dirty and not self._leave_by_shape(block, key, e, running)]
-            if self.needs.stores(key):
-                self._store_all(key, ranges)
+            self._leave(block, key, ranges, running)
+
+    def _leave(self, block: int, key: Key, ranges: list[ByteRange], running: Mask) -> None:
+        """Store what other blocks need of a register, by what is known of its lanes where that is all they need."""
+        shapes, stores = self.lane_shapes, self.needs.stores(key)
+        if shapes.has(key) and (shapes.learns or stores):
+            ranges = [e for e in ranges if e.dirty and not self._leave_by_shape(block, key, e, running)]
+        if stores:
+            self._store_all(key, ranges)
 
     def _leave_by_shape(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
         """Leave a byte range to other blocks by what is known of its lanes; whether it is stored so."""
