@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from conftest import build_text
 from strategies import ENGINES
 
-from vasm.assembler import assemble_text
 from visa import SimulationError
-from visa.image import read_image
-from vlink.linker import Linker, LinkOptions
 from vsim.launch import Launch
 from vsim.llvm_engine.ir.ranges import Ranges
 from vsim.llvm_engine.pipeline import translate
@@ -51,11 +49,8 @@ kernels:
 
 def program(width=16, first=0, required="", to=0):
     """Work-items leave their numbers in rows of local memory, and get those of a row from a byte on."""
-    linker = Linker(LinkOptions(platform="tgllp"))
     text = KERNEL.format(width=width, first=first, to=to)
-    linker.add_bytes(assemble_text(text, "k.visaasm", "tgllp").object_bytes(), "k.o")
-    linker.add_info(INFO.format(required=required).encode(), "ze_info.yaml")
-    return Program(read_image(linker.run().image.to_bytes(), "k.bin"))
+    return Program(build_text(text, info=INFO.format(required=required)))
 
 
 REQUIRED = ", required_work_group_size: [16, 16, 1]"

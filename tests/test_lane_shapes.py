@@ -5,12 +5,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from conftest import build_text
 from hypothesis import given
 from strategies import ENGINES, effort, seeds
 
-from vasm.assembler import assemble_text
-from visa.image import read_image
-from vlink.linker import Linker, LinkOptions
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate
 from vsim.llvm_engine.plan import row_of
@@ -51,7 +49,6 @@ WORDS = 1024
 
 def program(lines):
     """A kernel that leaves four registers of each work-item, of which it runs some lines."""
-    linker = Linker(LinkOptions(platform="tgllp"))
     text = [HEAD, *(f".decl {r} v_type=G type=ud num_elts=16 align=GRF" for r in REGISTERS), *lines]
     text.append("mad (M1, 16) N(0,0)<1> Y(0,0)<1;1,0> 32:uw X(0,0)<1;1,0>")
     for n, r in enumerate(REGISTERS):
@@ -60,9 +57,7 @@ def program(lines):
             "add (M1, 16) AT(0,0)<1> PLACE(0,0)<1;1,0> OUT(0,0)<0;1,0>",
             f"svm_scatter.4.1 (M1, 16) AT.0 {r}.0",
         ]
-    linker.add_bytes(assemble_text("\n".join([*text, "ret (M1, 1)\n"]), "k.visaasm", "tgllp").object_bytes(), "k.o")
-    linker.add_info(INFO.encode(), "ze_info.yaml")
-    return Program(read_image(linker.run().image.to_bytes(), "k.bin"))
+    return Program(build_text("\n".join([*text, "ret (M1, 1)\n"]), info=INFO))
 
 
 def results(given_program, group):

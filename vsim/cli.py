@@ -255,32 +255,23 @@ def app(
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    from vsim.driver import (
-        CommandLine,
-        capture_writer,
-        open_session,
-        run_traced,
-        wanted_checks,
-        wanted_order,
-        wanted_results,
-        write_launch,
-    )
+    from vsim import driver
     from vsim.program import RunOptions
 
     _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
-    order = wanted_order(schedule)
+    order = driver.wanted_order(schedule)
     options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    options |= wanted_checks(checks, workers)
-    writer = capture_writer(capture, loaded, build_options) if capture else None
-    results = wanted_results(out_dir, save or (), show or (), as_json)._replace(capture=writer)
-    session = open_session(loaded, results, workers, allow_paths, options, max_memory)
+    options |= driver.wanted_checks(checks, workers)
+    writer = driver.capture_writer(capture, loaded, build_options) if capture else None
+    results = driver.wanted_results(out_dir, save or (), show or (), as_json, writer)
+    session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
-    line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
+    line = driver.CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
         _list(session.program, as_json)
     elif make_launch:
-        write_launch(session, make_launch, line)
+        driver.write_launch(session, make_launch, line)
     else:
-        return int(run_traced(session, loaded.name, line, trace, numbers))
+        return int(driver.run_traced(session, loaded.name, line, trace, numbers))
     return 0

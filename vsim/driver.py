@@ -104,13 +104,15 @@ def wanted_order(schedule: str | None) -> Schedule | None:
     return parse_schedule(schedule)
 
 
-def wanted_results(out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool) -> Results:
+def wanted_results(
+    out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool, capture: CaptureWriter | None
+) -> Results:
     """What becomes of results.
 
     Raises:
         UsageError: an option has another form.
     """
-    found = Results(out_dir, as_json=as_json)
+    found = Results(out_dir, as_json=as_json, capture=capture)
     if save:
         from vsim.command_arguments import named_files
 

@@ -237,6 +237,11 @@ def unsigned_of(size: int) -> DataType:
     return {1: types.UB, 2: UW, 4: types.UD, 8: UQ}[size]
 
 
+def signed_of(size: int) -> DataType:
+    """The signed integer type of a size in bytes."""
+    return {1: types.B, 2: types.W, 4: D, 8: Q}[size]
+
+
 def float_type(found: list[DataType], dst: DataType) -> DataType | None:
     """Execution type if any operand is a float, else None: HF only if all of them are."""
     floats = [t for t in found if t.is_float]
@@ -272,7 +277,7 @@ def kept_type(t: DataType, dst: DataType, instruction: Instruction) -> DataType:
     sees_all = sees_all or any(instruction.args[s].modifier in (ABS, NEG_ABS) for s in sources_of(instruction))
     if sees_all or not t.is_integer or not dst.is_integer or dst.size >= t.size:
         return t
-    return {1: (types.UB, types.B), 2: (UW, types.W), 4: (types.UD, D)}[dst.size][t.is_signed]
+    return signed_of(dst.size) if t.is_signed else unsigned_of(dst.size)
 
 
 def own_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:

@@ -26,6 +26,7 @@ from vsim.semantics.core import (
     mask_of,
     operand,
     semantics,
+    signed_of,
     source,
     type_of_source,
 )  # fmt: skip
@@ -192,7 +193,7 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
         return lambda: write(compare(x(), y()), mask())
     # All ones or all zeros in the width of the destination, whatever its type.
     wide = UW if m.type_of(dst) is types.BF else m.type_of(dst)
-    bits = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}[wide.size]
+    bits = signed_of(wide.size)
     write = m.writer(dst, count)
 
     def step() -> None:

@@ -245,14 +245,12 @@ class Builder(Emitter):
             found = self._conversion(op, x, data_type)
         if data_type is types.UQ and source is types.UD:
             found.narrow = x
-        if op != "trunc":
-            found.extended = x
         if is_index:
             found.index = WideIndex(x)
         if x.strided:
             found.strided = strided_conversion(x, data_type)
-        if x.apart and op != "trunc":
-            found.apart = x.apart.widened(x)
+        if op != "trunc":
+            found.extended, found.apart = x, x.apart and x.apart.widened(x)
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:

@@ -237,14 +237,18 @@ class JammedCode(Code):
         ):
             raise Impossible
         inner |= self.bytes.keys()
+        self._note_pointers(inner)
+        kinds = [self.type_of(name) for name in self.kept]
+        if not inner.isdisjoint(self.kept) or any(kind[:1] in ("", "{") for kind in kinds):
+            raise Impossible
+
+    def _note_pointers(self, inner: set[str]) -> None:
+        """Add the pointers that the threads' code computes from some names to these."""
         for block in self.blocks.values():
             for line in map(self.line, block.body):
                 uses = line.result and (line.place in inner or not inner.isdisjoint(line.names))
                 if uses and self.type_of(line.result) == "ptr":
                     inner.add(line.result)
-        kinds = [self.type_of(name) for name in self.kept]
-        if not inner.isdisjoint(self.kept) or any(kind[:1] in ("", "{") for kind in kinds):
-            raise Impossible
 
 
 class Jam(Copies):

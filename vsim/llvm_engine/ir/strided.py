@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visa import types
 from visa.types import DataType
+from vsim.semantics.core import signed_of
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.ir.values import Value
 
 MAXIMUM_ASSUMPTIONS = 4
-_SIGNED = {1: types.B, 2: types.W, 4: types.D, 8: types.Q}
 _FURTHER = "+"
 """What stands between a mask and the number of its lane that is lane 0 of a value."""
 LARGEST_FACTOR = 1 << 20
@@ -308,7 +308,7 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
         return None
     row_stride = None
     if known.row_stride is not None:
-        own = _SIGNED[source.size] if known.small else source  # rows may come in any order
+        own = signed_of(source.size) if known.small else source  # rows may come in any order
         row_stride = b.cast(b.retype(known.row_stride, own), target, deferred=True)
     fits = known.small or target.size < source.size
     if known.steps and not fits:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.values import Value
+from vsim.semantics.core import signed_of
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.ir.builder import Builder
 
 TOWARD_ZERO = 3
 """The number of the mode in %cr0."""
-_SIGNED = {4: types.D, 8: types.Q}
 
 
 def toward_zero(b: Builder, op: str, data_type: DataType, operands: Sequence[Value]) -> Value | None:
@@ -74,11 +74,11 @@ def _opposite(b: Builder, near: Value, error: Value) -> Value:
 
 def _negative(b: Builder, error: Value) -> Value:
     """Whether an error is less than +0, or -0, and not NaN."""
-    bits = b.bitcast(error, _SIGNED[error.type.size])
+    bits = b.bitcast(error, signed_of(error.type.size))
     return (bits < b.const(0, bits.type)) & (error == error)
 
 
 def _before(b: Builder, near: Value, where: Value) -> Value:
     """Results, and where the mask holds the numbers before them, seen from zero."""
-    bits = b.bitcast(near, _SIGNED[near.type.size])
+    bits = b.bitcast(near, signed_of(near.type.size))
     return b.bitcast(b.select(where, bits - b.const(1, bits.type), bits), near.type)

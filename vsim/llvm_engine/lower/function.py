@@ -20,10 +20,10 @@ from vsim.llvm_engine.lower.assembly import assemble
 from vsim.llvm_engine.lower.calls import stack_address
 from vsim.llvm_engine.lower.control_flow import ControlFlowLowering
 from vsim.llvm_engine.lower.coverage import CoverageMarks
-from vsim.llvm_engine.lower.discovery import storage_use
+from vsim.llvm_engine.lower.discovery import StorageUse, storage_use
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.findings import FindingExits
-from vsim.llvm_engine.lower.lane_shapes import Places
+from vsim.llvm_engine.lower.lane_shapes import LaneShapes, Places
 from vsim.llvm_engine.lower.lanes_left import LanesLeft
 from vsim.llvm_engine.lower.machine import LoweringMachine
 from vsim.llvm_engine.lower.masks import Masks
@@ -106,10 +106,21 @@ class FunctionLowering:
         helpers = dict(state.module.helpers)
         uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
+        found = self._settled(use, helpers)
+        state.walks.end()
+        return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
+
+    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> LaneShapes:
+        """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
+        same assumptions before; gives these.
+
+        Args:
+            helpers: those of the module before the first emission.
+        """
+        state = self.state
         learner = state.registers.lane_shapes
         shapes = learner.learned(use)
         agrees, attempts = learner.relied_on(shapes), 0
-        """Whether accesses were last looked at under the assumptions that are made now."""
         while True:
             state.module.helpers.clear()
             state.module.helpers.update(helpers)
@@ -122,11 +133,9 @@ class FunctionLowering:
                 right = {key: places for key, places in shapes.items() if key not in found.wrong}
                 shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
             elif agrees or not state.walks.known:
-                break
+                return found
             else:
                 agrees = True
-        state.walks.end()
-        return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
 
     def _emit(
         self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None, needs: Needs, keep: bool

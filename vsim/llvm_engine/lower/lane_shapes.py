@@ -20,16 +20,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from visa import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.storage import LANE_SHAPE, VARIABLE, Key, Storage
+from vsim.semantics.core import unsigned_of
 
 if TYPE_CHECKING:
     from vsim.llvm_engine.lower.discovery import StorageUse
-
-_BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class LaneShape:
         """The lanes, of which what is not a scalar is emitted where it is used."""
         first, *row_stride = scalars
         if self.is_same:
-            found = b.retype(first, first.type)
+            found = first
         else:
             lanes = range(self.lanes)
             found = first.deferred("add", b.vector([i % self.row * self.stride for i in lanes], first.type))
@@ -150,7 +148,8 @@ class LaneShapes:
         shape = self.places(key)[place]
         self.taken.add((key, place, shape))
         scalars = [
-            self.b.load(_BY_SIZE[shape.size], 1, self.storage.pointer(slot), 8) for slot in slots_of(key, place, shape)
+            self.b.load(unsigned_of(shape.size), 1, self.storage.pointer(slot), 8)
+            for slot in slots_of(key, place, shape)
         ]
         return shape.value(self.b, scalars)
 

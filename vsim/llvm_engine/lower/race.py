@@ -26,6 +26,7 @@ from vsim.llvm_engine.memory.scatter import LaneLoops
 from vsim.llvm_engine.memory.watch import OnlyRead
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, FINE, LOG_ARGUMENTS, RECORDING
+from vsim.semantics.core import unsigned_of
 from vsim.semantics.messages import meaning
 
 _WATCHED = (cx.FLAT, cx.FLAT_WRITTEN, cx.SURFACE, cx.SURFACE_WRITTEN, cx.LOCAL)
@@ -33,7 +34,6 @@ _MARKING = 3
 """The kind of an access whose units are marked in any case."""
 _LONGEST_ROW, _LONGEST_NARROW_ROW = 64, 32
 """Units of a row that are tested at once, and lanes of a row that are less than a unit each."""
-_BITS = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ class RaceWatch:
         b = self.b
         found: Value | None = None
         for mine, now in zip(values, there, strict=True):
-            bits = _BITS[mine.type.size]
+            bits = unsigned_of(mine.type.size)
             differs = b.bitcast(b.broadcast(mine, lanes), bits) != b.bitcast(now, bits)
             found = differs if found is None else found | differs
         assert found is not None

@@ -17,17 +17,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from visa import types
 from visa.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.lane_shapes import LaneShapes
 from vsim.llvm_engine.lower.storage import Key, Storage, is_predicate, is_variable
+from vsim.semantics.core import unsigned_of
 
 ENTRANCE = -1
 """Where what a function begins with is written."""
-_BY_SIZE = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 Keys = Callable[[Key], bool]
 """A set of registers, by a test."""
 
@@ -326,7 +325,7 @@ class Registers:
             if e.size % size:
                 return None
             whole = b.broadcast(value, e.size // value.type.size)
-            value = b.regroup(whole, _BY_SIZE[size], e.size // size)
+            value = b.regroup(whole, unsigned_of(size), e.size // size)
         first = (low - e.low) // size
         if value.lanes * size == e.size and count * size != e.size:
             value = b.lanes(value, list(range(first, first + count)))
