@@ -155,7 +155,7 @@ class Rules:
 
     def _kind(self, desc: InstructionDesc, op: VectorOperand, destination: bool) -> int:
         """The kind of type of an operand, as far as it counts for the others."""
-        calculates = desc.category == "arithmetic" and not desc.pairs
+        calculates = (desc.category == "arithmetic" and not desc.pairs) or Rule.SELECTS in desc.rules
         t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
         return 0 if t is None else _KINDS.get(t.name, _INTEGER)
 
