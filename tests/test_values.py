@@ -537,6 +537,21 @@ def test_line_and_plane(data):
     probe.lines += [
         "line (M1, 8) L(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>",
         "plane (M1, 8) R(0,0)<1> C(0,0)<0;4,1> U(0,0)<1;1,0>",
+def test_saturated_fcvt():
+    """Beyond the range the largest finite number; a NaN stays one. Without .sat infinity, which hf8 does not have."""
+    half = [math.inf, -math.inf, 65504.0, -500.0, 448.0, 1.0, -0.0, math.nan] * 2
+    names = ("BF8", "BF8_SAT", "HF8", "HF8_SAT")
+    probe = probe_of(None, "pvc", H=("hf", half), **{n: ("ub" if n[0] == "B" else "b", [7] * 16) for n in names})
+    probe.lines += [f"fcvt{'.sat' if '_' in n else ''} (M1_NM, 16) {n}(0,0)<1> H(0,0)<1;1,0>" for n in names]
+    wanted = {"BF8": [0x7C, 0xFC, 0x7C, 0xE0, 0x5F, 0x3C, 0x80], "BF8_SAT": [0x7B, 0xFB, 0x7B, 0xE0, 0x5F, 0x3C, 0x80],
+              "HF8": [0x7F, 0xFF, 0x7F, 0xFF, 0x7E, 0x38, 0x80], "HF8_SAT": [0x7E, 0xFE, 0x7E, 0xFE, 0x7E, 0x38, 0x80]}  # fmt: skip
+    for engine in ENGINES:
+        found = probe.run(engine)
+        for name, codes in wanted.items():
+            got = found[name][:8].view(np.uint8).tolist()
+            assert got[:7] == codes and got[7] & 0x7F > (0x7C if name[0] == "B" else 0x7E), (engine, name)
+
+
     ]
     lines = [scalar.add(scalar.mul(p, a, "f"), r, "f") for a in u[:8]]
     planes = [

@@ -10,7 +10,7 @@ _ANY = INTEGERS | FLOATS | {"bf", "v", "uv", "vf"}
 FORMS = (
     form(0x1D, "fcvt", "ec d:dst s:src0", "Convert between floats and the formats bf8, hf8 and tf32.", category=_CATEGORY, suffixes=(SAT,),
          types="ub b ud hf f", platforms=since("pvc"), pairs="hf:ub,b ub:hf b:hf f:ud ud:f", modifiers="",
-         rules="no-mask-to-bytes", classes="dst:g src0:g"),
+         rules="no-mask-to-bytes saturates-bytes", classes="dst:g src0:g"),
     form(0x28, "addr_add", "ec d:dst s:src0 s:src1", "Add an offset to an address.", category=_CATEGORY, types="uw",
          operands="src0:", beyond="src1:ub,b,w", rules="address-of", classes="dst:a src0:ags src1:gic"),
     form(0x29, "mov", "ec pr d:dst s:src0", "Copy with conversion to the destination's type.", category=_CATEGORY, suffixes=(SAT,), types=_ANY,

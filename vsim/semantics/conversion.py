@@ -115,11 +115,14 @@ def widen_bf16(a: Algebra, bits: Lanes) -> Lanes:
     return a.bitcast(a.cast(bits, types.UD) << a.const(16, types.UD), F)
 
 
-def to_bf8(a: Algebra, x: Lanes) -> Lanes:
-    """HF to the bits of bf8 (E5M2), nearest even; a NaN stays one."""
+def to_bf8(a: Algebra, x: Lanes, saturate: bool = False) -> Lanes:
+    """HF to the bits of bf8 (E5M2), nearest even, saturated to a finite number; a NaN stays one."""
     bits = a.bitcast(x, UW)
-    quiet = (bits >> a.const(8, UW)) | a.const(2, UW)
-    return a.cast(a.select(x == x, round_bits(a, bits, UW, 8), quiet), UB)
+    quiet, code = (bits >> a.const(8, UW)) | a.const(2, UW), round_bits(a, bits, UW, 8)
+    if saturate:
+        infinite = (code & a.const(0x7F, UW)) == a.const(0x7C, UW)
+        code = a.select(infinite, code - a.const(1, UW), code)
+    return a.cast(a.select(x == x, code, quiet), UB)
 
 
 def to_tf32(a: Algebra, x: Lanes) -> Lanes:
@@ -140,8 +143,8 @@ def hf8_to_half(a: Algebra, bits: Lanes) -> Lanes:
     return a.select(rest == a.const(0x7F, UW), a.bitcast(sign | a.const(0x7E00, UW), HF), value)
 
 
-def half_to_hf8(a: Algebra, x: Lanes) -> Lanes:
-    """HF to the bits of hf8, nearest even, out of range to NaN."""
+def half_to_hf8(a: Algebra, x: Lanes, saturate: bool = False) -> Lanes:
+    """HF to the bits of hf8, nearest even, out of range to NaN, or saturated to the largest number."""
     wide = a.cast(x, F)
     magnitude = a.absolute(wide)
     sign = a.cast((a.bitcast(x, UW) >> a.const(8, UW)) & a.const(0x80, UW), types.UD)
@@ -152,5 +155,7 @@ def half_to_hf8(a: Algebra, x: Lanes) -> Lanes:
     bits = round_bits(a, a.bitcast(magnitude, types.UD), types.UD, 20) - a.const((127 - 7) << 3, types.UD)
     code = a.select(small, subnormal, bits)
     nan = a.const(0x7F, types.UD)
-    code = a.select((magnitude == magnitude) & (magnitude < a.const(465.0, F)) & (code < nan), code, nan)
+    code = a.select((magnitude < a.const(465.0, F)) & (code < nan), code, nan)
+    if saturate:
+        code = a.select((magnitude == magnitude) & (code == nan), a.const(0x7E, types.UD), code)
     return a.cast(code | sign, UB)

@@ -15,7 +15,7 @@ from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Step, Write
-from vsim.semantics.conversion import element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
+from vsim.semantics.conversion import convert, element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
 from vsim.semantics.core import (
     COMPARISONS,
     Compare,
@@ -237,15 +237,15 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     count, dst, src = args["exec"].size, args["dst"], args["src0"]
     from_type, to_type = m.type_of(src), m.type_of(dst)
     read, mask = source(m, src, count), m.mask(args["exec"], None)
-    write = m.writer(dst, count)
+    write, saturate = m.writer(dst, count), dst.modifier == SAT
 
     def write_half(half: Lanes, lanes: Mask) -> None:
-        write(half if to_type is HF else a.cast(half, to_type), lanes)
+        write(convert(a, half, HF, to_type, saturate), lanes)
 
     if to_type is UB:
-        return lambda: write(to_bf8(a, a.cast(read(), HF)), mask())
+        return lambda: write(to_bf8(a, a.cast(read(), HF), saturate), mask())
     if to_type is types.B:
-        return lambda: write(a.bitcast(half_to_hf8(a, a.cast(read(), HF)), types.B), mask())
+        return lambda: write(a.bitcast(half_to_hf8(a, a.cast(read(), HF), saturate), types.B), mask())
     if to_type is types.UD and from_type is F:
         return lambda: write(to_tf32(a, read()), mask())
     if from_type is UB:
@@ -253,6 +253,6 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     if from_type is types.B:
         return lambda: write_half(hf8_to_half(a, a.bitcast(read(), UB)), mask())
     if from_type is types.UD and to_type is F:
-        return lambda: write(a.bitcast(read(), F), mask())
+        return lambda: write(convert(a, a.bitcast(read(), F), F, F, saturate), mask())
     convert_to = destination(m, dst, count, type_of_source(m, src))
     return lambda: convert_to(read(), mask())
