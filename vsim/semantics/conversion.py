@@ -17,7 +17,7 @@ from __future__ import annotations
 from visa import types
 from visa.types import BF, DF, HF, UB, UV, UW, VF, DataType, F, V
 from vsim.semantics.algebra import Algebra, Lanes
-from vsim.semantics.rounding import Rounding, directed
+from vsim.semantics.rounding import DOWN, UP, Rounding, directed, float_rounded_to_odd
 
 _PACKED = {V: types.W, UV: UW, VF: F}
 
@@ -41,7 +41,7 @@ def convert(
     if saturate and target.is_float:
         x, source = _saturate_float(a, x, source)
     if target is BF:
-        return round_to_bf16(a, x if source is F else a.cast(x, F))
+        return round_to_bf16(a, float_rounded_to_odd(a, x, source), rounding)
     if source is target:
         return x
     if target.is_integer:
@@ -102,11 +102,19 @@ def round_bits(a: Algebra, bits: Lanes, t: DataType, drop: int) -> Lanes:
     return (bits + a.const((1 << (drop - 1)) - 1, t) + odd) >> a.const(drop, t)
 
 
-def round_to_bf16(a: Algebra, x: Lanes) -> Lanes:
-    """F to the bits of bfloat16, nearest even; a NaN stays one."""
-    bits = a.bitcast(x, types.UD)
-    rounded = round_bits(a, bits, types.UD, 16)
-    quiet = (bits >> a.const(16, types.UD)) | a.const(0x40, types.UD)
+def round_to_bf16(a: Algebra, x: Lanes, rounding: Rounding | None = None) -> Lanes:
+    """F to the bits of bfloat16, nearest even or in the mode of %cr0; a NaN stays one."""
+    t = types.UD
+    bits = a.bitcast(x, t)
+    if rounding is None:
+        rounded = round_bits(a, bits, t, 16)
+    else:
+        mode = a.const(rounding, t) if isinstance(rounding, int) else rounding
+        outward = mode == a.select(bits >= a.const(1 << 31, t), a.const(DOWN, t), a.const(UP, t))
+        odd = (bits >> a.const(16, t)) & a.const(1, t)
+        more = a.select(mode == a.const(0, t), a.const(0x7FFF, t) + odd, a.const(0, t))
+        rounded = (bits + a.select(outward, a.const(0xFFFF, t), more)) >> a.const(16, t)
+    quiet = (bits >> a.const(16, t)) | a.const(0x40, t)
     return a.cast(a.select(x == x, rounded, quiet), UW)
 
 
