@@ -59,7 +59,7 @@ KINDS = {
     "add": Kind(ALL, 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
     "mul": Kind((NARROW, *ANY_FLOAT), 2, saturates=_FLOATS),
     "mad": Kind(ALL, 3, saturates=_FLOATS),
-    "div": Kind((NARROW, *ANY_FLOAT), 2, saturates=_FLOATS),
+    "div": Kind(ALL, 2, saturates=_FLOATS),
     "mod": Kind((NARROW,), 2),
     "divm": Kind((("f",), ("df",)), 2, saturates=_FLOATS),
     "sqrtm": Kind((("f",), ("df",)), 1, saturates=_FLOATS),

@@ -36,7 +36,7 @@ from vsim.semantics.core import (
     unsigned_of,
 )  # fmt: skip
 from vsim.semantics.rounded import ADD, DIV, FMA, INV, MUL, SQRT, Operation, in_mode_of, rounded_step
-from vsim.semantics.wide import Wide, plus, saturated_step, times
+from vsim.semantics.wide import Wide, is_negative, is_wide, magnitude, plus, saturated_step, times, wide_source
 
 # -- sums and products -----------------------------------------------------------------------------------------
 
@@ -450,6 +450,27 @@ def _saturated(combine: Callable[[Algebra, Wide, Wide], Wide], *names: str) -> N
     override_when(lambda m, instruction: saturated_step(m, instruction, combine), *names)
 
 
+def _wide_quotient(m: Machine, instruction: Instruction) -> Step | None:
+    """The quotient of 64-bit integers of both signs, or with modifiers: that of their magnitudes, with its sign."""
+    args, a = instruction.args, m.algebra
+    ops, count, target = [args["src0"], args["src1"]], args["exec"].size, m.type_of(args["dst"])
+    if not is_wide(m, ops) or not target.is_integer:
+        return None
+    first, second = (wide_source(m, op, count) for op in ops)
+    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+    def step() -> None:
+        x, y = first(), second()
+        divisor, below = magnitude(a, y)[0], is_negative(a, x)
+        value, _ = quotient(a, UQ, magnitude(a, x)[0], divisor)
+        value = a.select(below ^ is_negative(a, y), a.negate(value), value)
+        end = a.select(below, a.const(1 << 63, UQ), a.const(Q.maximum, UQ))
+        write(a.cast(a.select(divisor == a.const(0, UQ), end, value), target), mask())
+
+    return step
+
+
+override_when(_wide_quotient, "div")
 _rounded(ADD, "add")
 _rounded(MUL, "mul")
 _rounded(FMA, "mad")
