@@ -274,6 +274,7 @@ class Rule(enum.Enum):
     PACKED_LANES = "packed-lanes"
     PREDICATE_BITS = "predicate-bits"
     SATURATES_BYTES = "saturates-bytes"
+    SELECTS = "selects"
     SYSTOLIC = "systolic"
     TABLE_OF_DWORDS = "table-of-dwords"
     TRANSPOSED_OF_ONE = "transposed-of-one"

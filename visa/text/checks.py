@@ -14,7 +14,7 @@ from visa.text.function_parser import FunctionParser
 from visa.text.instruction_syntax import operands_of
 from visa.text.problem import Problem
 from visa.text.reader import LineReader
-from visa.text.rules import BITS_OF_A_FLOAT, Rules
+from visa.text.rules import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visa.text.source import Source
 from visa.text.syntax import InstructionStatement, Placed
 
@@ -58,7 +58,7 @@ class Checks:
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)
-                if v.code == BITS_OF_A_FLOAT and at is not None and "x" in at.text.lower():
+                if at is not None and _is_meant(v.code, at.text):
                     continue
                 if v.code.startswith("W"):
                     self.source.warn(v.code, v.message, i.line, at, v.hint)
@@ -138,3 +138,8 @@ class Checks:
             problem = Problem("V028", f"{passed}, '{m.target.name}' declares {m.attribute}={m.declared}")
             note = Label(self.source.name_span(m.target.line, m.target.name), "the function is here")
             self.source.report(problem, m.instruction.line, self._operand(m.instruction, m.field), (note,))
+
+
+def _is_meant(code: str, text: str) -> bool:
+    """Whether an operand is written in the way that means what a rule warns of."""
+    return (code == BITS_OF_A_FLOAT and "x" in text.lower()) or (code == ROW_OF_AN_ADDRESS and "&" not in text)
