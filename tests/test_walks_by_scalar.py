@@ -12,6 +12,7 @@ from strategies import ENGINES, effort
 
 from visa import SimulationError
 from vsim.launch import Launch
+from vsim.llvm_engine.memory.walks import MOST_WALKS
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
 
@@ -272,6 +273,7 @@ ret (M1, 1)
     return translate(dispatch, full=True).text
 
 
+@pytest.mark.skipif(not MOST_WALKS, reason="no access has a window")
 def test_one_scalar_is_compared_where_that_is_enough():
     by_scalar, by_offsets = "load i64, ptr %walk0.base", "load <16 x i32>, ptr %walk0.next"
     for text in (ir_of(), ir_of(extra="add (M1, 16) ROW(0,0)<1> ROW(0,0)<1;1,0> 4:ud")):
@@ -396,6 +398,7 @@ def test_counters_wrap_around_before_they_are_widened(size):
         assert one == other and isinstance(one, str) == (count > 10)
 
 
+@pytest.mark.skipif(not MOST_WALKS, reason="no access has a window")
 def test_a_counter_is_known_by_its_scalar():
     assert "%count0 = alloca i32" in ir_of("add (M1, 16) PLACED(0,0)<1> PLACED(0,0)<1;1,0> 4:ud")
     for line in (

@@ -38,8 +38,8 @@ AHEAD = 32
 """Bytes that are loaded ahead for each lane."""
 CHUNK = 16
 """Bytes that are put into rows at a time."""
-MOST_WALKS = 4
-"""So many accesses of a function have windows: the code for each takes time to compile."""
+MOST_WALKS = 0
+"""So many accesses of a function have windows: none, until windows are proved for lanes that join others (page 40)."""
 PREFETCHED = 64
 """Bytes behind a window from which on a cache line is asked for: processors follow few places that go on at a time."""
 _LANES = (8, 16, 32)
