@@ -13,7 +13,6 @@ from visa.isa import FORMS
 from visa.isa.record import Access
 from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.launch import Launch
-from vsim.llvm_engine.memory.walks import MOST_WALKS
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program
 
@@ -231,7 +230,6 @@ ret (M1, 1)
     return translate(dispatch, full=True).text
 
 
-@pytest.mark.skipif(not MOST_WALKS, reason="no access has a window")
 def test_only_loops_that_leave_memory_alone_look_ahead():
     assert "%walk0.window = alloca [512 x i8]" in ir_of()
     assert "%walk" not in ir_of(step=64), "lanes that jump walk through nothing"
