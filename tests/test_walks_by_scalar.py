@@ -153,6 +153,29 @@ def test_scalars_wrap_around():
             assert found["TOTAL"][3] == total(1, range(300, 350))
 
 
+@pytest.mark.parametrize(("t", "first"), [("ub", 250), ("b", 80), ("uw", 250), ("w", 250)])
+def test_sums_of_narrow_numbers(t, first):
+    """A row and a scalar of bytes or words, whose sum is widened: behind the largest byte comes the smallest one."""
+    at = [
+        f"add (M1, 16) INDEX(0,0)<1> NARROW(0,0)<1;1,0> K_{t}(0,0)<0;1,0>",
+        "mov (M1, 16) PLACED(0,0)<1> INDEX(0,0)<1;1,0>",
+    ]
+    probe = loop("surface", 1, [first - 3 * n for n in range(LANES)], [40] * LANES, at=at)
+    probe.declarations += [f".decl {name} v_type=G type={t} num_elts=16 align=GRF" for name in ("NARROW", "INDEX")]
+    probe.declarations.append(f".decl K_{t} v_type=G type={t} num_elts=1 alias=<K, 0>")
+    probe.lines.insert(probe.lines.index("ROUND:"), "mov (M1, 16) NARROW(0,0)<1> ROWS(0,0)<1;1,0>")
+    assert both(probe)["TOTAL"][5] == total(1, [(first - 15 + n) % (256 if t == "ub" else 2**31) for n in range(40)])
+
+
+def test_a_sum_times_zero():
+    """All lanes read one element in all rounds."""
+    nowhere = "mad (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> 0:w BASE(0,0)<0;1,0>"
+    probe = loop("flat", 4, [100 * n for n in range(LANES)], [9] * LANES)
+    at = probe.lines.index(WIDE[1])
+    probe.lines[at] = nowhere
+    assert both(probe)["TOTAL"][5] == total(4, [0] * 9)
+
+
 def test_lanes_that_are_active_in_some_rounds_only():
     """A lane may be off while the window is filled, and load from it later."""
     pick = [
