@@ -40,7 +40,7 @@ def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: in
     if found is None:
         return ""
     simd = kernel.integer_attribute("SimdSize", 0)
-    if simd and found.simd_size and simd != found.simd_size:
+    if simd and not kernel.is_cm and found.simd_size and simd != found.simd_size:
         return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {found.simd_size}"
     places = payload_places(found, grf_size, platform, kernel.inputs)
     return next(_misplaced(kernel, places, grf_size), "") if places.fields else ""

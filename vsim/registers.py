@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow, Rule
-from visa.operands import SCALAR, Address, General, Immediate, Indirect
+from visa.operands import SCALAR, Address, General, Immediate, Indirect, Raw
 from visa.payload import round_up
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
 
-NULL, CR0 = 0, 14
-UNADDRESSED = (NULL, CR0)
-"""Predefined variables without an address: what is written to %cr0 must be seen at once."""
+NULL, CR0, CE0 = 0, 14, 15
+UNADDRESSED = (NULL, CR0, CE0)
+"""Predefined variables without an address: what is written to %cr0 must be seen at once, %ce0 changes by itself."""
 FILE_BEGIN = 64
 """Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
 FILE_GAP = 64
@@ -162,6 +162,12 @@ def _alias_root(function: Function, number: int) -> tuple[int, int]:
     except AliasCircle:
         message = f"the alias of '{function.variable_name(number)}' in '{function.name}' goes in a circle"
         raise SimulationError(Diagnostic("S021", message, Span(function.file, 0))) from None
+
+
+def reads_lanes(layout: Layout, instruction: Instruction) -> bool:
+    """Whether an instruction reads %ce0, which has the lanes that run at that moment."""
+    sources = (op for name, op in instruction.args.items() if name != "dst")
+    return any(layout.root(op.var)[0] == CE0 for op in sources if isinstance(op, (General, Raw)))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.record import Flow
-from visa.operands import ACTIVE_LANES, EVERY_LANE, Execution
-from visa.program import Instruction
+from visa.operands import ACTIVE_LANES, EVERY_LANE, MAXIMUM_LANES, Execution
+from visa.program import Function, Instruction
 from vsim.semantics.algebra import Lanes, Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
@@ -27,6 +27,16 @@ def reach(instruction: Instruction) -> Execution:
     if execution.size > 1 and flow is not Flow.END:
         return execution
     return EVERY_LANE if flow.is_call else ACTIVE_LANES
+
+
+def has_followers(function: Function, part: Execution) -> bool:
+    """Whether lanes of which a jump, call or return is not go where the others go.
+
+    In a function for one work-item a thread (``Target="cm"``) jumps are as wide as the code around them, and the lanes
+    beyond are none of the program's. So they stay with the thread: they go back in a loop, or into what is called, with
+    any other lane, and forward, or out, with the last one.
+    """
+    return function.is_cm and part.size < MAXIMUM_LANES
 
 
 def _lanes(m: Machine, instruction: Instruction) -> ReadMask:
@@ -54,7 +64,7 @@ def goto(m: Machine, instruction: Instruction) -> Step:
 def jmp(m: Machine, instruction: Instruction) -> Step:
     """The whole thread goes on at the label, or at the next instruction if the predicate does not hold."""
     pred = instruction.args["pred"]
-    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else ACTIVE_LANES) if pred else None
+    taken = m.predicate_bits(pred, Execution(1, 0)) if pred else None
     return m.jump(instruction.args["label"], taken)
 
 
