@@ -6,7 +6,7 @@ from conftest import build_text
 from strategies import ENGINES
 
 import vsim
-from visa import SimulationError
+from visa import LinkError, SimulationError
 from visa.platforms import find
 
 HEAD = """
@@ -157,3 +157,25 @@ def test_local_ids_of_threads_that_are_one_work_item(platform, local, engine):
         out = np.full((2 * size, 4), -1, "i4")
         program.launch("ids", (2 * local[0], *local[1:]), local, [out], engine=engine)
         assert out[:, :3].tolist() == wanted
+
+
+UNUSED = """
+.version 4.1
+.kernel "ids"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl BASE v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=uq num_elts=1 alias=<BASE, 0>
+.input OUT offset=72 size=8
+.implicit_UNDEFINED_12 BASE offset=64 size=8
+.kernel_attr Target="cm"
+{line}
+ret (M1, 1)
+"""
+
+
+def test_an_implicit_input_that_nothing_reads_need_not_be_in_ze_info():
+    info = INFO.format(more="").replace("offset: 0, size: 8", "offset: 8, size: 8")
+    build_text(UNUSED.format(line=""), "dg2", info)
+    for line in ("mov (M1, 1) OUT(0,0)<1> X(0,0)<0;1,0>", "svm_block_st (1) OUT(0,0)<0;1,0> BASE.0"):
+        with pytest.raises(LinkError, match=r"'BASE' of kernel 'ids' has 8 bytes at 64, where ze_info has nothing"):
+            build_text(UNUSED.format(line=line), "dg2", info)

@@ -69,7 +69,7 @@ FORMS = (
     _ternary(0x0E, "lrp", "Linear interpolation: dst = src0 * src1 + (1 - src0) * src2.", "f",
              aligned=dict.fromkeys(("dst", "src0", "src1", "src2"), 16), classes="dst:g src0:gc src1:gc src2:gc"),
     _binary(0x0F, "mod", "Remainder of an integer division, with the sign of src0.", _NARROW, saturation=Saturation.NONE),
-    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}", saturation=Saturation.FLOATS),
+    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}"),
     _binary(0x11, "pow", "src0 to the power of src1.", "f hf bf"),
     _unary(0x12, "rndd", "Round down to an integral value.", "f"),
     _unary(0x13, "rndu", "Round up to an integral value.", "f"),

@@ -60,7 +60,7 @@ class BatchCalls:
         def enter(taken: Bools, back: ReturnPoint) -> None:
             if callee is None:
                 raise self._fault(taken, f"function '{function.strings[name]}' is not defined", instruction)
-            if callee.lanes != self.lanes:
+            if callee.is_cm is not self.prepared.function.is_cm:
                 address = self.image.function_address(self.image.module.all_functions.index(callee))
                 raise self._fault(taken, uncallable(callee, address, self.lanes), instruction)
             self._start(callee, taken, back)

@@ -12,7 +12,7 @@ from visa import types
 from visa.isa.record import Flow
 from visa.operands import ACTIVE_LANES, EVERY_LANE, MAXIMUM_LANES, Execution
 from visa.program import Function, Instruction
-from vsim.semantics.algebra import Lanes, Machine, ReadMask, Step
+from vsim.semantics.algebra import Algebra, Lanes, Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
 
@@ -148,15 +148,16 @@ def nbarrier_signal_roles(m: Machine, instruction: Instruction) -> Step:
     names = ("barrier_id", "role", "producers", "consumers")
     number, role, producers, consumers = (source(m, args[n], 1, types.UD) for n in names)
 
-    def arrival() -> Lanes:
-        byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
-        kind = role()
-        produces = ~(kind >> one) & one
-        consumes = ~kind & one
-        wanted = (producers() & byte) | ((consumers() & byte) << a.const(8, types.UD))
-        return wanted | (produces << a.const(16, types.UD)) | (consumes << a.const(17, types.UD))
+    return m.named_barrier(number, lambda: arrival(a, role(), producers(), consumers()), instruction)
 
-    return m.named_barrier(number, arrival, instruction)
+
+def arrival(a: Algebra, role: Lanes, producers: Lanes, consumers: Lanes) -> Lanes:
+    """An arrival at a named barrier as machines want it: how many of both are awaited, and what the thread is."""
+    byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
+    produces = ~(role >> one) & one
+    consumes = ~role & one
+    wanted = (producers & byte) | ((consumers & byte) << a.const(8, types.UD))
+    return wanted | (produces << a.const(16, types.UD)) | (consumes << a.const(17, types.UD))
 
 
 @semantics("nbarrier.wait")

@@ -53,7 +53,7 @@ class Calls:
                 self._fail(cx.UNDEFINED, mask, instruction, lambda: ("0", 0, 0, "0"))
                 self._return(depth, [])
                 return
-            if target.lanes != state.lanes:
+            if target.is_cm is not state.function.is_cm:
                 address = image.function_address(image.module.all_functions.index(target))
                 self._fail(cx.CALL, mask, instruction, lambda: ("0", 0, 0, str(address)))
                 self._return(depth, [])
