@@ -32,7 +32,8 @@ certain.
 * Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of `%cr0`: conversions, and
   `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms of one float type. The others round to nearest even.
 * A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400); computations, comparisons and conversions
-  take those of the other types as zeros of the same sign, plain copies keep them. A program that never writes `%cr0` keeps all.
+  take those of the other types as zeros of the same sign, plain copies keep them. A program that never writes `%cr0` keeps all, but
+  for kernels of `Target="cm"`, for which they are zeros; `vsim --json` says which where floats were computed (`denormals`).
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
 * Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
 * Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.

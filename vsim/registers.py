@@ -175,19 +175,22 @@ class FloatModes:
     """What a program does with the float controls of %cr0.
 
     ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
-    clear; those that are always kept are not in it. A program that never writes %cr0 keeps all denormals.
+    clear; those that are always kept are not in it. A program that never writes %cr0 (``written``) keeps all denormals,
+    but for kernels of ``Target="cm"``: their compiler writes no %cr0 where it wants zeros, as threads begin with 0 in it.
     """
 
     rounding: bool
     flushed: dict[DataType, int]
+    written: bool
 
 
 def float_modes(functions: Iterable[Function]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
     # Bits that are set before control can go anywhere but to the next instruction, that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
-    straight = True
+    straight, decides = True, False
     for function in functions:
+        decides = decides or (function.is_kernel and function.is_cm)
         for i in function.instructions:
             flow = i.desc.flow
             straight = straight and (flow in (Flow.NEXT, Flow.LABEL) or flow.is_barrier)
@@ -197,10 +200,9 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
                 kept |= sets & ~clears if straight else 0
                 set_somewhere, cleared = set_somewhere | sets, cleared | clears
         straight = False
-    flushed = (
-        {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if set_somewhere | cleared else {}
-    )
-    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
+    written = bool(set_somewhere | cleared)
+    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if written or decides else {}
+    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed, written)
 
 
 CONTROL_UPDATES: dict[str, Callable[[int, int], int]] = {
