@@ -176,7 +176,7 @@ class FloatModes:
 
     ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
     clear; those that are always kept are not in it. A program that never writes %cr0 (``written``) keeps all denormals,
-    but for kernels of ``Target="cm"``: their compiler writes no %cr0 where it wants zeros, as threads begin with 0 in it.
+    but for kernels of ``Target="cm"``: their compiler leaves %cr0 alone where it wants zeros, as threads begin with 0.
     """
 
     rounding: bool
