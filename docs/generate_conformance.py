@@ -321,6 +321,7 @@ def _modifier_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
 
 
 RULES = {
+    Rule.DF_BY_MACROS: ("results of df where there are IEEE macros, not on icllp, tgllp and dg2", "assembler (V060)"),
     Rule.NO_PACKED: ("immediates are not packed", "assembler (V034)"),
     Rule.NO_MASK: ("executes under NoMask", "assembler (V039)"),
     Rule.NO_MASK_TO_BYTES: ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),

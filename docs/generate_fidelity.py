@@ -39,7 +39,8 @@ certain.
   `frc`, `lrp`, `line`, `plane` and the dot products round each of their steps so. A sum that is exactly zero is -0 where it is rounded down, unless all that is added is +0.
   The others, `fcvt` among them, round to nearest even.
 * A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400); computations and comparisons take those
-  of the other types as zeros of the same sign, and they and conversions give such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all.
+  of the other types as zeros of the same sign, and they and conversions give such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all, but
+  for kernels of `Target="cm"`, for which they are zeros; `vsim --json` says which where floats were computed (`denormals`).
 * Integers are computed with as many bits as they need, whatever types are mixed: (-) and (abs) of the least number of a type are its greatest plus one, and `.sat`
   gives the nearest number of the destination to the exact result. Without `.sat` its low bits remain.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.

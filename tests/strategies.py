@@ -210,9 +210,8 @@ class Case:
         if not self.predicate or self.predicate[2] is None:
             return True
         inverse, mode, bits = self.predicate
-        part = bits >> self.offset & ((1 << self.size) - 1)
-        bit = part != 0 if mode == ".any" else part == (1 << self.size) - 1 if mode == ".all" else bool(part >> i & 1)
-        return bit != inverse
+        each = bool(bits >> self.offset + i & 1)
+        return {".any": bits != 0, ".all": bits == 0xFFFF}.get(mode, each) != inverse
 
     def runs(self, i, running):
         # A thread none of whose lanes run jumps over everything.

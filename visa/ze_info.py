@@ -16,6 +16,7 @@ MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
 """What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""
 MAXIMUM_GROUP = 1 << 32
 SIMD_SIZES = (1, 2, 4, 8, 16, 32)
+_LOCAL_IDS = ("local_id", "packed_local_ids")
 _ADDRESSING = ("repeat", "mirror", "clamp_edge", "clamp_border")
 
 
@@ -106,7 +107,8 @@ class KernelInfo(NamedTuple):
         simd_size, slm_size: 0 where nothing is said; local memory in bytes.
         inline_size: bytes of the payload that the hardware puts in a register of their own.
         scratch_size, private_size: bytes that each hardware thread has of its own, for spills and for private arrays.
-        per_thread_size: bytes of the local ids of a thread.
+        per_thread_size: bytes of what a thread has of its own in front of the payload.
+        local_id_offset, local_id_size: of the local ids among them.
         surfaces: number in the binding table and index of the argument.
         samplers: states that are part of the program, by number.
     """
@@ -118,6 +120,8 @@ class KernelInfo(NamedTuple):
     scratch_size: int
     private_size: int
     per_thread_size: int
+    local_id_offset: int
+    local_id_size: int
     payload: tuple[PayloadField, ...]
     surfaces: tuple[tuple[int, int], ...]
     samplers: dict[int, InlineSampler]
@@ -171,6 +175,15 @@ def _kernel(info: Tree, simd_size: int) -> KernelInfo:
         message = f"'simd_size' is {simd}, one of {', '.join(map(str, SIMD_SIZES))} was expected"
         raise ZeInfoError(message, environment, "simd_size")
     scratch, private = _per_thread_memory(info, simd)
+    own = [
+        (
+            str(e.get("arg_type")),
+            _number(e, "offset", limit=MAXIMUM_PAYLOAD),
+            _number(e, "size", limit=MAXIMUM_PAYLOAD),
+        )
+        for e in _mappings(info, "per_thread_payload_arguments")
+    ]
+    ids = [(offset, size) for kind, offset, size in own if kind in _LOCAL_IDS]
     return KernelInfo(
         required_size=_required_size(environment),
         simd_size=simd,
@@ -178,9 +191,9 @@ def _kernel(info: Tree, simd_size: int) -> KernelInfo:
         inline_size=_number(environment, "inline_data_payload_size", limit=MAXIMUM_PAYLOAD),
         scratch_size=scratch,
         private_size=private,
-        per_thread_size=sum(
-            _number(e, "size", limit=MAXIMUM_PAYLOAD) for e in _mappings(info, "per_thread_payload_arguments")
-        ),
+        per_thread_size=max([sum(size for _, _, size in own), *(offset + size for _, offset, size in own)]),
+        local_id_offset=min((offset for offset, _ in ids), default=0),
+        local_id_size=sum(size for _, size in ids),
         payload=tuple(PayloadField.of(e) for e in _mappings(info, "payload_arguments")),
         surfaces=tuple(
             (_number(b, "bti_value", limit=MAXIMUM_INDEX), _number(b, "arg_index", limit=MAXIMUM_INDEX))

@@ -98,6 +98,11 @@ class Dispatch:
         return self.signature.simd
 
     @property
+    def lanes(self) -> int:
+        """Lanes of a hardware thread in the kernel, of which some may be no work-items."""
+        return self.kernel.lanes if self.kernel.is_cm else self.simd
+
+    @property
     def by_inputs(self) -> bool:
         """Whether arguments went to ``.input`` variables, as the kernel has no ze_info."""
         return self.signature.info is None
@@ -225,8 +230,13 @@ class Dispatch:
 
     @property
     def local_id_rows(self) -> int:
-        """Rows of local ids of a thread, one for each dimension that the kernel looks at."""
+        """Rows of local ids of a thread: see :class:`vsim.payload.PayloadLayout`."""
         return self.signature.layout.local_id_rows
+
+    @property
+    def local_ids_at(self) -> int:
+        """Where these begin in the payload."""
+        return self.signature.layout.local_ids_at
 
     @property
     def slm_size(self) -> int:

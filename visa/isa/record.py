@@ -266,6 +266,7 @@ class Rule(enum.Enum):
 
     ADDRESS_OF = "address-of"
     CONTIGUOUS = "contiguous"
+    DF_BY_MACROS = "df-by-macros"
     FUNCTION_ONLY = "function-only"
     NEEDS_PREDICATE = "needs-predicate"
     NO_MASK = "no-mask"

@@ -123,7 +123,7 @@ class Rules:
         if kinds not in _MIXES and not found:
             found += self._heard(self._mixed(i, plan))
         if plan.restricted:
-            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size))
+            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:

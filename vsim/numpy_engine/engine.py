@@ -16,6 +16,7 @@ from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import TIMEOUT, Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
+from vsim.numpy_engine.algebra import lane_bits
 from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.race_log import BatchRaces, RaceLog, race_log
@@ -259,6 +260,8 @@ class GroupBatch:
             sr0, msg0 = threads.slot_registers(self.dispatch.image.platform)
             fields = sr0 if register == threads.SR0 else msg0
             words[:, 0] = [threads.slot_value(fields, slot) for slot in range(len(self.members))]
+            if register == threads.SR0:
+                words[:, threads.DISPATCH_MASK] = lane_bits(self.lanes)
         elif register in (threads.THREAD_X, threads.THREAD_X + 1):
             data.view(np.uint16)[:, 0] = self._thread_numbers()[register - threads.THREAD_X]
 

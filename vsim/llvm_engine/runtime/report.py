@@ -107,7 +107,7 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
-        return uncallable(dispatch.image.function_at(record.address), record.address, dispatch.simd)
+        return uncallable(dispatch.image.function_at(record.address), record.address, dispatch.lanes)
     if record.kind == cx.CALL_SIZES:
         callee = dispatch.image.function_at(record.address)
         assert callee is not None, "the call found it at this address"

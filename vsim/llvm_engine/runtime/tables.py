@@ -91,13 +91,16 @@ def _fill_image(entry: Words, image: SurfaceImage) -> None:
 
 
 def local_id_table(dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
-    """Local ids of all threads of a group, three rows of words for each; ``turned``: y counts up along the lanes."""
+    """Local ids of all threads of a group, room for three rows of words for each; ``turned``: y counts up along the
+    lanes.
+    """
     row, count = threads.id_row_bytes(dispatch), dispatch.threads_of(group)
+    step = threads.id_step_bytes(dispatch) // 2
     found = aligned(count * 3 * row + 64)
-    words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
+    words = found[: count * 3 * row].view(np.uint16).reshape(count, 3 * row // 2)
     for t in range(count):
         for dimension, ids in enumerate(threads.local_ids(dispatch, group, t, turned)):
-            words[t, dimension, : dispatch.simd] = ids
+            words[t, dimension * step : dimension * step + dispatch.simd] = ids
     return found
 
 
