@@ -26,8 +26,8 @@ A launch file says what `vsim --launch FILE` (or `vlink --launch FILE`, which pu
 `vsim PROGRAM --make-launch FILE` writes one to start from, out of the options `--kernel`, `--global-size` and `--arg`, or with a launch of every kernel.
 
 Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). With `--out-dir`, buffers and images that
-the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files; anything else
-is bytes. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
+the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose
+elements must go with the pointer that the kernel declares (S003); anything else is bytes, which go with all. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
 command exit with 1 and is shown; a launch without `expect` says *nothing expected*.
 """
 TITLES = {

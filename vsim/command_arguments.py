@@ -11,8 +11,9 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
 from visa.usage import whole_number
-from vsim.array_files import ArrayFileError, Take, no_limit, read_array
+from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.conversion import ArgumentConverter
+from vsim.element_types import check_elements
 from vsim.generated_arrays import form_hint, generated_array, is_generated
 from vsim.launch import (
     SCALAR_TYPES,
@@ -162,6 +163,8 @@ def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Ar
     """An argument as the kernel wants it: an array may be an image."""
     if isinstance(argument, BufferArgument) and index in signature.image_arguments:
         return ArgumentConverter(signature).argument(index, argument.array)
+    if isinstance(argument, BufferArgument):
+        check_elements(signature, index, argument)
     return argument
 
 
@@ -225,7 +228,8 @@ def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argume
 
 def _array_file(path: str, take: Take) -> Argument:
     try:
-        return BufferArgument(np.ascontiguousarray(read_array(path, take=take)))
+        array = np.ascontiguousarray(read_array(path, take=take))
+        return BufferArgument(array, "elements" if has_type(path) else "bytes")
     except ArrayFileError as error:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
 

@@ -8,13 +8,13 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, Literal, Self, TypedDict
 
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
-from vsim.array_files import ArrayFileError, Take, no_limit, read_array
+from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
@@ -69,9 +69,14 @@ class Checked:
 
 @dataclass(eq=False, repr=False)
 class BufferArgument(Checked):
-    """Global or constant memory; ``array`` is used in place."""
+    """Global or constant memory; ``array`` is used in place.
+
+    ``contents`` says what goes with the pointer that the kernel declares: elements of its type alone; for pointers to
+    whole numbers, bits of any type; or bytes, whose type nobody says, whatever that of ``array`` is.
+    """
 
     array: Array
+    contents: Literal["elements", "bits", "bytes"] = "elements"
 
     def __repr__(self) -> str:
         return f"BufferArgument({_shown_array(self.array)})"
@@ -403,8 +408,10 @@ class LaunchFile(LaunchEntries):
         if "buffer" in item and item["buffer"] is None:
             return ScalarArgument(bytes(8))
         if "buffer" in item:
+            is_later = self.text(item, "shared", "", where) in self.shared  # An earlier argument had the file's type.
             array = self._part(self._contents(item, "buffer", where), item.get("part"), where)
-            return BufferArgument(array, **self.checks(item, where))
+            says_type = has_type(str(item["buffer"])) and not is_later
+            return BufferArgument(array, "bits" if says_type else "bytes", **self.checks(item, where))
         if "image" in item:
             array, checks = self._contents(item, "image", where), self.checks(item, where)
             form = self.text(item, "format", "rgba_f32", where)
@@ -505,6 +512,8 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     got, expected = got.reshape(-1), expected.reshape(-1)
     if "V" in (got.dtype.kind, expected.dtype.kind) and got.dtype != expected.dtype:
         got, expected = got.view(np.uint8), expected.view(np.uint8)
+    if got.dtype == np.uint8 and got.nbytes == expected.nbytes:  # Of a file that says no type.
+        got = got.view(expected.dtype)
     if got.size != expected.size:
         return f"{got.size} elements, expected {expected.size}"
     if got.dtype != expected.dtype and got.dtype.itemsize == expected.dtype.itemsize:
