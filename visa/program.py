@@ -21,6 +21,8 @@ from visa.types import UD, UQ, UW, DataType
 if TYPE_CHECKING:  # The table is large.
     from visa.isa import InstructionDesc
 
+LEAST_LANES = 8
+"""Lanes of the narrowest threads that compilers make, but for those of the vector compiler."""
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
 """Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
@@ -334,3 +336,9 @@ class Module:
     def all_functions(self) -> list[Function]:
         """Kernels, then functions: the order of their addresses."""
         return [*self.kernels, *self.functions]
+
+
+def widest_instruction(function: Function) -> int:
+    """The largest execution size of its instructions, in lanes, from :data:`LEAST_LANES` on."""
+    sizes = (int(i.args["exec"].size) for i in function.instructions if "exec" in i.args)
+    return max(LEAST_LANES, *sizes, LEAST_LANES)

@@ -77,6 +77,11 @@ class KernelSignature:
         return self.kernel.name
 
     @property
+    def says_simd(self) -> bool:
+        """Whether the text or ze_info says how many work-items a thread has; else they are taken to be 16."""
+        return bool((self.info and self.info.says_simd) or self.kernel.integer_attribute("SimdSize"))
+
+    @property
     def _payload(self) -> tuple[PayloadField, ...]:
         return self.info.payload if self.info else ()
 
