@@ -24,10 +24,12 @@ A launch file says what `vsim --launch FILE` (or `vlink --launch FILE`, which pu
 ```
 
 `vsim PROGRAM --make-launch FILE` writes one to start from, out of the options `--kernel`, `--global-size` and `--arg`, or with a launch of every kernel.
+Beside `--launch FILE` these options replace what the file says, key by key, in every launch that runs: `--global-size` and `--local-size` the sizes, `--arg` the value of an argument
+(what the file expects of it stays), and `--kernel` chooses the launches of one kernel. `--global-size` and `--arg` without `--launch` describe a launch of their own, also where the image has one.
 
 Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). With `--out-dir`, buffers and images that
-the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files; anything else
-is bytes. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
+the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose
+elements must go with the pointer that the kernel declares (S003); anything else is bytes, which go with all. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
 command exit with 1 and is shown; a launch without `expect` says *nothing expected*.
 """
 TITLES = {

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
 from visa.files import check_outputs, make_directory, read_text, write_bytes
+from visa.usage import exclude
 
 Emit = Literal["obj", "isa"]
 
@@ -19,7 +20,8 @@ class AssemblyOptions(NamedTuple):
 
     output: str | None = None
     out_dir: str | None = None
-    emit: Emit = "obj"
+    emit: Emit | None = None
+    """None for an object, unless the name of the output says otherwise."""
     platform: str | None = None
     debug: bool = False
     """Keep source lines in the object."""
@@ -44,6 +46,8 @@ def assemble_files(files: Sequence[str], options: AssemblyOptions) -> list[Diagn
     """
     if options.output and options.out_dir:
         raise UsageError("-o and --out-dir exclude each other")
+    if options.debug and _is_bare(options):
+        raise UsageError("-g keeps source lines in an object; bare CISA bytes have no place for them")
     if options.output and len(files) > 1:
         raise UsageError("-o names one output, but there are several inputs; use --out-dir")
     # An object among the inputs would be its own output; that it is no text is the better message.
@@ -64,6 +68,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         if is_ctm_text(file, text):
             from ctm.assembler import assemble
 
+            _check_ctm(options)
             made = assemble(text, file, options.max_errors).to_bytes()
             _write_make_rule(options, target, file)
             write_bytes(target, made)
@@ -98,6 +103,17 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
     return found
 
 
+def _check_ctm(options: AssemblyOptions) -> None:
+    """Refuse what texts for the CTM target do not have.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    others: dict[str, object] = {"--emit isa": _is_bare(options), "--platform": options.platform, "-g": options.debug}
+    others |= {"--listing": options.listing, "--inline": options.inline}
+    exclude("texts for the CTM target", others)
+
+
 def is_ctm_text(file: str, text: str) -> bool:
     """Whether a text is for the CTM target: by its suffix, or because it says so."""
     return file.endswith(".ctm") or (".target" in text and re.search(r"^\s*\.target\s+ctm\b", text, re.M) is not None)
@@ -123,7 +139,9 @@ def _outputs(file: str, options: AssemblyOptions) -> list[str | None]:
 
 def _is_bare(options: AssemblyOptions) -> bool:
     """Whether the output is the bytes of the module alone."""
-    return options.emit == "isa" or bool(options.output and options.output.endswith(".isa"))
+    if options.emit is None:
+        return bool(options.output and options.output.endswith(".isa"))
+    return options.emit == "isa"
 
 
 def _target(file: str, options: AssemblyOptions) -> str:

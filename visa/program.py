@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # The table is large.
 CM_TARGET = b"\0"
 """The value of the attribute Target of kernels and functions for one work-item a thread."""
 MAXIMUM_THREAD_LANES = 32
+LEAST_LANES = 8
+"""Lanes of the narrowest threads that compilers make, but for those of the vector compiler."""
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
 """Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
@@ -364,3 +366,9 @@ class Module:
     def all_functions(self) -> list[Function]:
         """Kernels, then functions: the order of their addresses."""
         return [*self.kernels, *self.functions]
+
+
+def widest_instruction(function: Function) -> int:
+    """The largest execution size of its instructions, in lanes, from :data:`LEAST_LANES` on."""
+    sizes = (int(i.args["exec"].size) for i in function.instructions if "exec" in i.args)
+    return max(LEAST_LANES, *sizes, LEAST_LANES)

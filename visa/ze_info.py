@@ -104,7 +104,8 @@ class KernelInfo(NamedTuple):
 
     Attributes:
         required_size: the only work-group size that the kernel runs with; None where any will do.
-        simd_size, slm_size: 0 where nothing is said; local memory in bytes.
+        simd_size: lanes of a thread; those of the text where ze_info does not say it (``says_simd``).
+        slm_size: local memory in bytes; 0 where nothing is said.
         inline_size: bytes of the payload that the hardware puts in a register of their own.
         scratch_size, private_size: bytes that each hardware thread has of its own, for spills and for private arrays.
         per_thread_size: bytes of what a thread has of its own in front of the payload.
@@ -115,6 +116,7 @@ class KernelInfo(NamedTuple):
 
     required_size: tuple[int, ...] | None
     simd_size: int
+    says_simd: bool
     slm_size: int
     inline_size: int
     scratch_size: int
@@ -187,6 +189,7 @@ def _kernel(info: Tree, simd_size: int) -> KernelInfo:
     return KernelInfo(
         required_size=_required_size(environment),
         simd_size=simd,
+        says_simd=bool(_number(environment, "simd_size")),
         slm_size=_number(environment, "slm_size", limit=MAXIMUM_MEMORY),
         inline_size=_number(environment, "inline_data_payload_size", limit=MAXIMUM_PAYLOAD),
         scratch_size=scratch,

@@ -278,7 +278,7 @@ class Program:
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
-            native = self.native or self._load_native()
+            native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
             else:
@@ -317,14 +317,22 @@ class Program:
         native = self.native
         return self.batch if self.batch is not None or native is None else native.groups()
 
-    def _load_native(self) -> Engine | None:
-        """Load the fast engine; None if the reference engine must do without."""
+    def _load_native(self, engine: str) -> Engine | None:
+        """Load the fast engine; None if the reference engine must do without.
+
+        Raises:
+            SimulationError: S024, it cannot be loaded, and was asked for.
+        """
         global _LLVM_MISSING
-        if _LLVM_MISSING:
+        if _LLVM_MISSING and engine != "llvm":
             return None
         try:
             from vsim.llvm_engine.engine import Engine
         except (ImportError, OSError) as error:
+            if engine == "llvm":
+                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
+                message = f"there is no native code: llvmlite cannot be loaded ({error})"
+                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
             _LLVM_MISSING = True
             message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
             warn(Diagnostic("U002", message, severity="warning"))
@@ -468,11 +476,19 @@ def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Di
 
 
 def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
-    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours."""
+    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours.
+
+    Raises:
+        SimulationError: S024, it is a mistake of ours, and the fast engine was asked for.
+    """
     name = dispatch.kernel.name
     if isinstance(problem, InvalidCode):
-        message = f"no valid native code for '{name}'; running on the numpy engine: {problem}"
-        hint = "this is a mistake of visakit; please report it with the program"
+        besides = f" and '{problem.file}', which has the code" if problem.file else ""
+        hint = f"this is a mistake of visakit; please report it with the program{besides}"
+        message = f"no valid native code for '{name}'"
+        if engine == "llvm":
+            raise SimulationError(Diagnostic("S024", f"{message}: {problem}", None, hint))
+        message = f"{message}; running on the numpy engine: {problem}"
         warning = Diagnostic("U002", message, hint=hint, severity="warning")
     elif engine == "llvm":
         warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")

@@ -8,7 +8,7 @@ from visa.calls import mismatched_sizes
 from visa.cisa.references import counts_threads
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.record import Flow, Rule
-from visa.program import FIRST_VARIABLE, Function, Instruction, Module
+from visa.program import FIRST_VARIABLE, Function, Instruction, Module, widest_instruction
 from visa.text.comments import strip_line_comment
 from visa.text.function_parser import FunctionParser
 from visa.text.instruction_syntax import operands_of
@@ -81,13 +81,9 @@ class Checks:
     def _threads(self, function: Function) -> None:
         """A kernel that counts threads must say how many work-items each of them has."""
         if function.is_kernel and not function.attribute("SimdSize") and counts_threads(function):
-            message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has: 16 are taken"
-            hint = f"write .kernel_attr SimdSize={self._widest(function)} behind the declarations"
+            message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has"
+            hint = f"write .kernel_attr SimdSize={widest_instruction(function)} behind the declarations"
             self.source.warn("W016", message, function.line, hint=hint)
-
-    def _widest(self, function: Function) -> int:
-        """The largest execution size of a function, from 8 on."""
-        return max(8, *(int(i.args["exec"].size) for i in function.instructions if "exec" in i.args))
 
     def _returns(self, function: Function) -> None:
         """A ret of a function itself, where no subroutine is that it would return from."""

@@ -175,7 +175,7 @@ def _verified(text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise InvalidCode(" ".join(str(error).split())) from error
+        raise InvalidCode(" ".join(str(error).split()), text) from error
     return module
 
 
