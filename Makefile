@@ -78,7 +78,7 @@ fuzz: $(STAMP)
 
 pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_check_orders.py tests/test_undefined.py tests/test_call_checks.py \
-	  tests/test_race_programs.py tests/test_order_programs.py tests/test_check_programs.py tests/test_divergence.py tests/test_argument_guard.py
+	  tests/test_race_programs.py tests/test_item_races.py tests/test_order_programs.py tests/test_check_programs.py tests/test_divergence.py tests/test_argument_guard.py
 
 guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -18,7 +18,7 @@ from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
 from vsim.arrays import Bools
-from vsim.checks.selection import GUARD, UNDEFINED
+from vsim.checks.selection import GUARD, RACE_ITEMS, UNDEFINED
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
@@ -143,6 +143,11 @@ class Dispatch:
     def watches_undefined(self) -> bool:
         """Whether the check of undefined values watches the launch."""
         return self.findings is not None and UNDEFINED in self.findings.checks
+
+    @property
+    def races_of_items(self) -> bool:
+        """Whether races of the work-items of one thread are looked for."""
+        return RACE_ITEMS in self.checks
 
     @property
     def is_watched(self) -> bool:
