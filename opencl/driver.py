@@ -13,7 +13,6 @@ from typing import TextIO
 from opencl import cl, host
 from opencl.calls import Call, load
 from opencl.context import say
-from opencl.ending import set_watcher
 from opencl.errors import Given, Refused, interrupted
 from opencl.interface import EntryPoint, served_points
 from opencl.objects import note_call, set_dispatch_table
@@ -137,15 +136,13 @@ def open_trace() -> TextIO | None:
         return None
 
 
-def connect(table: int, define: Callable[[str, Export], None], watch_end: Callable[[], int]) -> None:
+def connect(table: int, define: Callable[[str, Export], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
         table: the address of the library's dispatch table.
         define: makes a function what the library calls under a name.
-        watch_end: has the library know of the end of the process (:mod:`opencl.ending`).
     """
     set_dispatch_table(table)
-    set_watcher(watch_end)
     for name, function in exports(open_trace()).items():
         define(name, function)

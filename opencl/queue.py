@@ -14,9 +14,10 @@ from opencl import cl, info
 from opencl.context import Context
 from opencl.device import Device
 from opencl.errors import Refused, interrupted
-from opencl.events import CHANGED, CommandQueue, Event, failed
+from opencl.events import CHANGED, CommandQueue, Event, failed, has_ended
 from opencl.info import Answers
 from opencl.order import Turn
+from vsim.llvm_engine.runtime.making import ProcessEndsError
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -151,7 +152,7 @@ class Queue(CommandQueue):
 
     def take(self) -> Command | None:
         """The next command that can run; None if there is none, or one is running. For who holds the lock."""
-        if self.running is not None:
+        if self.running is not None or has_ended():
             return None
         for command in self.commands:
             is_first = command is self.commands[0]
@@ -190,6 +191,8 @@ class Queue(CommandQueue):
             command.work()
         except Refused as problem:
             return problem.status
+        except ProcessEndsError:
+            return cl.CL_OUT_OF_RESOURCES
         except Exception:  # Nothing may leave by this way: the program would be gone.
             self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
             return cl.CL_OUT_OF_RESOURCES
