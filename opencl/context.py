@@ -59,7 +59,7 @@ class Context(ClObject):
         say(message)
         function, user_data = self.notify
         if function:
-            host.call(function, "ppsp", message.encode() + b"\0", None, 0, user_data or None)
+            host.call(function, "ppsp", message.encode("utf-8", "surrogateescape") + b"\0", None, 0, user_data or None)
 
 
 def say(message: str) -> None:

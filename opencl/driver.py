@@ -130,7 +130,7 @@ def open_trace() -> TextIO | None:
     if path == "-":
         return sys.stderr
     try:
-        return open(path, "a", encoding="utf-8")
+        return open(path, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         say(f"visakit: {path}: {error.strerror}; calls are not traced")
         return None

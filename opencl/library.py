@@ -339,7 +339,7 @@ def library_path() -> Path:
     if folder is None:
         raise _failed("there is no cache directory to keep the driver in", "VISAKIT_CACHE names one of the user's own")
     parts = [c_source(), _INIT, str(python_library()), sys.version, sys.prefix, sys.base_prefix, *site_folders()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
         build(path)
@@ -432,7 +432,7 @@ def install(folder: str) -> Path:
     target = Path(folder).resolve() / "libvisakit-opencl.so"
     write_file(str(target), lambda stream: stream.write(made.read_bytes()))
     icd = Path(folder) / ICD_FILE
-    write_file(str(icd), lambda stream: stream.write(f"{target}\n".encode()))
+    write_file(str(icd), lambda stream: stream.write(os.fsencode(f"{target}\n")))
     return icd
 
 
@@ -448,6 +448,6 @@ def icd_folder() -> str:
     icd = folder / ICD_FILE
     if not icd.exists():
         temporary = folder / f".{os.urandom(8).hex()}"
-        temporary.write_text(f"{path}\n")
+        temporary.write_bytes(os.fsencode(f"{path}\n"))
         temporary.replace(icd)
     return str(folder)
