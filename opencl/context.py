@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Sequence
@@ -63,9 +64,10 @@ class Context(ClObject):
 
 
 def say(message: str) -> None:
-    """Write to standard error, which not every program has."""
-    if sys.stderr is not None:
-        print(message, file=sys.stderr, flush=True)
+    """Write to standard error, which not every program has, or can be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(message, file=sys.stderr, flush=True)
 
 
 def read_properties(address: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -32,7 +33,8 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
     served = served_points()
     made = {point.name: _guarded(point, calls[point.name]) for point in served}
     if trace is not None:
-        made = {point.name: _traced(point, made[point.name], trace) for point in served}
+        lines = _Trace(trace)
+        made = {point.name: _traced(point, made[point.name], lines) for point in served}
     return made
 
 
@@ -89,15 +91,41 @@ _LAST = threading.local()
 
 
 def _mistake(name: str, error: BaseException) -> int:
-    """Say that the driver is wrong, or was interrupted: an exception that got through would look like success."""
+    """The status for an exception that is no refusal: the system has no memory, the user interrupts, or the driver is
+    wrong, which is said. One that got through would look like success.
+    """
     if not isinstance(error, Exception):
         interrupted(error)
+        return cl.CL_OUT_OF_HOST_MEMORY
+    if isinstance(error, MemoryError):
         return cl.CL_OUT_OF_HOST_MEMORY
     say(f"visakit: a mistake of the driver in {name}; please report it:\n{traceback.format_exc()}")
     return cl.CL_OUT_OF_HOST_MEMORY
 
 
-def _traced(point: EntryPoint, function: Export, trace: TextIO) -> Export:
+class _Trace:
+    """Where lines go, until that fails; the program's calls do not."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream: TextIO | None = stream
+
+    def write(self, line: str) -> None:
+        """One more line, if lines still go anywhere."""
+        stream = self.stream
+        if stream is None:
+            return
+        try:
+            print(line, file=stream, flush=True)
+        except (OSError, ValueError) as error:  # ValueError: the program has closed its standard error.
+            self.stream = None
+            if stream is not sys.stderr:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()  # What is in its buffer would be written when the interpreter ends.
+            name = getattr(stream, "name", "the trace")
+            say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
+
+
+def _traced(point: EntryPoint, function: Export, trace: _Trace) -> Export:
     """A call that leaves a line: what it was given, what it gave, why it was refused, how long it took."""
 
     def traced(*given: int) -> int | None:
@@ -112,7 +140,7 @@ def _traced(point: EntryPoint, function: Export, trace: TextIO) -> Export:
         elif point.result == "ptr":
             line += f" = {result or 0:#x}"
         reason = f": {_LAST.reason}" if _LAST.reason else ""
-        print(f"{line}{reason} [{microseconds:.0f} us]", file=trace, flush=True)
+        trace.write(f"{line}{reason} [{microseconds:.0f} us]")
         return result
 
     return traced
