@@ -515,7 +515,7 @@ def test_memory_that_the_system_does_not_have_is_a_status(session, monkeypatch, 
     assert status == cl.CL_MEM_OBJECT_ALLOCATION_FAILURE
     monkeypatch.undo()
     monkeypatch.setattr("opencl.queue.Event", none_left)
-    assert host.status("clEnqueueMarker", session.queue, None) == cl.CL_OUT_OF_HOST_MEMORY
+    assert host.status("clEnqueueMarker", session.queue, sizes(0)) == cl.CL_OUT_OF_HOST_MEMORY
     assert capfd.readouterr().err == ""
 
 
