@@ -4,10 +4,12 @@ import ctypes
 import itertools
 import re
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from visa.diagnostics import Diagnostic, SimulationError
 from vsim import c_format, printf
 from vsim.c_format import Directive
 from vsim.memory import AddressSpace
@@ -142,3 +144,8 @@ def test_writing_ends_in_time():
     records = many_records(b"foo\n", 1000)
     assert records.text_until(0.0) == ("\n<the rest of what the kernel printed is left out>\n", False)
     assert records.text_until(float("inf")) == ("foo\n" * 1000, True)
+    dispatch = SimpleNamespace(timeout=lambda seconds: SimulationError(Diagnostic("S040", f"{seconds} seconds")))
+    assert records.in_time(dispatch, 0.0, None) is records and records.in_time(dispatch, 0.0, 1e9) == "foo\n" * 1000
+    with pytest.raises(SimulationError) as caught:
+        records.in_time(dispatch, 0.0, 1e-9)
+    assert caught.value.diagnostics[0].code == "S040" and caught.value.printf.endswith("is left out>\n")

@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from vsim import c_format
 from vsim.c_format import Directive
 from vsim.memory import AddressSpace, Buffer
+
+if TYPE_CHECKING:
+    from vsim.dispatch import Dispatch
 
 _CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"}
 """How a value is stored, by the code of its type."""
@@ -128,6 +132,21 @@ class PrintfRecords:
             out.append(piece)
             length += len(piece)
         return "".join(out), True
+
+    def in_time(self, dispatch: Dispatch, started: float, max_seconds: float | None) -> str | PrintfRecords:
+        """What a launch printed; where its time is limited, the text: the limit holds for what that takes, too.
+
+        Raises:
+            SimulationError: S040, it takes longer.
+        """
+        if max_seconds is None:
+            return self
+        text, is_all = self.text_until(started + max_seconds)
+        if is_all or perf_counter() <= started + max_seconds:
+            return text
+        error = dispatch.timeout(max_seconds)
+        error.printf = text
+        raise error
 
     def _pieces(self) -> Iterator[str]:
         """The parts of what they say. Thousands of records have the same format, and may have the same texts."""

@@ -258,28 +258,10 @@ class Program:
             error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
-        printed = "" if printf is None else self._printed_in_time(dispatch, printf, started, max_seconds)
+        printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds - compiled
         return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
-
-    def _printed_in_time(
-        self, dispatch: Dispatch, buffer: Buffer, started: float, max_seconds: float | None
-    ) -> str | PrintfRecords:
-        """What a launch printed: the limit of its time holds for what it takes to write that, too.
-
-        Raises:
-            SimulationError: S040, it takes longer.
-        """
-        records = self._printed(buffer)
-        if max_seconds is None:
-            return records
-        text, is_all = records.text_until(started + max_seconds)
-        if is_all or perf_counter() <= started + max_seconds:
-            return text
-        error = dispatch.timeout(max_seconds)
-        error.printf = text
-        raise error
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.printf import PrintfRecords
