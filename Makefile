@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py
+	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py visakit_start.py
 	touch $@
 
 demo: $(STAMP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Sequence
@@ -59,13 +60,14 @@ class Context(ClObject):
         say(message)
         function, user_data = self.notify
         if function:
-            host.call(function, "ppsp", message.encode() + b"\0", None, 0, user_data or None)
+            host.call(function, "ppsp", message.encode("utf-8", "surrogateescape") + b"\0", None, 0, user_data or None)
 
 
 def say(message: str) -> None:
-    """Write to standard error, which not every program has."""
-    if sys.stderr is not None:
-        print(message, file=sys.stderr, flush=True)
+    """Write to standard error, which not every program has, or can be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(message, file=sys.stderr, flush=True)
 
 
 def read_properties(address: int) -> bytes:

@@ -286,15 +286,14 @@ class Kernel(ClObject):
         """Run it, and look for races with launches that nothing orders with this one."""
         order = self.program.context.order
         if order is None or turn is None:
-            result = program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
-            ending.watch()
-            return result
+            with ending.watched():
+                return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
         with program.running:
             dispatch = self._dispatch(program, sizes, given)
             order.begins(turn, dispatch)
-            result = program.execute(dispatch, engine(), thread_count())
+            with ending.watched():
+                result = program.execute(dispatch, engine(), thread_count())
             order.ended(turn, dispatch, given)
-            ending.watch()
             return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:

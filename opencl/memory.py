@@ -10,7 +10,7 @@ import numpy as np
 
 from opencl import cl, host, info, svm
 from opencl.context import Context
-from opencl.errors import require
+from opencl.errors import Refused, require
 from opencl.info import Answers
 from opencl.objects import ClObject, current_call
 from opencl.order import Turn
@@ -242,8 +242,15 @@ def shared_address(context: Context, pointer: int, size: int) -> int | None:
 
 
 def host_bytes(size: int) -> Bytes:
-    """New memory, zero, at a multiple of the alignment."""
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    """New memory, zero, at a multiple of the alignment.
+
+    Raises:
+        Refused: the system has none left.
+    """
+    try:
+        raw = np.zeros(size + ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise Refused(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
     start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
     return raw[start : start + size]
 

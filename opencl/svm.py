@@ -46,15 +46,11 @@ def find(context: Context, pointer: int) -> Shared | None:
     return found if inside else None
 
 
-def free(context: Context, pointer: int) -> bool:
-    """Give an allocation back when no kernel of the context is running; whether there is one at the address."""
+def give_back(context: Context, found: Shared) -> None:
+    """Give an allocation back when no kernel of the context is running."""
     with context.space.running:
-        found = context.shared.pop(pointer, None)
-        if found is None:
-            return False
         context.space.free(found.buffer)
         unmap_memory(found.address, found.size)
-        return True
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:

@@ -5,6 +5,8 @@ import gc
 import io
 import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -492,6 +494,42 @@ def test_calls_are_traced():
     host.status("clGetPlatformInfo", 0x10, cl.CL_PLATFORM_NAME, 0, None, None)
     assert "clGetPlatformInfo(platform=0x10, " in trace.getvalue()
     assert " = CL_INVALID_PLATFORM: 0x10 is no platform [" in trace.getvalue()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_calls_go_on_where_a_trace_cannot(capfd):
+    host = Host(open("/dev/full", "a", encoding="utf-8"))  # noqa: SIM115
+    for _ in range(3):
+        assert host.words("clGetPlatformInfo", 0, cl.CL_PLATFORM_NAME) == "visakit"
+    said = "visakit: /dev/full: No space left on device; calls are not traced any more\n"
+    assert capfd.readouterr().err == said
+
+
+def test_memory_that_the_system_does_not_have_is_a_status(session, monkeypatch, capfd):
+    def none_left(*given):
+        raise MemoryError
+
+    host = session.host
+    monkeypatch.setattr("opencl.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
+    status = host.status("clCreateBuffer", session.context, 0, 64, None)
+    assert status == cl.CL_MEM_OBJECT_ALLOCATION_FAILURE
+    monkeypatch.undo()
+    monkeypatch.setattr("opencl.queue.Event", none_left)
+    assert host.status("clEnqueueMarker", session.queue, sizes(0)) == cl.CL_OUT_OF_HOST_MEMORY
+    assert capfd.readouterr().err == ""
+
+
+def test_a_queue_without_a_thread_runs_commands_in_the_program_s(session, monkeypatch):
+    def none_left(thread):
+        raise RuntimeError("can't start new thread")
+
+    data = np.arange(64, dtype="u1")
+    buffer = session.buffer(np.zeros(64, "u1"))
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    event = sizes(0)
+    session.host.clEnqueueWriteBuffer(session.queue, buffer, 0, 0, 64, data, 0, None, event)
+    assert session.event_status(int(event[0])) == cl.CL_COMPLETE
+    assert (session.read(buffer, "u1", 64) == data).all()
 
 
 def test_a_mistake_of_the_driver_is_a_status(monkeypatch, capfd):

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import math
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -283,6 +284,24 @@ def test_whole_numbers_are_sampled_by_the_addressing_mode(platform, request):
 
 
 # -- memory with one address
+
+
+@pytest.mark.parametrize("is_usm", [False, True])
+def test_memory_that_is_freed_too_early_stays_until_queued_commands_are_over(session, is_usm):
+    """The program's mistake, which Intel's driver does not notice, either: no signal."""
+    host, mine = session.host, session.host.clCreateUserEvent(session.context)
+    if is_usm:
+        place, free = host.clHostMemAllocINTEL(session.context, None, 1 << 20, 0), "clMemFreeINTEL"
+    else:
+        place, free = host.clSVMAlloc(session.context, cl.CL_MEM_READ_WRITE, 1 << 20, 0), "clSVMFree"
+    host.clEnqueueSVMMemFill(session.queue, place, np.array([7], "u4"), 4, 1 << 20, 1, sizes(mine), None)
+    getattr(host, free)(session.context, place)
+    kernel = session.kernel("saxpy")
+    assert host.status("clSetKernelArgSVMPointer", kernel, 0, place) == cl.CL_INVALID_ARG_VALUE
+    assert ctypes.string_at(place, 4) == bytes(4)
+    host.clSetUserEventStatus(mine, cl.CL_COMPLETE)
+    host.clFinish(session.queue)
+    assert str(f"{place:x}-") not in Path("/proc/self/maps").read_text()
 
 
 def test_svm_is_at_the_same_address_for_all(session):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
-from visa.files import check_outputs, make_directory, read_text, write_bytes
+from visa.files import check_outputs, make_directory, read_text, write_bytes, write_text
 from visa.usage import exclude
 
 Emit = Literal["obj", "isa"]
@@ -77,9 +77,9 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         from visa.text.reader import line_reader
 
         if options.inline:
-            from vasm.inline import InlineText, own_snippet
+            from vasm.inline import InlineText, Source, own_snippet
 
-            inline = InlineText(own_snippet(text), text, file)
+            inline = InlineText(own_snippet(text), Source(text, file))
             assembly = inline.assemble(options.platform, options.max_errors, options.silent)
         else:
             assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)
@@ -90,7 +90,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         if options.listing:
             from vasm.listing import listing_text
 
-            write_bytes(options.listing, listing_text(assembly, text).encode())
+            write_text(options.listing, listing_text(assembly, text))
         _write_make_rule(options, target, file)
         # Last, so that it is not there where one of the others cannot be written.
         write_bytes(target, assembly.isa if _is_bare(options) else assembly.object_bytes(options.debug))
@@ -122,7 +122,7 @@ def is_ctm_text(file: str, text: str) -> bool:
 def _write_make_rule(options: AssemblyOptions, target: str, file: str) -> None:
     path = _make_rule(options, target)
     if path:
-        write_bytes(path, f"{target}: {file}\n".encode())
+        write_text(path, f"{target}: {file}\n")
 
 
 def _make_rule(options: AssemblyOptions, target: str) -> str | None:
@@ -174,7 +174,7 @@ def write_template(path: str, platform: str | None, arguments: str, files: Seque
         raise UsageError(f"--new: '{path}' exists already")
     if not re.fullmatch(r"[A-Za-z_]\w*\.visaasm", os.path.basename(path), re.ASCII):
         raise UsageError("--new takes NAME.visaasm, the kernel being called NAME: letters, digits and underscores")
-    write_bytes(path, template(path, platform or "tgllp", arguments).encode())
+    write_text(path, template(path, platform or "tgllp", arguments))
 
 
 def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from visa.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
-from visa.files import check_outputs, read_bytes, read_text, write_bytes
+from visa.files import check_outputs, read_bytes, read_text, write_bytes, write_text
 from visa.usage import exclude
 from vlink.linker import Linked, Linker, LinkOptions
 
@@ -131,7 +131,7 @@ def write_map(linked: Linked, path: str | None) -> None:
     if path:
         from vlink.map_file import map_text
 
-        write_bytes(path, map_text(linked).encode())
+        write_text(path, map_text(linked))
 
 
 def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
@@ -144,7 +144,7 @@ def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
 
 def write_make_rule(output: str, sources: Iterable[str]) -> None:
     """A rule for make beside the output."""
-    write_bytes(_make_rule(output), f"{output}: {' '.join(sources)}\n".encode())
+    write_text(_make_rule(output), f"{output}: {' '.join(sources)}\n")
 
 
 def _make_rule(output: str) -> str:

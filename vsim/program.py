@@ -45,6 +45,8 @@ Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
 ENGINES = ("auto", "llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
+PRINTING_SECONDS = 1.0
+"""How long it may take to write what a launch printed until it failed, also where its time is up."""
 _LLVM_MISSING = False
 
 
@@ -251,11 +253,12 @@ class Program:
             ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
-                error.printf = self._printed(printf).text()
+                end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
+                error.printf = self._printed(printf).text_until(end)[0]
             error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
-        printed = "" if printf is None else self._printed(printf)
+        printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds - compiled
         return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
