@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from opencl import cl, ending, host, info
+from opencl.context import say
 from opencl.device import Device
 from opencl.errors import Refused, first_message, require
 from opencl.images import Image, Sampler
@@ -18,7 +19,7 @@ from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
 from opencl.order import Turn
 from opencl.programs import Program
-from opencl.settings import checks, engine, schedule, thread_count
+from opencl.settings import checks, engine, is_checking, schedule, thread_count
 from opencl.svm import check_pointer
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
@@ -197,13 +198,26 @@ class Kernel(ClObject):
             require(size, cl.CL_INVALID_ARG_SIZE, "local memory has a size")
             self.arguments[index] = Setting(LocalArgument(size), None)
         elif parameter.kind == "value":
-            require(size == parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
             require(value, cl.CL_INVALID_ARG_VALUE, "there is no value")
-            self.arguments[index] = Setting(ScalarArgument(host.read(value, size)), None)
+            require(size >= parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
+            if size > parameter.size:
+                self._note_surplus(index, size)
+            self.arguments[index] = Setting(ScalarArgument(host.read(value, parameter.size)), None)
         else:
             require(size == host.POINTER, cl.CL_INVALID_ARG_SIZE, f"a handle has 8 bytes, found {size}")
             handle = host.read_sizes(value, 1)[0] if value else 0
             self.arguments[index] = Setting.of(self._object(parameter, handle))
+
+    def _note_surplus(self, index: int, size: int) -> None:
+        """Say once, where kernels are watched, that a number was set with more bytes than the parameter has.
+
+        Intel's driver takes the first ones, and libraries rely on it; the specification has it refused.
+        """
+        own, noted = self.parameters[index], self.program.noted
+        if is_checking() and (self.name, index) not in noted:
+            noted.add((self.name, index))
+            where = f"{self.program.name}: argument {index} ('{own.name}') of '{self.name}'"
+            say(f"{where}: note: set with {size} bytes, of which it takes the first {own.size}")
 
     def set_pointer(self, index: int, pointer: int) -> None:
         """Set an argument to an address in memory that the program shares with kernels.
