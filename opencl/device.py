@@ -39,7 +39,8 @@ Facts = Answers["Device"]
 
 _EXTENSIONS = (
     "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
-    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
+    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_int64_base_atomics",
+    "cl_khr_int64_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
     "cl_khr_extended_versioning",
     "cl_khr_create_command_queue", "cl_intel_unified_shared_memory", "cl_intel_device_attribute_query",
     "cl_khr_subgroups", "cl_intel_subgroups", "cl_intel_required_subgroup_size", "cl_khr_il_program",

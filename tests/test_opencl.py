@@ -102,7 +102,12 @@ def test_what_hardware_a_device_has(name, number, version, counts, units, featur
     def ask(*questions):
         return tuple(host.number("clGetDeviceInfo", one, question) for question in questions)
 
-    assert "cl_intel_device_attribute_query" in host.words("clGetDeviceInfo", one, cl.CL_DEVICE_EXTENSIONS).split()
+    extensions = set(host.words("clGetDeviceInfo", one, cl.CL_DEVICE_EXTENSIONS).split())
+    assert {
+        "cl_intel_device_attribute_query",
+        "cl_khr_int64_base_atomics",
+        "cl_khr_int64_extended_atomics",
+    } < extensions
     assert ask(cl.CL_DEVICE_ID_INTEL, cl.CL_DEVICE_IP_VERSION_INTEL) == (number, version)
     assert counts == ask(
         cl.CL_DEVICE_NUM_SLICES_INTEL,
