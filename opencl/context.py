@@ -24,6 +24,7 @@ class Context(ClObject):
     Attributes:
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
+        allocations: how many there have been.
         queues: those that are alive.
         order: which commands come before which, where races of launches are looked for.
         notify: a function of the program that is told of errors, and what it gets; 0 for none.
@@ -39,6 +40,7 @@ class Context(ClObject):
         self.notify = notify
         self.space = AddressSpace()
         self.shared: dict[int, Shared] = {}
+        self.allocations = 0
         self.queues: weakref.WeakSet[ClObject] = weakref.WeakSet()
         self.order = Order() if watches_races() else None
         shared = self.shared

@@ -16,6 +16,8 @@ from opencl.order import Turn
 
 CHANGED = threading.Condition()
 """Held while the status of an event changes; whoever waits for one waits here."""
+RUNNING = threading.local()
+"""``command``: whether the thread is running one."""
 _TIMES = (
     cl.CL_PROFILING_COMMAND_QUEUED, cl.CL_PROFILING_COMMAND_SUBMIT, cl.CL_PROFILING_COMMAND_START,
     cl.CL_PROFILING_COMMAND_END, cl.CL_PROFILING_COMMAND_COMPLETE,
@@ -96,9 +98,14 @@ class Event(ClObject):
     def wait(self) -> None:
         """Wait until the command is over.
 
+        Who runs a command waits for none, as that may be for itself: in the midst of it Python's collector runs
+        destructors of the program, which free memory or release queues.
+
         Raises:
             Refused: the process ends, and the command with it.
         """
+        if getattr(RUNNING, "command", False):
+            return
         if self.queue is not None:
             self.queue.help_until(self)
         with CHANGED:

@@ -14,7 +14,7 @@ from opencl import cl, info
 from opencl.context import Context
 from opencl.device import Device
 from opencl.errors import Refused, interrupted
-from opencl.events import CHANGED, CommandQueue, Event, failed, has_ended
+from opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from opencl.info import Answers
 from opencl.order import Turn
 from vsim.llvm_engine.runtime.making import ProcessEndsError
@@ -205,6 +205,7 @@ class Queue(CommandQueue):
         """Do it; 0, or the status that its event gets."""
         if failed(command.waits):
             return cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+        outer, RUNNING.command = getattr(RUNNING, "command", False), True
         try:
             command.work()
         except Refused as problem:
@@ -219,6 +220,8 @@ class Queue(CommandQueue):
         except BaseException as interrupt:
             interrupted(interrupt)
             return cl.CL_OUT_OF_RESOURCES
+        finally:
+            RUNNING.command = outer
         return cl.CL_COMPLETE
 
 

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import math
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -387,6 +388,27 @@ def test_unified_shared_memory(session):
     assert host.status("clMemFreeINTEL", session.context, one) == cl.CL_INVALID_VALUE
     assert host.status("clHostMemAllocINTEL", session.context, None, 0, 0) == cl.CL_INVALID_BUFFER_SIZE
     gc.collect()
+
+
+def test_destructors_that_wait_in_the_midst_of_a_command_do_not_wait_for_it(session):
+    """Python's collector runs them in whatever thread makes objects, that of a queue among them."""
+    host, queue = session.host, session.queue
+    x, y = (host.clSharedMemAllocINTEL(session.context, session.device, None, 64, 0) for _ in range(2))
+    called = []
+
+    def destructor(*given):
+        host.clMemBlockingFreeINTEL(session.context, y)
+        host.clFinish(queue)
+        called.append(True)
+
+    function, event = FREED(destructor), sizes(0)
+    host.clEnqueueSVMFree(queue, 1, sizes(x), function_address(function), None, 0, None, event)
+    host.clEnqueueMarkerWithWaitList(queue, 0, None, None)
+    waiting = threading.Thread(target=host.clFinish, args=(queue,), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert not waiting.is_alive() and called == [True]
+    assert host.status("clMemFreeINTEL", session.context, y) == cl.CL_INVALID_VALUE
 
 
 def test_two_contexts_have_different_shared_memory():

@@ -222,7 +222,7 @@ def _arguments(info: Tree) -> tuple[dict[int, str], dict[int, str]]:
     described = {
         _number(a, "index", limit=MAXIMUM_INDEX): a for a in _mappings(info, "args_info") if a.get("index") is not None
     }
-    names = {index: str(a.get("name")) for index, a in described.items()}
+    names = {index: str(a["name"]) for index, a in described.items() if a.get("name") is not None}
     return names, {index: str(a.get("type_name")) for index, a in described.items()}
 
 

@@ -20,7 +20,7 @@ from vsim.arguments import Arguments
 from vsim.arrays import Bools
 from vsim.checks.selection import GUARD, RACE_ITEMS, UNDEFINED
 from vsim.images import SurfaceImage
-from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.memory import SLM_STEP, AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
 from vsim.signature import KernelSignature
@@ -249,6 +249,11 @@ class Dispatch:
         return self.signature.slm_size + self.arguments.slm_size
 
     @property
+    def slm_room(self) -> int:
+        """Bytes of it that kernels may read."""
+        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.lenient_reads else self.slm_size
+
+    @property
     def scratch_size(self) -> int:
         """Bytes of scratch memory of a thread."""
         return self.signature.scratch_size
@@ -257,6 +262,11 @@ class Dispatch:
     def has_read_only(self) -> bool:
         """Whether there are arrays that the kernel must not write."""
         return bool(self.memory.read_only)
+
+    @property
+    def separates_writes(self) -> bool:
+        """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
+        return self.has_read_only or self.lenient_reads
 
     @property
     def has_private_memory(self) -> bool:

@@ -207,10 +207,11 @@ class GroupBatch:
         return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
-        room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
-        data = np.zeros(room * len(self.groups), np.uint8)
-        base = (self.group_numbers * room).reshape(-1, 1)
-        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK)
+        room, size = self.dispatch.slm_room, self.dispatch.slm_size
+        taken = max(room, 4)
+        data = np.zeros(taken * len(self.groups), np.uint8)
+        base = (self.group_numbers * taken).reshape(-1, 1)
+        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK, room)
 
     def _scratch_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.scratch_size, 4), self.dispatch.scratch_size
