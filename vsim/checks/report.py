@@ -102,7 +102,9 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     labels = at.labels
     if finding.other is not None:
         labels += (_other_side(dispatch, finding.other),)
-    return Diagnostic(finding.code, message, at.span, finding.hint, labels)
+    asked_for = dispatch.findings is None or finding.check in dispatch.findings.checks
+    severity = "error" if asked_for else "note"
+    return Diagnostic(finding.code, message, at.span, finding.hint, labels, severity)
 
 
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
