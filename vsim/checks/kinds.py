@@ -134,6 +134,8 @@ KINDS: dict[str, Kind] = {
     "K040": Kind(GUARD, "a read outside an argument", _BOUNDS, ARGUMENT),
     "K041": Kind(GUARD, "a write outside an argument", _BOUNDS, ARGUMENT),
 }
+BY_ORDER = frozenset(("K001", "K003"))
+"""The codes of races whose winner is another one where threads and groups run in another order."""
 OUTSIDE = {False: "K040", True: "K041"}
 """The codes of accesses outside an argument, by whether they write."""
 
