@@ -159,30 +159,21 @@ class Loop:
     def message(self, size: int, memory: str, guard: str, store: bool = False) -> list[str]:
         """Lines that load ``DATA`` at those places, or store ``TOTAL``."""
         r, number = self.random, INPUTS.index(memory)
-        each = self.simd if self.register == 64 else min(self.simd, 16)
         data, found = "TOTAL" if store else "DATA", []
         flat, lsc = r.random() < 0.5, self.platform in LSC and r.random() < 0.7
-        for lane in range(0, self.simd, 16 if not lsc else each):
-            head = f"{guard}{{}} (M{1 + lane // 4}, {min(each if lsc else 16, self.simd)})"
-            off, place = f"OFF.{4 * lane}", f"PLACE.{8 * lane}"
-            values = f"{data}.{max(4, size) * lane}"
-            if lsc:
-                row, wide = self.row(4 * lane), self.row(8 * lane)
-                where = f"flat[PLACE{wide}]:a64" if flat or store else f"bti({number:#x})[OFF{row}]:a32"
-                what = f"{data}{self.row(max(4, size) * lane)}:{ {1: 'd8u32', 2: 'd16u32', 4: 'd32', 8: 'd64'}[size] }"
-                pair = f"{where} {what}" if store else f"{what} {where}"
-                found.append(f"{head.format('lsc_store.ugm' if store else 'lsc_load.ugm')} {pair}")
-            elif size == 8 or (flat and size != 2):
-                op = f"svm_{'scatter' if store else 'gather'}.{size}.1"
-                found.append(f"{head.format(op)} {place} {values}")
+        if lsc and (self.simd < 32 or self.register == 64):
+            where = "flat[PLACE]:a64" if flat or store else f"bti({number:#x})[OFF]:a32"
+            what = f"{data}:{ {1: 'd8u32', 2: 'd16u32', 4: 'd32', 8: 'd64'}[size] }"
+            pair = f"lsc_store.ugm {{}} {where} {what}" if store else f"lsc_load.ugm {{}} {what} {where}"
+            return [guard + pair.format(f"(M1, {self.simd})")]
+        verb = "scatter" if store else "gather"
+        for lane in range(0, self.simd, 16):
+            head, values = f"(M{1 + lane // 4}, {min(16, self.simd)})", f"{data}.{max(4, size) * lane}"
+            if size == 8 or (flat and size != 2):
+                found.append(f"{guard}svm_{verb}.{size}.1 {head} PLACE.{8 * lane} {values}")
             else:
-                op = f"{'scatter' if store else 'gather'}_scaled.{size}"
-                found.append(f"{head.format(op)} T{6 + number} 0x0:ud {off} {values}")
+                found.append(f"{guard}{verb}_scaled.{size} {head} T{6 + number} 0x0:ud OFF.{4 * lane} {values}")
         return found
-
-    def row(self, byte: int) -> str:
-        """How a message names the register at a byte of a variable."""
-        return f"({byte // self.register},0)" if byte else ""
 
     def guard(self, kind: str, size: int) -> list[str]:
         """Lines that compute ``INSIDE``: the lanes whose index is that of an element of so many bytes, or some of them."""
