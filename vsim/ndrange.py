@@ -80,7 +80,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
         raise signature.error(
             f"a work-group of {tuple(local)} has {items} work-items, 1 to {MAXIMUM_GROUP_ITEMS} are possible"
         )
-    if items > 1 and not signature.says_simd:
+    if items > 1 and not signature.says_simd and _leaves_something(signature):
         raise _unknown_width(signature)
     found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
     if found.group_count > MAXIMUM_GROUPS:
@@ -88,6 +88,13 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
     if signature.counts_threads:
         _warn_of_parts_of_threads(signature, found)
     return found
+
+
+def _leaves_something(signature: KernelSignature) -> bool:
+    """Whether a kernel has messages or calls: without, it leaves nothing, however many threads run."""
+    from visa.validation import has_message  # with the table
+
+    return any(has_message(i.desc) or i.desc.flow.calls_function for i in signature.kernel.instructions)
 
 
 def _unknown_width(signature: KernelSignature) -> LaunchError:

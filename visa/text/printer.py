@@ -388,7 +388,10 @@ class _BodyText:
             name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[
                 min(i.operand_class, 2)
             ](i.index)
-            self.out.append(f"{word} {name} offset={i.offset} size={i.size}")
+            place = f"offset={i.offset} "
+            if not (implicit or i.offset):  # over %r0, where no .input lies
+                word, place = ".parameter", ""
+            self.out.append(f"{word} {name} {place}size={i.size}")
             self.inputs.pop(0)
 
     def declare(self, what: int, index: int) -> None:
