@@ -1,4 +1,4 @@
-"""Sections of docs/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
+"""Sections of docs/measurements/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "performance.md"
 CORPUS, SHAPES, FIRST_RESULT = "Compile time over the corpus", "Compile time by size", "First results"
 KEPT = (CORPUS, SHAPES, FIRST_RESULT)
 
