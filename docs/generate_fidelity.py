@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from visa.isa import FORMS
@@ -10,29 +11,37 @@ from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.semantics import ALLOWED_DEVIATION
 
 PATH = Path(__file__).resolve().parent / "fidelity.md"
+sys.path.insert(0, str(PATH.parent))
+
+from folding import folded  # noqa: E402
+
 HEAD = """# What the simulator executes, and how exactly
 
 Generated from the instruction table and the semantics by `make docs`.
 
 Every instruction belongs to one of three classes. They are about results; time is not modelled.
 
-* **exact**: the result is the one that the manual defines, to the bit;
-* **within freedom**: the manual leaves something open, and the table says what the simulator does there. Both engines do the same;
-* **refused**: there is no public functional definition. A kernel that can reach such an instruction is refused when it is loaded (S022), with the
-  instruction, its line and the reason. A kernel in which it stands but cannot be reached runs.
+* **exact**: the manual defines the result, to the bit;
+* **within freedom**: the manual leaves something open, and the table gives the simulator's choice. Both engines make the
+  same;
+* **refused**: there is no public functional definition. A kernel that can reach such an instruction is refused when it is
+  loaded (S022), with the instruction, its line and the reason. A kernel that contains but cannot reach one runs.
 
-A raw message (`raw_send`, `raw_sends` and their kin) is what the instruction with the same descriptor is; one that no instruction says is refused.
+A raw message (`raw_send`, `raw_sends` and their kin) has the effect of the instruction with the same descriptor; a
+descriptor without an instruction is refused.
 
-`vsim --json` reports for each launch which instructions executed in which class, and whether a result within the manual's freedom may have reached an
-address or a branch. That last part follows values through registers, predicates and memory without regard to order: a yes may be a false alarm, a no is
-certain.
+`vsim --json` reports for each launch the executed instructions by class, and whether a result within the manual's freedom
+may have reached an address or a branch. The latter follows values through registers, predicates and memory without regard
+to order: a yes may be a false alarm, a no is certain.
 
 ## Rules for all instructions
 
-* Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of `%cr0`: conversions, and
-  `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms of one float type. The others round to nearest even.
-* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400); computations, comparisons and conversions
-  take those of the other types as zeros of the same sign, plain copies keep them. A program that never writes `%cr0` keeps all.
+* Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of
+  `%cr0`: conversions, and `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms of one float type. The others
+  round to nearest even.
+* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400);
+  computations, comparisons and conversions read denormals of the other types as zeros of the same sign, plain copies keep
+  them. A program that never writes `%cr0` keeps all.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
 * Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
 * Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.
@@ -68,7 +77,7 @@ def text() -> str:
             f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |"
             for why, names in by_reason.items()
         ] + [""]
-    return "\n".join(out).rstrip() + "\n"
+    return folded("\n".join(out).rstrip() + "\n")
 
 
 if __name__ == "__main__":

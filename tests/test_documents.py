@@ -105,6 +105,22 @@ def test_the_readme_is_short():
     assert len(lines) <= 140 and max(map(len, lines)) <= 120
 
 
+def test_lines_of_documents_end_at_120_columns():
+    """All but tables and code of generated documents."""
+    generated = {f"docs/{name}.md" for name in ("conformance", "fidelity", "launch-files")}
+    folders = ("docs/instructions/", "docs/measurements/performance")
+    for path in (p for folder in (".", "docs", "tests", "visa", ".github") for p in _markdown(ROOT / folder)):
+        name = path.relative_to(ROOT).as_posix()
+        text = path.read_text()
+        if name in generated or name.startswith(folders):
+            text = re.sub(r"^(?:\|[^\n]*|```.*?^```)$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not [line for line in text.splitlines() if len(line) > 120], name
+
+
+def _markdown(folder):
+    return folder.glob("*.md") if folder == ROOT else folder.rglob("*.md")
+
+
 def test_all_files_name_one_version():
     assert set(runpy.run_path(str(ROOT / "tests" / "release.py"))["versions"]().values()) == {visa.__version__}
 
