@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-FLOOR = 90
+FLOOR = 85
 """The least share of all lines, in percent."""
 
 
