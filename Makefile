@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py
+	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py visakit_start.py
 	touch $@
 
 demo: $(STAMP)
@@ -90,7 +90,7 @@ fuzz: $(STAMP)
 
 pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_check_orders.py tests/test_undefined.py tests/test_call_checks.py \
-	  tests/test_race_programs.py tests/test_order_programs.py tests/test_check_programs.py tests/test_divergence.py tests/test_argument_guard.py
+	  tests/test_race_programs.py tests/test_item_races.py tests/test_order_programs.py tests/test_check_programs.py tests/test_divergence.py tests/test_argument_guard.py
 
 guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -50,7 +50,10 @@ SHOWN_ELSEWHERE = {"IFCALL", "FCALL", "BFI"}
 """Pages with a section of their own."""
 MORE = {
     "fcvt": ["fcvt (M1, 16) VUD(0,0)<1> VHF(0,0)<1;1,0> // no: a pair that is not converted",
-             "fcvt (M1, 8) VUB(0,0)<1> VHF(0,0)<1;1,0> // no: to bytes under a mask"],
+             "fcvt (M1, 8) VUB(0,0)<1> VHF(0,0)<1;1,0> // no: to bytes under a mask",
+             "fcvt.sat (M1, 16) VHF(0,0)<1> VUB(0,0)<1;1,0> // no: saturation of halves"],
+    **{name: [f"{name} (M1, 16) VF(0,0)<1> VF(0,0)<1;1,0> VD(0,0)<1;1,0> // no: integers beside floats"]
+       for name in ("sel", "min", "max")},
     "srnd": ["srnd (M1, 16) VHF(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: a mask",
              "srnd (M1_NM, 16) VUB(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: a pair that is not converted",
              "srnd.sat (M1_NM, 16) VHF(0,0)<1> VF(0,0)<1;1,0> VUW(0,0)<1;1,0> // no: saturation of halves"],
@@ -318,10 +321,12 @@ def _modifier_statements(desc: InstructionDesc) -> Iterator[tuple[str, str]]:
 
 
 RULES = {
+    Rule.DF_BY_MACROS: ("results of df where there are IEEE macros, not on icllp, tgllp and dg2", "assembler (V060)"),
     Rule.NO_PACKED: ("immediates are not packed", "assembler (V034)"),
     Rule.NO_MASK: ("executes under NoMask", "assembler (V039)"),
     Rule.NO_MASK_TO_BYTES: ("converts to bytes under NoMask", "assembler (W015): old texts do not write it"),
     Rule.NEEDS_PREDICATE: ("has a predicate, which takes the overflow", "assembler (V039)"),
+    Rule.SELECTS: ("operands are integers, or f with hf, or f with bf, or df alone", "assembler (V036)"),
     Rule.SATURATES_BYTES: ("results of bytes saturate, others do not", "assembler (V038)"),
     Rule.PACKED_LANES: ("results lie side by side, sources are scalars or lane by lane", "assembler (V035)"),
     Rule.TABLE_OF_DWORDS: (

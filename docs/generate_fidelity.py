@@ -12,7 +12,10 @@ from vsim.semantics import ALLOWED_DEVIATION
 
 PATH = Path(__file__).resolve().parent / "fidelity.md"
 sys.path.insert(0, str(PATH.parent))
+sys.path.insert(0, str(PATH.parent.parent / "tests"))
 
+import forms  # noqa: E402
+import scalar  # noqa: E402
 from folding import folded  # noqa: E402
 
 HEAD = """# What the simulator executes, and how exactly
@@ -36,17 +39,48 @@ to order: a yes may be a false alarm, a no is certain.
 
 ## Rules for all instructions
 
-* Floats are IEEE 754; results are rounded once, to nearest even or, where the program changes it, in the rounding mode of
-  `%cr0`: conversions, and `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms of one float type. The others
-  round to nearest even.
-* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f 0x80, hf 0x400);
-  computations, comparisons and conversions read denormals of the other types as zeros of the same sign, plain copies keep
-  them. A program that never writes `%cr0` keeps all.
+* Floats are IEEE 754; results are rounded once, from the exact result to the type of the destination, to nearest even or,
+  where the program changes it, in the rounding mode of `%cr0`: conversions, to bf, too, and `add`, `mul`, `mad`, `div`,
+  `inv`, `sqrt` and their IEEE forms, with and without `.sat`. `frc`, `lrp`, `line`, `plane` and the dot products round
+  each of their steps so. An exact zero sum is -0 when rounded down, unless all summands are +0. The others, `fcvt` among
+  them, round to nearest even.
+* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400);
+  computations and comparisons read denormals of the other types as zeros of the same sign, and they and conversions give
+  such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all, but kernels of `Target="cm"` take them
+  as zeros; `vsim --json` reports it if floats were computed (`denormals`).
+* Integers are computed with as many bits as they need, for any mixture of types: (-) and (abs) of the least number of a
+  type are its greatest plus one, and `.sat` gives the nearest number of the destination to the exact result. Without
+  `.sat` its low bits remain.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
 * Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
 * Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.
 * Images have one level. Reads outside give the border colour, typed writes and atomics there do nothing.
 """
+
+ORACLE = """## Tests against the oracle
+
+Random forms of these instructions run on both engines against a model in Python's integers and fractions
+(`tests/forms.py`, `tests/scalar.py`): registers and numbers, all source modifiers, modes of `%cr0` that are known at
+compile time and modes that are not, denormals kept and not. The table lists the drawn forms: the types whose results are
+rounded in every mode, or saturated, and the types of sources that are mixed, or hold NaN, infinities, zeros of both signs,
+denormals and the ends of their range. It is made from the drawn forms. {approximate} are compared to one unit in the last
+place.
+
+| instructions | rounding modes | saturation | mixed types | special values |
+|---|---|---|---|---|
+"""
+
+
+def oracle() -> str:
+    """The table of what the tests draw of each instruction; those alike share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name in forms.KINDS:
+        drawn = forms.coverage(name)
+        cells = tuple(" ".join(t for t in scalar.SIZES if t in drawn[axis]) or "-" for axis in forms.AXES)
+        rows.setdefault(cells, []).append(name)
+    approximate = ", ".join(f"`{name}`" for name in sorted(forms.APPROXIMATE))
+    lines = [f"| {', '.join(f'`{n}`' for n in sorted(names))} | {' | '.join(cells)} |" for cells, names in rows.items()]
+    return ORACLE.format(approximate=approximate) + "\n".join(lines) + "\n"
 
 
 def text() -> str:
@@ -77,7 +111,7 @@ def text() -> str:
             f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |"
             for why, names in by_reason.items()
         ] + [""]
-    return folded("\n".join(out).rstrip() + "\n")
+    return folded("\n".join(out).rstrip() + "\n\n" + oracle())
 
 
 if __name__ == "__main__":

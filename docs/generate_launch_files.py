@@ -33,11 +33,16 @@ sizes, arguments and expected results.
 `vsim PROGRAM --make-launch FILE` writes one to start from, out of the options `--kernel`, `--global-size` and `--arg`, or
 with a launch of every kernel.
 
+With `--launch FILE` these options replace keys in every launch that runs: `--global-size` and `--local-size` the sizes,
+`--arg` the value of an argument (its expected result stays), and `--kernel` chooses the launches of one kernel. Without
+`--launch`, `--global-size` and `--arg` describe a separate launch, even if the image has one.
+
 Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). With
 `--out-dir`, buffers and images that the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1
-of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files; other files are read as bytes. A key that is not
-on this page is an error (S001), as is an expected array without elements. A result that differs from the expected array is
-shown, and the command exits with 1; a launch without `expect` says *nothing expected*.
+of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose elements must go with the pointer that the
+kernel declares (S003); other files are bytes, which go with all. A key that is not on this page is an error (S001), as is
+an expected array without elements. A result that differs from the expected array is shown, and the command exits with 1; a
+launch without `expect` says *nothing expected*.
 """
 TITLES = {
     FILE: "The file", LAUNCH: "A launch", "buffer": "Argument: a buffer", "scalar": "Argument: a value", "local": "Argument: local memory",

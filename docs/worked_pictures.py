@@ -129,7 +129,7 @@ _BLOCK = {"r": range(4), "c": range(4)}
 _BYTES = ("ub", [100 + i for i in range(16)])
 _OF_BLOCK = "for each row r and column c of the block:"
 _PADDED = "Rows are padded to a power of two, of four bytes at least."
-_RIM = " Reads outside the picture repeat its rim, writes there do nothing."
+_RIM = " Reads outside the picture repeat the pixels of its rim, writes there do nothing."
 
 _TYPED_MESSAGES = {
     "gather4_typed": Setting(

@@ -5,3 +5,5 @@ A program's call comes by way of the ICD loader and the shared library (:mod:`op
 works on objects: contexts, queues, memory, programs, kernels, events. Pointers and handles are numbers on all the way.
 docs/opencl.md has the rest.
 """
+
+import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command

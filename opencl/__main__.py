@@ -1,28 +1,38 @@
 """The command ``visakit``, as a script and as ``python -m opencl``."""
 
 import sys
+from collections.abc import Callable
 
-from visa.collector import collect_rarely
+from visakit_start import start
 
 
-def main() -> None:
-    """Run the command with the arguments of the process, and leave it."""
+def _load() -> Callable[[], None]:
+    from visa.collector import collect_rarely
+
     collect_rarely()  # Before Typer and the rest are loaded.
     from opencl.cli import choose
     from visa.command import run
     from visa.diagnostics import UsageError
     from visa.reporting import say
 
-    try:
-        chosen = choose(sys.argv[1:])
-    except UsageError as error:
-        say(f"visakit: {error}")
-        sys.exit(2)
-    if isinstance(chosen, str):
-        print(chosen)
-        sys.exit(0)
-    app, name, sys.argv[1:] = chosen
-    run(app, name)
+    def chosen_command() -> None:
+        try:
+            chosen = choose(sys.argv[1:])
+        except UsageError as error:
+            say(f"visakit: {error}")
+            sys.exit(2)
+        if isinstance(chosen, str):
+            print(chosen)
+            sys.exit(0)
+        app, name, sys.argv[1:] = chosen
+        run(app, name)
+
+    return chosen_command
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    start("visakit", _load)
 
 
 if __name__ == "__main__":

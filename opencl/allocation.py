@@ -10,7 +10,8 @@ from functools import cache
 from opencl import cl
 from opencl.objects import ClObject
 from opencl.order import Turn
-from vsim.memory import Buffer
+from opencl.settings import is_checking
+from vsim.memory import PAGE, Buffer
 
 _FIXED = 0x100000
 """``MAP_FIXED_NOREPLACE``: there or not at all."""
@@ -60,6 +61,14 @@ class _System:
         self.unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
+def readable(size: int) -> int:
+    """Bytes that kernels may read where so many were asked for: as a device maps whole pages, these end with zeros.
+
+    Who watches kernels wants to know of what lies behind the end.
+    """
+    return size if is_checking() else -(-size // PAGE) * PAGE
+
+
 @cache
 def _system() -> _System:
     return _System()
@@ -83,4 +92,4 @@ def free_all(shared: dict[int, Shared]) -> None:
     """Give back what is left when a context goes."""
     while shared:
         _, found = shared.popitem()
-        unmap_memory(found.address, found.size)
+        unmap_memory(found.address, found.buffer.room)

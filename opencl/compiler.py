@@ -16,7 +16,7 @@ from typing import NamedTuple
 from opencl.device import Device, compiler
 from visa.diagnostics import Diagnostic, VisaError, printable, render
 from visa.zebin import OPTION
-from vsim.compiler_process import SERVICE, identity
+from vsim.compiler_process import SERVICE, identity, variables
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV
 from vsim.ocloc import compile_source, dependencies, said
@@ -75,7 +75,7 @@ def _kept(parts: Sequence[object], make: Callable[[], Made]) -> Made:
     driver = compiler()
     if driver is None:
         return make()
-    name = cache.key(*parts, *identity(driver))
+    name = cache.key(*parts, variables(), *identity(driver))
     kept = cache.load(name)
     if kept is not None:
         return Made(kept, "")

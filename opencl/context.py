@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ class Context(ClObject):
     Attributes:
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
+        allocations: how many there have been.
         queues: those that are alive.
         order: which commands come before which, where races of launches are looked for.
         notify: a function of the program that is told of errors, and what it gets; 0 for none.
@@ -38,6 +40,7 @@ class Context(ClObject):
         self.notify = notify
         self.space = AddressSpace()
         self.shared: dict[int, Shared] = {}
+        self.allocations = 0
         self.queues: weakref.WeakSet[ClObject] = weakref.WeakSet()
         self.order = Order() if watches_races() else None
         shared = self.shared
@@ -59,13 +62,14 @@ class Context(ClObject):
         say(message)
         function, user_data = self.notify
         if function:
-            host.call(function, "ppsp", message.encode() + b"\0", None, 0, user_data or None)
+            host.call(function, "ppsp", message.encode("utf-8", "surrogateescape") + b"\0", None, 0, user_data or None)
 
 
 def say(message: str) -> None:
-    """Write to standard error, which not every program has."""
-    if sys.stderr is not None:
-        print(message, file=sys.stderr, flush=True)
+    """Write to standard error, which not every program has, or can be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(message, file=sys.stderr, flush=True)
 
 
 def read_properties(address: int) -> bytes:

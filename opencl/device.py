@@ -39,9 +39,10 @@ Facts = Answers["Device"]
 
 _EXTENSIONS = (
     "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
-    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
+    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_int64_base_atomics",
+    "cl_khr_int64_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
     "cl_khr_extended_versioning",
-    "cl_khr_create_command_queue", "cl_intel_unified_shared_memory",
+    "cl_khr_create_command_queue", "cl_intel_unified_shared_memory", "cl_intel_device_attribute_query",
     "cl_khr_subgroups", "cl_intel_subgroups", "cl_intel_required_subgroup_size", "cl_khr_il_program",
 )  # fmt: skip
 
@@ -214,6 +215,15 @@ _IDENTITY: Facts = {
     cl.CL_DEVICE_ERROR_CORRECTION_SUPPORT: _number(0),
     cl.CL_DEVICE_PROFILING_TIMER_RESOLUTION: _long(1),
 }
+_HARDWARE: Facts = {
+    cl.CL_DEVICE_IP_VERSION_INTEL: lambda d: u32(d.model.hardware.ip_number),
+    cl.CL_DEVICE_ID_INTEL: lambda d: u32(d.model.hardware.device_id),
+    cl.CL_DEVICE_NUM_SLICES_INTEL: lambda d: u32(d.model.hardware.slices),
+    cl.CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL: lambda d: u32(d.model.hardware.sub_slices),
+    cl.CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL: lambda d: u32(d.model.hardware.units),
+    cl.CL_DEVICE_NUM_THREADS_PER_EU_INTEL: lambda d: u32(d.model.hardware.threads),
+    cl.CL_DEVICE_FEATURE_CAPABILITIES_INTEL: lambda d: u64(d.model.hardware.features),
+}
 _COMPILER: Facts = {
     cl.CL_DEVICE_COMPILER_AVAILABLE: lambda d: u32(compiler() is not None),
     cl.CL_DEVICE_LINKER_AVAILABLE: lambda d: u32(compiler() is not None),
@@ -223,7 +233,7 @@ _COMPILER: Facts = {
     cl.CL_DEVICE_ILS_WITH_VERSION: lambda d: info.versioned([((*v, 0), "SPIR-V") for v in _spirv_versions()]),
 }
 _EXECUTION: Facts = {
-    cl.CL_DEVICE_MAX_COMPUTE_UNITS: lambda d: u32(d.model.units),
+    cl.CL_DEVICE_MAX_COMPUTE_UNITS: lambda d: u32(d.model.hardware.all_units),
     cl.CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS: _number(3),
     cl.CL_DEVICE_MAX_WORK_ITEM_SIZES: lambda d: info.sizes([d.model.group] * 3),
     cl.CL_DEVICE_MAX_WORK_GROUP_SIZE: lambda d: u64(d.model.group),
@@ -318,7 +328,7 @@ _IMAGES: Facts = {
     cl.CL_DEVICE_IMAGE_PITCH_ALIGNMENT: _number(0),
     cl.CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT: _number(0),
 }
-DEVICE_ANSWERS: Facts = {**_IDENTITY, **_COMPILER, **_EXECUTION, **_MEMORY, **_NUMBERS, **_IMAGES}
+DEVICE_ANSWERS: Facts = {**_IDENTITY, **_HARDWARE, **_COMPILER, **_EXECUTION, **_MEMORY, **_NUMBERS, **_IMAGES}
 
 
 def devices_of_type(wanted: int) -> list[Device]:

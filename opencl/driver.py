@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -13,7 +14,6 @@ from typing import TextIO
 from opencl import cl, host
 from opencl.calls import Call, load
 from opencl.context import say
-from opencl.ending import set_watcher
 from opencl.errors import Given, Refused, interrupted
 from opencl.interface import EntryPoint, served_points
 from opencl.objects import note_call, set_dispatch_table
@@ -33,7 +33,8 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
     served = served_points()
     made = {point.name: _guarded(point, calls[point.name]) for point in served}
     if trace is not None:
-        made = {point.name: _traced(point, made[point.name], trace) for point in served}
+        lines = _Trace(trace)
+        made = {point.name: _traced(point, made[point.name], lines) for point in served}
     return made
 
 
@@ -90,15 +91,41 @@ _LAST = threading.local()
 
 
 def _mistake(name: str, error: BaseException) -> int:
-    """Say that the driver is wrong, or was interrupted: an exception that got through would look like success."""
+    """The status for an exception that is no refusal: the system has no memory, the user interrupts, or the driver is
+    wrong, which is said. One that got through would look like success.
+    """
     if not isinstance(error, Exception):
         interrupted(error)
+        return cl.CL_OUT_OF_HOST_MEMORY
+    if isinstance(error, MemoryError):
         return cl.CL_OUT_OF_HOST_MEMORY
     say(f"visakit: a mistake of the driver in {name}; please report it:\n{traceback.format_exc()}")
     return cl.CL_OUT_OF_HOST_MEMORY
 
 
-def _traced(point: EntryPoint, function: Export, trace: TextIO) -> Export:
+class _Trace:
+    """Where lines go, until that fails; the program's calls do not."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream: TextIO | None = stream
+
+    def write(self, line: str) -> None:
+        """One more line, if lines still go anywhere."""
+        stream = self.stream
+        if stream is None:
+            return
+        try:
+            print(line, file=stream, flush=True)
+        except (OSError, ValueError) as error:  # ValueError: the program has closed its standard error.
+            self.stream = None
+            if stream is not sys.stderr:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()  # What is in its buffer would be written when the interpreter ends.
+            name = getattr(stream, "name", "the trace")
+            say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
+
+
+def _traced(point: EntryPoint, function: Export, trace: _Trace) -> Export:
     """A call that leaves a line: what it was given, what it gave, why it was refused, how long it took."""
 
     def traced(*given: int) -> int | None:
@@ -113,7 +140,7 @@ def _traced(point: EntryPoint, function: Export, trace: TextIO) -> Export:
         elif point.result == "ptr":
             line += f" = {result or 0:#x}"
         reason = f": {_LAST.reason}" if _LAST.reason else ""
-        print(f"{line}{reason} [{microseconds:.0f} us]", file=trace, flush=True)
+        trace.write(f"{line}{reason} [{microseconds:.0f} us]")
         return result
 
     return traced
@@ -131,21 +158,19 @@ def open_trace() -> TextIO | None:
     if path == "-":
         return sys.stderr
     try:
-        return open(path, "a", encoding="utf-8")
+        return open(path, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         say(f"visakit: {path}: {error.strerror}; calls are not traced")
         return None
 
 
-def connect(table: int, define: Callable[[str, Export], None], watch_end: Callable[[], int]) -> None:
+def connect(table: int, define: Callable[[str, Export], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
         table: the address of the library's dispatch table.
         define: makes a function what the library calls under a name.
-        watch_end: has the library know of the end of the process (:mod:`opencl.ending`).
     """
     set_dispatch_table(table)
-    set_watcher(watch_end)
     for name, function in exports(open_trace()).items():
         define(name, function)

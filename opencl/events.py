@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,10 +16,13 @@ from opencl.order import Turn
 
 CHANGED = threading.Condition()
 """Held while the status of an event changes; whoever waits for one waits here."""
+RUNNING = threading.local()
+"""``command``: whether the thread is running one."""
 _TIMES = (
     cl.CL_PROFILING_COMMAND_QUEUED, cl.CL_PROFILING_COMMAND_SUBMIT, cl.CL_PROFILING_COMMAND_START,
     cl.CL_PROFILING_COMMAND_END, cl.CL_PROFILING_COMMAND_COMPLETE,
 )  # fmt: skip
+_has_ended = False
 Callback = Callable[[int], None]
 """Is told the status."""
 
@@ -92,11 +96,21 @@ class Event(ClObject):
         callback(min(self.status, status))
 
     def wait(self) -> None:
-        """Wait until the command is over."""
+        """Wait until the command is over.
+
+        Who runs a command waits for none, as that may be for itself: in the midst of it Python's collector runs
+        destructors of the program, which free memory or release queues.
+
+        Raises:
+            Refused: the process ends, and the command with it.
+        """
+        if getattr(RUNNING, "command", False):
+            return
         if self.queue is not None:
             self.queue.help_until(self)
         with CHANGED:
             while not self.is_over:
+                require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
                 CHANGED.wait()
             self.seen()
 
@@ -107,6 +121,24 @@ class Event(ClObject):
             with CHANGED:
                 order.seen([self.turn])
         return self.status
+
+
+def let_go() -> None:
+    """The process ends: nobody waits any more, and no command begins."""
+    global _has_ended
+    with CHANGED:
+        _has_ended = True
+        CHANGED.notify_all()
+
+
+def has_ended() -> bool:
+    """Whether the process ends."""
+    return _has_ended
+
+
+if hasattr(os, "register_at_fork"):
+    # Whoever held it is not there.
+    os.register_at_fork(after_in_child=lambda: CHANGED.__init__(threading.RLock()))  # type: ignore[misc]
 
 
 def find_events(address: int, count: int, context: Context | None = None) -> list[Event]:

@@ -32,7 +32,7 @@ def sizes(values: Sequence[int]) -> bytes:
 
 def text(value: str) -> bytes:
     """A text with its zero."""
-    return value.encode() + b"\0"
+    return value.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def handle(value: ClObject | None) -> bytes:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from opencl import cl, ending, host, info
+from opencl import cl, ending, host, info, svm
+from opencl.context import say
 from opencl.device import Device
 from opencl.errors import Refused, first_message, require
 from opencl.images import Image, Sampler
@@ -18,8 +19,7 @@ from opencl.memory import Buffer, Memory
 from opencl.objects import ClObject
 from opencl.order import Turn
 from opencl.programs import Program
-from opencl.settings import checks, engine, schedule, thread_count
-from opencl.svm import check_pointer
+from opencl.settings import checks, engine, is_checking, schedule, thread_count
 from visa.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
 from visa.yaml_tree import Tree
 from vsim.last_launch import can_repeat, with_numbers
@@ -76,6 +76,10 @@ class Parameter:
     qualifiers: int = 0
     is_described: bool = False
 
+    def title(self, index: int) -> str:
+        """What messages call it: compilers of other languages do not name all."""
+        return f"argument {index} ('{self.name}')" if self.name else f"argument {index}"
+
 
 def parameters(signature: KernelSignature, tree: Tree) -> list[Parameter]:
     """The parameters of a kernel: as declared, where the compiler tells, else as the payload has them."""
@@ -102,7 +106,7 @@ def _declared(entry: Tree) -> Parameter:
         kind = "local" if address == "__local" else "buffer"
     space = _ADDRESS_SPACES.get(address, cl.CL_KERNEL_ARG_ADDRESS_PRIVATE)
     allowed = _ACCESSES.get(access, cl.CL_KERNEL_ARG_ACCESS_NONE)
-    return Parameter(kind, int(size or 0), str(entry.get("name")), type_name, space, allowed, qualifiers, True)
+    return Parameter(kind, int(size or 0), str(entry.get("name") or ""), type_name, space, allowed, qualifiers, True)
 
 
 def _deduced(signature: KernelSignature, index: int) -> Parameter:
@@ -197,13 +201,26 @@ class Kernel(ClObject):
             require(size, cl.CL_INVALID_ARG_SIZE, "local memory has a size")
             self.arguments[index] = Setting(LocalArgument(size), None)
         elif parameter.kind == "value":
-            require(size == parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
             require(value, cl.CL_INVALID_ARG_VALUE, "there is no value")
-            self.arguments[index] = Setting(ScalarArgument(host.read(value, size)), None)
+            require(size >= parameter.size, cl.CL_INVALID_ARG_SIZE, f"it has {parameter.size} bytes, found {size}")
+            if size > parameter.size:
+                self._note_surplus(index, size)
+            self.arguments[index] = Setting(ScalarArgument(host.read(value, parameter.size)), None)
         else:
             require(size == host.POINTER, cl.CL_INVALID_ARG_SIZE, f"a handle has 8 bytes, found {size}")
             handle = host.read_sizes(value, 1)[0] if value else 0
             self.arguments[index] = Setting.of(self._object(parameter, handle))
+
+    def _note_surplus(self, index: int, size: int) -> None:
+        """Say once, where kernels are watched, that a number was set with more bytes than the parameter has.
+
+        Intel's driver takes the first ones, and libraries rely on it; the specification has it refused.
+        """
+        own, noted = self.parameters[index], self.program.noted
+        if is_checking() and (self.name, index) not in noted:
+            noted.add((self.name, index))
+            where = f"{self.program.name}: {own.title(index)} of '{self.name}'"
+            say(f"{where}: note: set with {size} bytes, of which it takes the first {own.size}")
 
     def set_pointer(self, index: int, pointer: int) -> None:
         """Set an argument to an address in memory that the program shares with kernels.
@@ -213,7 +230,7 @@ class Kernel(ClObject):
         """
         parameter = self.parameter(index)
         require(parameter.kind == "buffer", cl.CL_INVALID_ARG_INDEX, f"argument {index} is no pointer")
-        check_pointer(self.program.context, pointer)
+        svm.check_pointer(self.program.context, pointer)
         self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
 
     def _object(self, parameter: Parameter, handle: int) -> Given:
@@ -286,15 +303,14 @@ class Kernel(ClObject):
         """Run it, and look for races with launches that nothing orders with this one."""
         order = self.program.context.order
         if order is None or turn is None:
-            result = program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
-            ending.watch()
-            return result
+            with ending.watched():
+                return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
         with program.running:
             dispatch = self._dispatch(program, sizes, given)
             order.begins(turn, dispatch)
-            result = program.execute(dispatch, engine(), thread_count())
+            with ending.watched():
+                result = program.execute(dispatch, engine(), thread_count())
             order.ended(turn, dispatch, given)
-            ending.watch()
             return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
@@ -323,12 +339,21 @@ class Kernel(ClObject):
         first, *others = error.diagnostics
         labels = [*first.labels]
         for index, argument in enumerate(given):
-            if isinstance(argument.held, Memory):
-                memory = argument.held
-                place = Span(f"argument {index} ('{self.parameters[index].name}')", 0)
-                labels.append(Label(place, f"{memory.name}, {memory.size} bytes, made by {memory.creator}"))
+            if whose := self._memory_of(argument):
+                labels.append(Label(Span(self.parameters[index].title(index), 0), whose))
         whole = Diagnostic(first.code, first.message, first.span, first.hint, tuple(labels), first.severity)
         self.program.context.report(render([whole, *others]))
+
+    def _memory_of(self, argument: Given) -> str:
+        """The memory that an argument leads to, in words; empty where it leads to none."""
+        if isinstance(argument.held, Memory):
+            memory = argument.held
+            return f"{memory.name}, {memory.size} bytes, made by {memory.creator}"
+        value = argument.argument
+        if not isinstance(value, ScalarArgument) or len(value.data) != host.POINTER:
+            return ""
+        found = svm.find(self.program.context, int.from_bytes(value.data, "little"))
+        return f"{found.buffer.name}, {found.size} bytes" if found else ""
 
 
 def _image_argument(parameter: Parameter, memory: Memory) -> Given:

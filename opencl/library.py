@@ -13,7 +13,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from opencl.interface import C_TYPES, IN_C, EntryPoint, entry_points, served_points
+from opencl.interface import C_TYPES, ERROR_PARAMETER, IN_C, EntryPoint, entry_points, served_points
 from visa import cache
 from visa.diagnostics import Diagnostic, FileError
 
@@ -25,10 +25,12 @@ _HEAD = """
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int visakit_usable = 1;
 
@@ -40,11 +42,79 @@ static void visakit_set(const char *name, const char *value, const char *kept)
     setenv(name, value, 1);
 }
 
-static volatile int visakit_ended = 0;
+/* The gate between the program and Python; opencl/ending.py has the proof that it is closed in time. */
+static int visakit_closed = 0;    /* for good: the process, or the interpreter, ends */
+static int visakit_started = 0;   /* Python has been seen to run, and never begins for a second time */
+static int visakit_entering = 0;  /* threads between the gate and Python's lock */
+static int visakit_forks = 0;     /* Python itself forks, and does what a fork takes */
+#define VISAKIT_GET(place) __atomic_load_n(&(place), __ATOMIC_SEQ_CST)
+#define VISAKIT_SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_SEQ_CST)
+#define VISAKIT_ADD(place, value) __atomic_add_fetch(&(place), (value), __ATOMIC_SEQ_CST)
 
+#if PY_VERSION_HEX >= 0x030d0000
+#define VISAKIT_FINALISING Py_IsFinalizing
+#else
+#define VISAKIT_FINALISING _Py_IsFinalizing
+#endif
+
+static int visakit_is_open(void)
+{
+    if (VISAKIT_GET(visakit_closed))
+        return 0;
+    if (!Py_IsInitialized())
+        return !VISAKIT_GET(visakit_started);
+    VISAKIT_SET(visakit_started, 1);
+    return !VISAKIT_FINALISING();
+}
+
+/* A call that is under way. */
+struct visakit_call { int is_entering; PyGILState_STATE state; PyObject *type, *value, *trace; };
+
+/* Python ends threads that want its lock when it is being finalised. This one has frames of the program. */
+static void visakit_park(void *given)
+{
+    struct visakit_call *call = given;
+    if (call->is_entering)
+        VISAKIT_ADD(visakit_entering, -1);
+    while (!visakit_is_open())
+        pause();
+}
+
+/* Takes Python's lock, and sets aside what Python is about to raise in this thread: extension modules call on their way
+   out, too, to release objects. False for a gate that is closed. */
+static int visakit_enter(struct visakit_call *call)
+{
+    VISAKIT_ADD(visakit_entering, 1);
+    call->is_entering = 1;
+    int is_open = visakit_is_open() && cffi_start_python() == 0;
+    if (is_open) {
+        if (PyGILState_GetThisThreadState() == NULL)
+            visakit_greet();  /* cffi keeps the state that it makes as long as the thread lives. */
+        call->state = PyGILState_Ensure();
+        PyErr_Fetch(&call->type, &call->value, &call->trace);
+    }
+    call->is_entering = 0;
+    VISAKIT_ADD(visakit_entering, -1);
+    return is_open;
+}
+
+static void visakit_leave(struct visakit_call *call)
+{
+    PyErr_Restore(call->type, call->value, call->trace);
+    PyGILState_Release(call->state);
+}
+
+/* Python is told that the process ends, if it is there still. */
 static void visakit_end(void)
 {
-    visakit_ended = 1;
+    struct visakit_call call = { 0 };
+    pthread_cleanup_push(visakit_park, &call);
+    if (Py_IsInitialized() && visakit_enter(&call)) {
+        visakit_process_ends();
+        visakit_leave(&call);
+    }
+    pthread_cleanup_pop(0);
+    VISAKIT_SET(visakit_closed, 1);
 }
 
 /* What is registered last is called first: this goes in front of whatever was there before (opencl/ending.py). */
@@ -53,11 +123,70 @@ static int visakit_watch_end(void)
     return atexit(visakit_end);
 }
 
+/* The interpreter's last act, by the thread that finalises it: nobody may be on the way to it any more. */
+static void visakit_finalised(PyObject *capsule)
+{
+    (void)capsule;
+    VISAKIT_SET(visakit_closed, 1);
+    for (int tries = 0; tries < 2000 && VISAKIT_GET(visakit_entering); tries++)
+        usleep(1000);
+}
+
+static int visakit_watch_interpreter(void)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *kept = PyInterpreterState_GetDict(PyThreadState_GetInterpreter(PyThreadState_Get()));
+    PyObject *capsule = PyCapsule_New(&visakit_closed, NULL, visakit_finalised);
+    int failed = kept == NULL || capsule == NULL || PyDict_SetItemString(kept, "visakit opencl", capsule);
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    PyGILState_Release(state);
+    return failed;
+}
+
+static void visakit_python_forks(int now)
+{
+    VISAKIT_SET(visakit_forks, now);
+}
+
+/* A fork that is not Python's own does what a fork of Python does: the child has a lock of Python that it can take. */
+static int visakit_in_fork = 0;
+static PyGILState_STATE visakit_fork_state;
+
+static void visakit_before_fork(void)
+{
+    if (VISAKIT_GET(visakit_started) && !VISAKIT_GET(visakit_forks) && visakit_is_open()) {
+        visakit_fork_state = PyGILState_Ensure();
+        PyOS_BeforeFork();
+        visakit_in_fork = 1;
+    }
+}
+
+static void visakit_after_fork_here(void)
+{
+    if (visakit_in_fork) {
+        visakit_in_fork = 0;
+        PyOS_AfterFork_Parent();
+        PyGILState_Release(visakit_fork_state);
+    }
+}
+
+static void visakit_after_fork_there(void)
+{
+    VISAKIT_SET(visakit_entering, 0);
+    if (visakit_in_fork) {
+        visakit_in_fork = 0;
+        PyOS_AfterFork_Child();
+        PyGILState_Release(visakit_fork_state);
+    }
+}
+
 /* A program that is no Python opens this library with its names hidden: extension modules must find Python's. */
 __attribute__((constructor)) static void visakit_begin(void)
 {
     const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
     int (*running)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    pthread_atfork(visakit_before_fork, visakit_after_fork_here, visakit_after_fork_there);
     if (running != NULL && running()) {
         if (version != NULL && strncmp(version(), VISAKIT_VERSION ".", sizeof VISAKIT_VERSION) != 0) {
             fprintf(stderr, "visakit: the OpenCL driver is made for Python " VISAKIT_VERSION
@@ -69,29 +198,6 @@ __attribute__((constructor)) static void visakit_begin(void)
     dlopen(VISAKIT_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
     visakit_set("PYTHONHOME", VISAKIT_HOME, "VISAKIT_OPENCL_HOME");
     visakit_set("PYTHONPATH", VISAKIT_PATH, "VISAKIT_OPENCL_PATH");
-}
-
-/* What Python is about to raise in this thread: extension modules call on their way out, too, to release objects. */
-struct visakit_raised { PyObject *type, *value, *trace; };
-
-static struct visakit_raised visakit_set_aside(void)
-{
-    struct visakit_raised raised = { NULL, NULL, NULL };
-    if (Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL) {
-        PyGILState_STATE state = PyGILState_Ensure();
-        PyErr_Fetch(&raised.type, &raised.value, &raised.trace);
-        PyGILState_Release(state);
-    }
-    return raised;
-}
-
-static void visakit_raise_again(struct visakit_raised raised)
-{
-    if (raised.type != NULL) {
-        PyGILState_STATE state = PyGILState_Ensure();
-        PyErr_Restore(raised.type, raised.value, raised.trace);
-        PyGILState_Release(state);
-    }
 }
 """
 _TAIL = """
@@ -120,6 +226,14 @@ static uintptr_t visakit_dispatch(void)
     return (uintptr_t)visakit_table;
 }
 """
+_TO_PYTHON = ("void visakit_greet(void);", "void visakit_process_ends(void);")
+"""What the library calls in Python besides the functions of OpenCL."""
+_FROM_PYTHON = """
+uintptr_t visakit_dispatch(void);
+int visakit_watch_end(void);
+int visakit_watch_interpreter(void);
+void visakit_python_forks(int now);
+"""
 _INIT = """
 import os, site, sys
 folders = {folders!r}
@@ -140,16 +254,19 @@ for folder in folders:
         site.addsitedir(folder)
 from {module} import ffi, lib
 from opencl.driver import connect
+from opencl.ending import watch
 from opencl.interface import in_python
 define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
-connect(lib.visakit_dispatch(), define, lib.visakit_watch_end)
+ffi.def_extern(name="visakit_greet")(lambda: None)
+connect(lib.visakit_dispatch(), define)
+watch(lib, lambda function: ffi.def_extern(name="visakit_process_ends")(function))
 """
 
 
 def c_source() -> str:
     """What the library has besides the entries to Python."""
     points = entry_points()
-    lines = [_HEAD]
+    lines = [*(f"extern {prototype}" for prototype in _TO_PYTHON), _HEAD]
     for point in points:
         if point.name in IN_C:
             continue
@@ -161,20 +278,28 @@ def c_source() -> str:
 
 
 def _entry(point: EntryPoint) -> list[str]:
-    """A function that Python has: what was being raised when it is called is raised still when it returns.
+    """A function that Python has, as long as it is there: what was being raised when it is called is raised still when
+    it returns.
 
-    Releases do nothing when the process ends.
+    Later releases succeed and do nothing, and all else fails: CL_OUT_OF_RESOURCES, -5.
     """
     call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
     gives = point.result != "none"
+    is_release = point.name.startswith("clRelease") or point.name in ("clMemFreeINTEL", "clMemBlockingFreeINTEL")
+    closed = f"{C_TYPES[point.result]} result = {'-5' if point.result == 'i32' and not is_release else '0'};"
     lines = [
         f"extern {point.in_python.prototype};",
         f"CFFI_DLLEXPORT {point.prototype}",
         "{",
-        *(["    if (visakit_ended) return 0;"] if point.name.startswith("clRelease") else []),
-        "    struct visakit_raised raised = visakit_set_aside();",
-        f"    {C_TYPES[point.result]} result = {call};" if gives else f"    {call};",
-        "    visakit_raise_again(raised);",
+        f"    {closed}" if gives else "",
+        "    struct visakit_call call = { 0 };",
+        "    pthread_cleanup_push(visakit_park, &call);",
+        "    if (visakit_enter(&call)) {",
+        f"        result = {call};" if gives else f"        {call};",
+        "        visakit_leave(&call);",
+        f"    }} else if ({ERROR_PARAMETER}) {{" if point.has_error_parameter else "    }",
+        *([f"        *(int32_t *){ERROR_PARAMETER} = -5;", "    }"] if point.has_error_parameter else []),
+        "    pthread_cleanup_pop(0);",
     ]
     return [*lines, "    return result;\n}" if gives else "}"]
 
@@ -214,7 +339,7 @@ def library_path() -> Path:
     if folder is None:
         raise _failed("there is no cache directory to keep the driver in", "VISAKIT_CACHE names one of the user's own")
     parts = [c_source(), _INIT, str(python_library()), sys.version, sys.prefix, sys.base_prefix, *site_folders()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
         build(path)
@@ -236,13 +361,14 @@ def build(path: Path) -> None:
         hint = "use a Python with one, such as that of the system (Debian and Ubuntu: apt install python3-dev)"
         raise _failed("this Python has no shared library (libpython), which the driver needs", hint)
     ffi = FFI()
-    ffi.embedding_api("\n".join(f"{point.in_python.prototype};" for point in served_points()))
-    ffi.cdef("uintptr_t visakit_dispatch(void); int visakit_watch_end(void);")
+    ffi.embedding_api("\n".join([*(f"{point.in_python.prototype};" for point in served_points()), *_TO_PYTHON]))
+    ffi.cdef(_FROM_PYTHON)
     macros = [(f"VISAKIT_{name}", _quoted(value)) for name, value in _places(shared).items()]
     folders = [str(shared.parent)]
     ffi.set_source(
         MODULE, c_source(), define_macros=macros, library_dirs=folders, runtime_library_dirs=folders,
-        extra_link_args=["-Wl,-Bsymbolic"],  # The loader's functions have the same names.
+        # The loader's functions have the same names; and Python knows functions of the library as long as it lives.
+        extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,nodelete"],
     )  # fmt: skip
     ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
     with tempfile.TemporaryDirectory(prefix="visakit-") as place:
@@ -306,7 +432,7 @@ def install(folder: str) -> Path:
     target = Path(folder).resolve() / "libvisakit-opencl.so"
     write_file(str(target), lambda stream: stream.write(made.read_bytes()))
     icd = Path(folder) / ICD_FILE
-    write_file(str(icd), lambda stream: stream.write(f"{target}\n".encode()))
+    write_file(str(icd), lambda stream: stream.write(os.fsencode(f"{target}\n")))
     return icd
 
 
@@ -322,6 +448,6 @@ def icd_folder() -> str:
     icd = folder / ICD_FILE
     if not icd.exists():
         temporary = folder / f".{os.urandom(8).hex()}"
-        temporary.write_text(f"{path}\n")
+        temporary.write_bytes(os.fsencode(f"{path}\n"))
         temporary.replace(icd)
     return str(folder)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from opencl import cl, host, info, svm
+from opencl.allocation import readable
 from opencl.context import Context
-from opencl.errors import require
+from opencl.errors import Refused, require
 from opencl.info import Answers
 from opencl.objects import ClObject, current_call
 from opencl.order import Turn
@@ -185,7 +186,8 @@ class Buffer(Memory):
         shared = shared_address(self.context, self.host, self.size)
         if shared is not None:
             return shared
-        simulated = space.allocate(self.name, self.data)
+        room = 0 if self.flags & cl.CL_MEM_USE_HOST_PTR else readable(self.size)
+        simulated = space.allocate(self.name, self.data, room=room)
         simulated.undefined = self.undefined
         self.at_end(lambda: space.free(simulated))
         return simulated.address
@@ -241,9 +243,16 @@ def shared_address(context: Context, pointer: int, size: int) -> int | None:
     return pointer if found.address <= pointer and pointer + size <= found.address + found.size else None
 
 
-def host_bytes(size: int) -> Bytes:
-    """New memory, zero, at a multiple of the alignment."""
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
+def host_bytes(size: int, room: int = 0) -> Bytes:
+    """New memory, zero, at a multiple of the alignment; ``room`` bytes of zeros are there if these are more.
+
+    Raises:
+        Refused: the system has none left.
+    """
+    try:
+        raw = np.zeros(max(size, room) + ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise Refused(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
     start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
     return raw[start : start + size]
 
@@ -264,7 +273,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
             fits, cl.CL_INVALID_BUFFER_SIZE, f"the allocation at {host_ptr:#x} has less than {size} bytes behind it"
         )
         return Buffer(context, flags, host.view(host_ptr, size), host_ptr, given)
-    data = host_bytes(size)
+    data = host_bytes(size, readable(size))
     if flags & cl.CL_MEM_COPY_HOST_PTR:
         host.move(int(data.__array_interface__["data"][0]), host_ptr, size)
     return Buffer(context, flags, data, 0, given)

@@ -52,6 +52,7 @@ class Program(ClObject):
         source: OpenCL C or SPIR-V; None for programs of binaries and those that were linked.
         builds: what there is for each device.
         kernel_count: kernels of it that the program holds, which keep it as it is.
+        noted: kernels and arguments of which something was noted that is said once.
     """
 
     invalid = cl.CL_INVALID_PROGRAM
@@ -62,6 +63,7 @@ class Program(ClObject):
         self.context, self.source = context, source
         self.builds = {device: Build() for device in devices or context.devices}
         self.kernel_count = 0
+        self.noted: set[tuple[str, int]] = set()
 
     @property
     def name(self) -> str:

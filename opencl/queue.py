@@ -14,9 +14,10 @@ from opencl import cl, info
 from opencl.context import Context
 from opencl.device import Device
 from opencl.errors import Refused, interrupted
-from opencl.events import CHANGED, CommandQueue, Event, failed
+from opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from opencl.info import Answers
 from opencl.order import Turn
+from vsim.llvm_engine.runtime.making import ProcessEndsError
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -100,10 +101,28 @@ class Queue(CommandQueue):
             if self.has_thread:
                 CHANGED.notify_all()
             else:
-                self.has_thread = True
-                self.at_end(_wake)
-                threading.Thread(target=_serve, args=(weakref.ref(self),), daemon=True).start()
+                self.has_thread = self._begin()
+        if not self.has_thread:
+            self._run_what_can_run()
         return event
+
+    def _begin(self) -> bool:
+        """Begin a thread that runs commands; false if the system has none left."""
+        try:
+            threading.Thread(target=_serve, args=(weakref.ref(self),), daemon=True).start()
+        except RuntimeError:
+            return False
+        self.at_end(_wake)
+        return True
+
+    def _run_what_can_run(self) -> None:
+        """Run commands in the thread of the caller, as far as they wait for nothing else."""
+        while True:
+            with CHANGED:
+                command = self.take()
+            if command is None:
+                return
+            self.run(command)
 
     def flush(self) -> None:
         """What is in the queue is as good as submitted."""
@@ -128,17 +147,17 @@ class Queue(CommandQueue):
 
     def drain(self) -> None:
         """Wait for all commands, however they end."""
+        for event in self.pending():
+            event.wait()
+
+    def pending(self) -> list[Event]:
+        """The events of what is not over."""
         with CHANGED:
-            commands = [*([self.running] if self.running else []), *self.commands]
-        for command in commands:
-            command.event.wait()
+            return [c.event for c in [*([self.running] if self.running else []), *self.commands]]
 
     def unfinished(self) -> list[Event]:
         """The events of what is not over; nothing where the order says as much."""
-        if self.is_in_order:
-            return []
-        with CHANGED:
-            return [c.event for c in [*([self.running] if self.running else []), *self.commands]]
+        return [] if self.is_in_order else self.pending()
 
     def help_until(self, event: Event) -> None:
         """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
@@ -151,7 +170,7 @@ class Queue(CommandQueue):
 
     def take(self) -> Command | None:
         """The next command that can run; None if there is none, or one is running. For who holds the lock."""
-        if self.running is not None:
+        if self.running is not None or has_ended():
             return None
         for command in self.commands:
             is_first = command is self.commands[0]
@@ -186,16 +205,23 @@ class Queue(CommandQueue):
         """Do it; 0, or the status that its event gets."""
         if failed(command.waits):
             return cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+        outer, RUNNING.command = getattr(RUNNING, "command", False), True
         try:
             command.work()
         except Refused as problem:
             return problem.status
+        except ProcessEndsError:
+            return cl.CL_OUT_OF_RESOURCES
+        except MemoryError:
+            return cl.CL_OUT_OF_HOST_MEMORY
         except Exception:  # Nothing may leave by this way: the program would be gone.
             self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
             return cl.CL_OUT_OF_RESOURCES
         except BaseException as interrupt:
             interrupted(interrupt)
             return cl.CL_OUT_OF_RESOURCES
+        finally:
+            RUNNING.command = outer
         return cl.CL_COMPLETE
 
 

@@ -56,6 +56,12 @@ def thread_count() -> int | None:
 
 
 @cache
+def is_checking() -> bool:
+    """Whether any check watches kernels, so that notes are of interest."""
+    return bool(os.environ.get(CHECK_SETTING))
+
+
+@cache
 def watches_races() -> bool:
     """Whether the check of races watches kernels."""
     return _watches(RACE)

@@ -6,12 +6,17 @@ The simulated address of such memory is chosen as that of any buffer, and memory
 from __future__ import annotations
 
 from opencl import cl, host
-from opencl.allocation import Shared, map_memory, unmap_memory
+from opencl.allocation import Shared, map_memory, readable, unmap_memory
 from opencl.context import Context
 from opencl.device import Device
 from opencl.errors import require
 from opencl.objects import current_call
 
+_WORDS = {
+    cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",
+    cl.CL_MEM_TYPE_SHARED_INTEL: "shared",
+}  # fmt: skip
+"""What reports call allocations."""
 _TRIES = 64
 _ADDRESSES = 1 << 47
 """Where addresses of a process end."""
@@ -27,11 +32,13 @@ def allocate(
     largest = max(d.maximum_allocation for d in context.devices)
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
         return None
+    room = readable(size)
     for _ in range(_TRIES):
         address = context.space.reserve(size)
-        if map_memory(address, size):
-            name = f"memory {len(context.shared) + 1} of {current_call()}"
-            buffer = context.space.allocate(name, host.view(address, size), address=address)
+        if map_memory(address, room):
+            context.allocations += 1
+            name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
+            buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
             found = Shared(buffer, kind, flags, device)
             context.shared[address] = found
             return found
@@ -46,15 +53,11 @@ def find(context: Context, pointer: int) -> Shared | None:
     return found if inside else None
 
 
-def free(context: Context, pointer: int) -> bool:
-    """Give an allocation back when no kernel of the context is running; whether there is one at the address."""
+def give_back(context: Context, found: Shared) -> None:
+    """Give an allocation back when no kernel of the context is running."""
     with context.space.running:
-        found = context.shared.pop(pointer, None)
-        if found is None:
-            return False
         context.space.free(found.buffer)
-        unmap_memory(found.address, found.size)
-        return True
+        unmap_memory(found.address, found.buffer.room)
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:

@@ -88,7 +88,7 @@ class Host:
             if isinstance(value, tuple):
                 self.clSetKernelArg(kernel, index, value[1], None)
             else:
-                data = sizes(value) if value is None or isinstance(value, int) else np.array([value])
+                data = sizes(value) if value is None or isinstance(value, int) else np.array(value, ndmin=1)
                 self.clSetKernelArg(kernel, index, data.nbytes, data)
 
 

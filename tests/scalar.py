@@ -80,41 +80,49 @@ def narrow(x, t):
     return round_to(Fraction(x), t, x) if math.isfinite(x) else x
 
 
-def add(x, y, t):
+def _sum(exact, addends, t, mode):
+    """A sum of numbers of which all are finite; the sign of a zero is that of the addends, if they have one."""
+    negative = [math.copysign(1, x) < 0 for x in addends]
+    same = all(negative) or not any(negative)
+    return round_to(exact, t, -1.0 if (negative[0] and same) or (mode == "down" and any(negative)) else 1.0, mode)
+
+
+def add(x, y, t, mode="nearest"):
     if not (math.isfinite(x) and math.isfinite(y)):
         return x + y
-    exact = Fraction(x) + Fraction(y)
-    return round_to(exact, t, x + y) if exact else x + y
+    return _sum(Fraction(x) + Fraction(y), (x, y), t, mode)
 
 
-def mul(x, y, t):
+def mul(x, y, t, mode="nearest"):
     if not (math.isfinite(x) and math.isfinite(y)):
         return x * y
-    return round_to(Fraction(x) * Fraction(y), t, math.copysign(1, x) * math.copysign(1, y))
+    return round_to(Fraction(x) * Fraction(y), t, math.copysign(1, x) * math.copysign(1, y), mode)
 
 
-def fma(x, y, z, t):
+def fma(x, y, z, t, mode="nearest"):
     if not (math.isfinite(x) and math.isfinite(y)):
         return x * y + z
     if not math.isfinite(z):
         return z
-    product = Fraction(x) * Fraction(y)
-    exact = product + Fraction(z)
     sign = math.copysign(1, x) * math.copysign(1, y)
-    return round_to(exact, t) if exact else (math.copysign(0.0, sign) + z if not product else 0.0)
+    return _sum(Fraction(x) * Fraction(y) + Fraction(z), (sign, z), t, mode)
 
 
-def div(x, y, t):
+def div(x, y, t, mode="nearest"):
     if math.isnan(x) or math.isnan(y):
         return math.nan
     if y == 0:
         return math.nan if x == 0 else math.copysign(math.inf, math.copysign(1, x) * math.copysign(1, y))
     if not (math.isfinite(x) and math.isfinite(y)):
         return x / y
-    return round_to(Fraction(x) / Fraction(y), t, math.copysign(1, x) * math.copysign(1, y))
+    return round_to(Fraction(x) / Fraction(y), t, math.copysign(1, x) * math.copysign(1, y), mode)
 
 
-def sqrt(x, t):
+def inv(x, t, mode="nearest"):
+    return div(1.0, x, t, mode)
+
+
+def sqrt(x, t, mode="nearest"):
     if x != x or x < 0:
         return math.nan
     if x == 0 or x == math.inf:
@@ -122,20 +130,62 @@ def sqrt(x, t):
     scaled = Fraction(x) * 4**1200
     root = math.isqrt(scaled.numerator // scaled.denominator)
     sticky = Fraction(1, 4) if root * root != scaled else 0
-    return round_to((root + sticky) / Fraction(2**1200), t)
+    return round_to((root + sticky) / Fraction(2**1200), t, 1.0, mode)
 
 
-def convert(x, source, target, saturate=False):
+def frc(x, t, mode="nearest"):
+    return add(x, -float(math.floor(x)) if x else -x, t, mode) if math.isfinite(x) else math.nan
+
+
+def lrp(x, y, z, t, mode="nearest"):
+    return fma(x, y, mul(add(1.0, -x, t, mode), z, t, mode), t, mode)
+
+
+ROUNDED = {"add": add, "mul": mul, "mad": fma, "div": div, "divm": div, "inv": inv, "sqrt": sqrt, "sqrtm": sqrt,
+           "frc": frc, "lrp": lrp}  # fmt: skip
+"""Instructions on floats that round as the mode says, once: sources, type of the result, mode."""
+
+
+def saturated(x):
+    """A float between 0 and 1."""
+    return 0.0 if x != x or x <= 0 else min(x, 1.0)
+
+
+def convert(x, source, target, saturate=False, mode="nearest"):
     """As ``mov`` converts."""
     if target in INTEGERS:
         if source in INTEGERS:
             return clamp(x, target) if saturate else wrap(x, target)
         return 0 if x != x else clamp(math.trunc(x) if math.isfinite(x) else (1 if x > 0 else -1) << 70, target)
-    if saturate:
-        x = 0.0 if x != x or x <= 0 else min(x, 1.0)
-    if source in INTEGERS:
-        return round_to(Fraction(x), target)
-    return narrow(x, target)
+    if source in FLOATS and not math.isfinite(x):
+        return saturated(x) if saturate else x
+    found = round_to(Fraction(x), target, x if source in FLOATS else 1.0, mode)
+    return saturated(found) if saturate else found
+
+
+def result(name, types, values, dst, saturate=False, mode="nearest"):
+    """What one lane gets in the type of the destination.
+
+    ``values`` are the sources as exact numbers, behind their modifiers; of a selection the chosen one alone.
+    """
+    name, _, suffix = name.partition(".")
+    if name in ("mov", "sel"):
+        return convert(values[0], types[0], dst, saturate, mode)
+    t = execution_type(types, dst)
+    if t in FLOATS and name in ROUNDED:
+        found = ROUNDED[name](*values, dst, mode)
+        return saturated(found) if saturate else found
+    if name in SHIFTS:
+        return convert(shift(name, types[0], dst, *values), "q", dst, saturate)
+    if name == "cbit":
+        exact = count_bits(types[0], values[0])
+    elif name == "lzd":
+        exact = _leading(values[0], max(32, 8 * SIZES[types[0]]))
+    elif name == "bfn":
+        exact = boolean(int(suffix[1:], 16), *values)
+    else:
+        exact = LANEWISE[name](t, *values)
+    return convert(exact, t, dst, saturate, mode)
 
 
 def decode(array, t):
@@ -281,20 +331,14 @@ def _pow(x, y):
 
 
 LANEWISE = {
-    "add": lambda t, x, y: add(x, y, t) if t in FLOATS else x + y,
-    "mul": lambda t, x, y: mul(x, y, t) if t in FLOATS else x * y,
-    "mad": lambda t, x, y, z: fma(x, y, z, t) if t in FLOATS else x * y + z,
+    "add": lambda t, x, y: x + y,
+    "mul": lambda t, x, y: x * y,
+    "mad": lambda t, x, y, z: x * y + z,
     "add3": lambda t, x, y, z: x + y + z,
     "avg": lambda t, x, y: (x + y + 1) >> 1,
-    "div": lambda t, x, y: div(x, y, t) if t in FLOATS else _divide(t, x, y)[0],
+    "div": lambda t, x, y: _divide(t, x, y)[0],
     "mod": lambda t, x, y: _divide(t, x, y)[1],
-    "divm": lambda t, x, y: div(x, y, t),
-    "inv": lambda t, x: div(1.0, x, t),
-    "sqrt": lambda t, x: sqrt(x, t),
-    "sqrtm": lambda t, x: sqrt(x, t),
     "rsqrt": lambda t, x: div(1.0, sqrt(x, t), t),
-    "lrp": lambda t, x, y, z: fma(x, y, mul(add(1.0, -x, t), z, t), t),
-    "frc": lambda t, x: add(x, -math.floor(x), t) if math.isfinite(x) else math.nan,
     "rndd": _rounded(math.floor),
     "rndu": _rounded(math.ceil),
     "rnde": _rounded(round),
@@ -317,11 +361,14 @@ LANEWISE = {
     "fbl": lambda t, x: (1 << 32) - 1 if not x else (x & -x).bit_length() - 1,
     "fbh": lambda t, x: (lambda v: (1 << 32) - 1 if not v else _leading(v, 32))(~x if INTEGERS[t][1] and x < 0 else x),
 }
-"""Instructions whose lanes do not see each other and whose sources are converted to the execution type first."""
+"""Instructions whose lanes do not see each other, beside ROUNDED ones: execution type and sources, the exact result."""
+
+
+SHIFTS = ("shl", "shr", "asr", "rol", "ror")
 
 
 def shift(name, source, dst, x, y):
-    """Shifts and rotations: the width is that of the first source, for ``shl`` also that of the destination."""
+    """Shifts, by 6 bits of the count where source or destination have 64 bits, else by 5; rotations in the source."""
     own = 8 * SIZES[source]
     if name in ("rol", "ror"):
         width = max(16, own)
@@ -329,9 +376,9 @@ def shift(name, source, dst, x, y):
         n = n if name == "rol" else (width - n) % width
         x = bits_of(x, width)
         return bits_of(x << n | x >> (width - n), width)
-    width = 64 if own == 64 or (name != "shr" and SIZES[dst] == 8) else 32
+    width = 64 if 8 in (SIZES[source], SIZES[dst]) else 32
     n = y & (width - 1)
-    return x << n if name == "shl" else bits_of(x, own) >> n if name == "shr" else x >> n
+    return x << n if name == "shl" else bits_of(x, width) >> n if name == "shr" else x >> n
 
 
 def count_bits(source, x):

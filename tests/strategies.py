@@ -16,7 +16,7 @@ import scalar
 from conftest import DATA
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from scalar import DTYPES, FLOATS, INTEGERS, SIZES
+from scalar import DTYPES, FLOATS, INTEGERS, SHIFTS, SIZES
 
 from visa.isa import FORMS, instruction_set
 from visa.isa.record import Saturation
@@ -136,8 +136,7 @@ class Source:
             return ~x
         if "abs" in self.modifier:
             x = abs(x)
-        x = -x if "-" in self.modifier else x
-        return scalar.wrap(x, "q") if self.type == "q" else x
+        return -x if "-" in self.modifier else x
 
 
 @st.composite
@@ -160,10 +159,19 @@ def sources(draw, name, types, size, modifiers=("",), immediates=True):
     return Source(t, f"{modifier}{name}(0,0){region}", draw(numbers(t, 32)), REGIONS[region], modifier)
 
 
+PACKED = {"v": ("w", lambda b, i: scalar.wrap((b >> 4 * (i % 8) & 15) - 16 * (b >> 4 * (i % 8) >> 3 & 1), "w")),
+          "uv": ("uw", lambda b, i: b >> 4 * (i % 8) & 15), "vf": ("f", lambda b, i: small_float(b >> 8 * (i % 4) & 255))}  # fmt: skip
+
+
+def small_float(bits):
+    """The packed 8-bit float: sign, three exponent bits with bias 3, four fraction bits; no denormals but zero."""
+    magnitude = 0.0 if not bits & 0x7F else (1 + (bits & 15) / 16) * 2.0 ** ((bits >> 4 & 7) - 3)
+    return -magnitude if bits >> 7 else magnitude
+
+
 # -- instructions with what they work on -----------------------------------------------------------------------
 
 SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
-SHIFTS = ("shl", "shr", "asr", "rol", "ror")
 NO_MODIFIERS = {*SHIFTS, "bfe", "bfi", "bfrev", "lzd", "fbl", "fbh", "cbit", "bfn", "div", "mod", "mulh", "avg"}
 BITWISE = ("and", "or", "xor", "not")
 
@@ -202,9 +210,8 @@ class Case:
         if not self.predicate or self.predicate[2] is None:
             return True
         inverse, mode, bits = self.predicate
-        part = bits >> self.offset & ((1 << self.size) - 1)
-        bit = part != 0 if mode == ".any" else part == (1 << self.size) - 1 if mode == ".all" else bool(part >> i & 1)
-        return bit != inverse
+        each = bool(bits >> self.offset + i & 1)
+        return {".any": bits != 0, ".all": bits == 0xFFFF}.get(mode, each) != inverse
 
     def runs(self, i, running):
         # A thread none of whose lanes run jumps over everything.

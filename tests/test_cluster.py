@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -122,6 +123,38 @@ def test_the_command(address, tmp_path):
     for where, message in (("dask://127.0.0.1:1", "there is no Dask scheduler"), ("tcp://x", "is not a cluster")):
         done = subprocess.run([*command, "--workers", where], capture_output=True, text=True)
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
+
+
+def answering(reply):
+    """The address of a port where something listens that is no scheduler: it gives a reply, or is silent."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        kept = []
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = listener.accept()
+                kept.append(link)
+                if reply:
+                    link.sendall(reply)
+                    link.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, f"dask://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [(b"", "no answer within 1 seconds"), (b"HTTP/1.1 400 Bad\r\n\r\n" * 10, ""), (b"SSH-2.0-OpenSSH_9.2\r\n", "")],
+)
+def test_something_else_at_the_port_is_no_scheduler(reply, message, monkeypatch):
+    from vsim import cluster
+
+    monkeypatch.setattr(cluster, "CONNECTION_SECONDS", 1.0)
+    image = build_text(ENDLESS)
+    listener, address = answering(reply)
+    with listener, pytest.raises(LaunchError, match=f"there is no Dask scheduler at '{address}': .*{message}.*S052"):
+        cluster.Cluster(Program(image), image.to_bytes(), address)
 
 
 ENDLESS = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_files import command_line
 
 from vasm.assembler import assemble_text
 from visa.diagnostics import FileError, UsageError
@@ -422,3 +423,24 @@ def test_byte_order_marks(tmp_path, mark):
     else:
         with pytest.raises(FileError, match=r"this is UTF-16 text \[F004\]"):
             read_text(str(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are no bytes everywhere")
+def test_names_that_are_no_utf8_keep_their_bytes(tmp_path, monkeypatch):
+    """In make rules, maps and archives; messages show them escaped."""
+    monkeypatch.chdir(tmp_path)
+    odd = os.fsdecode(b"n\xff")
+    Path(f"{odd}.visaasm").write_text(SMALL)
+    outputs = []
+    for line in (
+        f"vasm {odd}.visaasm -MD --listing {odd}.lst", f"vasm {odd}.visaasm -g -o a.o -MF {odd}.mk", f"vlink {odd}.o --archive {odd}.a",
+        f"vlink --whole-archive {odd}.a -o {odd}.bin --map {odd}.map -MD", f"vlink {odd}.bin", f"vdis {odd}.o", f"vsim {odd}.none",
+        f"vsim {odd}.bin --kernel k --global-size 1 --capture {odd}.captured --trace {odd}.trace", f"vsim {odd}.bin --make-launch {odd}.json",
+        f"vsim --replay {odd}.captured/Enqueue_0_k --visa {odd}.o", f"vsim {odd}.bin --launch {odd}.json",
+    ):  # fmt: skip
+        outputs.append(command_line(line))
+        assert outputs[-1][2] in (0, 1) and b"Traceback" not in outputs[-1][1], line
+    rule = (tmp_path / os.fsdecode(b"n\xff.d")).read_bytes()
+    assert rule == b"n\xff.bin: n\xff.a\n" and Path(f"{odd}.mk").read_bytes() == b"a.o: n\xff.visaasm\n"
+    assert b"n\xff.o" in Path(f"{odd}.a").read_bytes() and b"n\xff.o" in Path(f"{odd}.map").read_bytes()
+    assert outputs[6][1].startswith(b"n\\udcff.none: error: No such file or directory [F001]\n")

@@ -20,6 +20,7 @@ from visa import VisaError
 from visa.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import parse_launch
+from vsim.ocloc import compiler_driver
 
 
 def text(data):
@@ -102,6 +103,13 @@ def executed(data):
     execute(data)
 
 
+def compiled(data):
+    """A source in OpenCL C with its launches."""
+    if compiler_driver() is None:
+        pytest.skip("the compiler driver ocloc is not installed")
+    executed(data)
+
+
 def zebin(data):
     from fuzzing.zebins import check
 
@@ -123,6 +131,8 @@ def cache_entry(data):
 TARGETS = {
     "kernel": executed,
     "program": executed,
+    "loop": executed,
+    "source": compiled,
     "zebin": zebin,
     "capture": capture,
     "cache": cache_entry,
@@ -183,6 +193,8 @@ def test_cut_and_changed(kind, data):
     [
         "kernel",
         "program",
+        "loop",
+        "source",
         "zebin",
         "capture",
         "cache",
@@ -199,10 +211,12 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzzing import caches, captures, kernels, programs, reading, zebins
+    from fuzzing import caches, captures, kernels, loops, programs, reading, sources, zebins
 
-    targets = {t.name: t for m in (caches, captures, kernels, programs, reading, zebins) for t in m.TARGETS}
-    target = targets[name]
+    modules = (caches, captures, kernels, loops, programs, reading, sources, zebins)
+    target = {t.name: t for m in modules for t in m.TARGETS}[name]
+    if reason := target.missing():
+        pytest.skip(reason)
     for seed in range(SEEDS):
         data = target.make(seed)
         assert data == target.make(seed)

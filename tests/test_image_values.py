@@ -629,38 +629,49 @@ def test_typed_status():
 # -- blocks and the graphics pipeline --------------------------------------------------------------------------
 
 
+PIXELS = {"r_u8": ("u1", 1), "rg_u8": ("u1", 2), "r_u16": ("u2", 1), "rgba_u8": ("u1", 4), "r_f32": ("f4", 1), "rgba_u16": ("u2", 4), "rgba_u32": ("u4", 4)}  # fmt: skip
+
+
 def check_block(x, y, size, platform, lines, seed):
-    """Load and store of a block of bytes: reads beyond the rim repeat it, writes there do nothing. Rows are padded to a power of two of at least four."""
+    """Load and store of a block of bytes: reads beyond the rim repeat its pixels, writes there do nothing. Rows are padded to a power of two of at least four."""
     width, height = size
     pitch = max(4, 1 << (width - 1).bit_length())
-    original = np.random.default_rng(seed).integers(0, 255, (6, 11, 1)).astype("u1")
+    name = [*PIXELS][seed % len(PIXELS)]
+    dtype, channels = PIXELS[name]
+    pixel = np.dtype(dtype).itemsize * channels
+    original = np.random.default_rng(seed).integers(0, 255, (6, 11 * pixel)).astype("u1")
     payload = np.arange(pitch * height, dtype="u1")
-    columns, rows = [max(0, min(10, x + c)) for c in range(width)], [max(0, min(5, y + r)) for r in range(height)]
+    columns = [max(0, min(10, (x + c) // pixel)) * pixel + (x + c) % pixel for c in range(width)]
+    rows = [max(0, min(5, y + r)) for r in range(height)]
     wanted = original.copy()
     for r, c in itertools.product(range(height), range(width)):
-        if 0 <= y + r < 6 and 0 <= x + c < 11:
+        if 0 <= y + r < 6 and 0 <= x + c < 11 * pixel:
             wanted[y + r, x + c] = payload[r * pitch + c]
     for engine in ENGINES:
-        image = original.copy()
-        probe = probe_with(image, None, format="r_u8", platform=platform)
+        image = original.copy().view(dtype).reshape(6, 11, channels)
+        probe = probe_with(image, None, format=name, platform=platform)
         probe.fill(
             FOUND=("ub", np.full(pitch * height, 7)), DATA=("ub", payload), X=("d", [x] * LANES), Y=("d", [y] * LANES)
         )
         probe.lines += lines
         found = probe.run(engine)["FOUND"][: pitch * height].reshape(height, pitch)
-        assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)][..., 0]), engine
-        assert np.array_equal(image, wanted), engine
+        assert np.array_equal(found[:, :width], original[np.ix_(rows, columns)]), engine
+        assert np.array_equal(image.view("u1").reshape(6, -1), wanted), engine
+
+
+PLACES = st.one_of(st.integers(-18, 12), st.integers(13, 200))
+"""Bytes in front of an image, in its first pixels, and up to behind its rows."""
 
 
 @CHECKED
-@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (4, 8), (16, 2), (3, 3)]), st.integers(0, 99))
+@given(PLACES, st.integers(-3, 8), st.sampled_from([(8, 4), (4, 8), (16, 2), (3, 3)]), st.integers(0, 99))
 def test_media_blocks(x, y, size, seed):
     place = f"({size[0]},{size[1]}) T8 {x & 0xFFFFFFFF:#x}:ud {y & 0xFFFFFFFF:#x}:ud"
     check_block(x, y, size, "tgllp", [f"media_ld.nomod {place} FOUND.0", f"media_st.nomod {place} DATA.0"], seed)
 
 
 @CHECKED
-@given(st.integers(-3, 12), st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]), st.integers(0, 99))
+@given(PLACES, st.integers(-3, 8), st.sampled_from([(8, 4), (16, 2), (3, 3)]), st.integers(0, 99))
 def test_tiles(x, y, size, seed):
     """The LSC messages for the same, with the place in registers; compression hints do nothing."""
     tile, place = f"{size[0]}x{size[1]}", "bti(0x2)[X,Y]:a32"

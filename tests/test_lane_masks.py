@@ -23,15 +23,15 @@ def part_of(mask, size):
 
 
 def predicated(predicate, bits, mask, size):
-    """The lanes of the part for which a predicate holds; a single bit speaks for all."""
+    """The lanes of the part for which a predicate holds; a single bit speaks for all, any and all for the predicate."""
     if not predicate:
         return EVERYBODY
     first = 4 * (mask - 1)
     own = [bits >> lane & 1 if lane < LANES else 0 for lane in range(first, first + size)]
-    if predicate.endswith("any") or size == 1:
-        own = [any(own)] * size
+    if predicate.endswith("any"):
+        own = [bits & EVERYBODY != 0] * size
     elif predicate.endswith("all"):
-        own = [all(own)] * size
+        own = [bits & EVERYBODY == EVERYBODY] * size
     if predicate.startswith("!"):
         own = [not bit for bit in own]
     if size == 1:
@@ -94,7 +94,6 @@ def test_lanes_that_jump(execution, predicate, running, bits):
     mask, size = execution
     if size == 1:
         mask = 1  # a scalar jump looks at the first bit, with any and all at the whole predicate
-        predicate = predicate.partition(".")[0]
     guard = f"({predicate}) " if predicate else ""
     found = counted([f"{guard}goto (M{mask}, {size}) on", BOTH, "on:", BOTH], running, bits)
     taken = part_of(mask, size) & predicated(predicate, bits, mask, size)
@@ -116,6 +115,55 @@ def test_lanes_that_return(kind, execution, predicate, running, bits):
         found = counted(["fcall (M1, 16) f 2 0", BOTH], running, bits, functions=[*FUNCTION, *predicates, *body])
     left = part_of(mask, size) & predicated(predicate, bits, mask, size)
     assert found == counts(running & ~left, running)
+
+
+@effort(10, 0.4, shrink=False)
+@given(
+    st.sampled_from([1, 2, 3, 7, 8, 16, 24, 32]),
+    EXECUTIONS,
+    st.booleans(),
+    st.booleans(),
+    RUNNING,
+    st.integers(0, 2**32 - 1),
+)
+@example(16, (1, 1), True, False, EVERYBODY, 0x8000)
+@example(8, (1, 16), False, False, EVERYBODY, 0xFF)
+@example(32, (5, 16), True, True, 0xF0, 0)
+def test_any_and_all_ask_for_the_bits_that_a_predicate_has(width, execution, no_mask, inverse, running, bits):
+    """However many lanes the instruction has, and whichever: in moves, choices, comparisons of a jump and messages."""
+    mask, size = execution
+    offset, own = 4 * (mask - 1), bits & (1 << width) - 1
+    runs = [running != 0 and (no_mask or running >> offset + i & 1) for i in range(size)]
+    lanes, sign = f"(M{mask}{'_NM' if no_mask else ''}, {size})", "!" if inverse else ""
+    for engine in ENGINES:
+        probe = Probe(running=running)
+        probe.fill(MOVED=("ud", [0] * 32), CHOSEN=("ud", [0] * 32), JUMPED=("ud", [0] * 16), SENT=("ud", [7] * 16))
+        probe.buffer("MEMORY", bytes(64))
+        probe.declarations.append(f".decl P v_type=P num_elts={width}")
+        probe.lines.append(f"setp (M1_NM, {1 << (width - 1).bit_length()}) P {bits:#x}:ud")
+        for mode, value in (("any", 1), ("all", 2)):
+            column = 16 * (value - 1)
+            at, guard = f"({column // 8},0)", f"({sign}P.{mode})"
+            if size <= 16:
+                probe.lines += [
+                    f"{guard} mov {lanes} MOVED{at}<1> {value}:ud",
+                    f"{guard} sel {lanes} CHOSEN{at}<1> {value}:ud {value + 5}:ud",
+                ]
+            probe.lines += [
+                f"{guard} jmp (M1, 1) over{value}",
+                f"mov (M1_NM, 1) JUMPED(0,{value})<1> 1:ud",
+                f"over{value}:",
+            ]
+        probe.lines.append(f"({sign}P.any) svm_scatter.4.1 (M1_NM, 1) MEMORY.0 SENT.0")
+        found = probe.run(engine)
+        for n, holds in enumerate((own != 0, own == (1 << width) - 1)):
+            taken = holds != inverse
+            part = slice(16 * n, 16 * n + size)
+            if size <= 16:
+                assert found["MOVED"][part].tolist() == [n + 1 if run and taken else 0 for run in runs]
+                assert found["CHOSEN"][part].tolist() == [(n + 1 if taken else n + 6) if run else 0 for run in runs]
+            assert found["JUMPED"][n + 1] == (running != 0 and not taken)
+        assert found["MEMORY"][0] == (7 if running and (own != 0) != inverse else 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

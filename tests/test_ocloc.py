@@ -153,6 +153,21 @@ def test_a_program_is_compiled_once(driver):
     assert len(calls()) == 10
 
 
+def test_a_program_is_compiled_again_where_the_compiler_reads_another_environment(driver, monkeypatch):
+    calls = driver()
+    compiled()
+    monkeypatch.setenv("ELSEWHERE", "1")
+    compiled()
+    assert len(calls()) == 1
+    for count, name in enumerate(
+        ("IGC_ForceOCLSIMDWidth", "IGC_VISAOptions", "CPATH", "NEOReadDebugKeys", "OtherKey"), 2
+    ):
+        monkeypatch.setenv(name, "8")
+        for _ in range(2):
+            compiled()
+        assert len(calls()) == count, name
+
+
 def test_what_the_compiler_says_is_said_as_ours():
     first, second, third = diagnostics(BAD, "k.cl")
     assert (str(first.span), first.message, first.code) == ("/include/x.h:1:12", "expected ')'", "C015")
@@ -308,6 +323,13 @@ def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
         (b"", "-include x.h", None),
         (b"", "-isystem x", None),
         (b"", "-cl-intel-greater-than-4GB-buffer-required", []),
+        (b"constant char *when = W;\n", "-DW=__TIME__", None),
+        (b"constant char *when = W;\n", "-D W=__DATE__", None),
+        (b"constant char *when = W;\n", "-DW(x)=__TIMESTAMP__", None),
+        (b"#define GLUE(a, b) a##b\nconstant char *when = GLUE(__TI, ME__);\n", "", None),
+        (b"#include H\n", "-DH=<own.h>", None),
+        (b"int my__DATE__x, __time;\n", "-DTIME=1", None),
+        (b"int __time;\n", "-DTIME=1 -DDATE", []),
     ],
 )
 def test_what_a_source_depends_on(source, options, expected, tmp_path, monkeypatch):

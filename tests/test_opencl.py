@@ -3,15 +3,18 @@
 import ctypes
 import gc
 import io
+import re
 import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import DATA
 from opencl_host import Host, Session, only_device, sizes, text
 
-from opencl import cl, device, interface
+from opencl import cl, device, interface, kernels
 from opencl.calls import load
 from opencl.calls.enqueue import FILL_BLOCK
 from opencl.cli import APPS, choose
@@ -19,6 +22,7 @@ from opencl.queue import Queue
 from opencl.rectangles import Rectangle, overlap
 from visa.command import exit_code
 from visa.diagnostics import FileError
+from visa.elf import read_elf
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 NOTIFY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -72,10 +76,48 @@ def test_platform_and_device_answer():
     assert name == "tgllp: Xe-LP (Tiger Lake), simulated"
     for question in device.DEVICE_ANSWERS:
         host.ask("clGetDeviceInfo", one.handle, question)
+    board_of_another_maker = 0x4038  # CL_DEVICE_BOARD_NAME_AMD, which oneMKL asks for.
+    assert host.status("clGetDeviceInfo", one.handle, board_of_another_maker, 0, None, None) == cl.CL_INVALID_VALUE
     assert host.status("clGetDeviceInfo", one.handle, 0x9999, 0, None, None) == cl.CL_INVALID_VALUE
     assert host.status("clGetDeviceInfo", one.handle, cl.CL_DEVICE_NAME, 3, sizes(0), None) == cl.CL_INVALID_VALUE
     assert host.status("clGetDeviceInfo", 0, cl.CL_DEVICE_NAME, 0, None, None) == cl.CL_INVALID_DEVICE
     assert host.status("clGetDeviceInfo", 0x1000, cl.CL_DEVICE_NAME, 0, None, None) == cl.CL_INVALID_DEVICE
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "version", "counts", "units", "features"),
+    [
+        ("skl", 0x1912, 0x02400009, (1, 3, 8, 7), 24, 0),
+        ("icllp", 0x8A52, 0x02C00000, (1, 8, 8, 7), 64, 0),
+        ("tgllp", 0x9A49, 0x03000000, (1, 6, 16, 7), 96, 1),
+        ("dg2", 0x56A0, 0x030DC008, (8, 4, 16, 8), 512, 3),
+        ("pvc", 0x0BD5, 0x030F0007, (8, 16, 8, 8), 1024, 3),
+        ("bmg", 0xE20B, 0x05004004, (5, 4, 8, 8), 160, 3),
+        ("ptl", 0xB080, 0x07800004, (2, 6, 8, 10), 96, 3),
+    ],
+)
+def test_what_hardware_a_device_has(name, number, version, counts, units, features, request):
+    """Of ``cl_intel_device_attribute_query``; values as the drivers of these products give them."""
+    request.getfixturevalue("only_tgllp")(name)
+    host, one = Host(), device.platform().devices[0].handle
+
+    def ask(*questions):
+        return tuple(host.number("clGetDeviceInfo", one, question) for question in questions)
+
+    extensions = set(host.words("clGetDeviceInfo", one, cl.CL_DEVICE_EXTENSIONS).split())
+    assert {
+        "cl_intel_device_attribute_query",
+        "cl_khr_int64_base_atomics",
+        "cl_khr_int64_extended_atomics",
+    } < extensions
+    assert ask(cl.CL_DEVICE_ID_INTEL, cl.CL_DEVICE_IP_VERSION_INTEL) == (number, version)
+    assert counts == ask(
+        cl.CL_DEVICE_NUM_SLICES_INTEL,
+        cl.CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL,
+        cl.CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL,
+        cl.CL_DEVICE_NUM_THREADS_PER_EU_INTEL,
+    )
+    assert ask(cl.CL_DEVICE_MAX_COMPUTE_UNITS, cl.CL_DEVICE_FEATURE_CAPABILITIES_INTEL) == (units, features)
 
 
 def test_sub_groups_may_wait_for_each_other_without_a_barrier():
@@ -157,6 +199,27 @@ def test_programs_of_a_context_have_data_of_their_own_in_one_address_space(sessi
     assert capfd.readouterr().out.count("item 2 of 4: 720\n") == 2
 
 
+def test_a_binary_of_native_code_alone_does_not_build_and_the_log_says_what_is_missing(session):
+    """Libraries that bring native code for each device try it, and go on with what they have in other forms."""
+    elf = read_elf(XELP, "")
+    elf.sections = [s for s in elf.sections if s.name in (".ze_info", ".note.intelgt.compat")]
+    elf.symbols, elf.relocations = [], []
+    data = np.frombuffer(elf.write(), np.uint8)
+    state, host = np.full(1, 77, np.int32), session.host
+    given = (1, sizes(session.device), sizes(data.size), sizes(data.ctypes.data), state)
+    program = host.clCreateProgramWithBinary(session.context, *given)
+    assert state[0] == cl.CL_SUCCESS
+    assert host.status("clBuildProgram", program, 0, None, None, None, None) == cl.CL_BUILD_PROGRAM_FAILURE
+    log = host.words("clGetProgramBuildInfo", program, session.device, cl.CL_PROGRAM_BUILD_LOG)
+    assert "this zebin holds native code, which cannot be turned back, and no vISA text [C011]" in log
+    assert "-cl-intel-emit-zebin-visa-sections" in log
+    assert host.status("clCreateKernel", program, text("saxpy")) == cl.CL_INVALID_PROGRAM_EXECUTABLE
+    data = np.frombuffer(b"no binary at all", np.uint8)
+    given = (1, sizes(session.device), sizes(data.size), sizes(data.ctypes.data), state)
+    assert host.status("clCreateProgramWithBinary", session.context, *given) == cl.CL_INVALID_BINARY
+    assert state[0] == cl.CL_INVALID_BINARY
+
+
 def test_arguments_are_checked(session):
     host = session.host
     kernel = session.kernel("saxpy")
@@ -168,7 +231,8 @@ def test_arguments_are_checked(session):
     assert status(4, 8, sizes(some)) == cl.CL_INVALID_ARG_INDEX
     assert status(0, 4, sizes(some)) == cl.CL_INVALID_ARG_SIZE
     assert status(0, 8, sizes(session.queue)) == cl.CL_INVALID_MEM_OBJECT
-    assert status(2, 8, four) == cl.CL_INVALID_ARG_SIZE
+    assert status(2, 3, four) == status(2, 0, four) == cl.CL_INVALID_ARG_SIZE
+    assert status(0, 16, sizes(some, some)) == cl.CL_INVALID_ARG_SIZE
     assert status(2, 4, None) == cl.CL_INVALID_ARG_VALUE
     steps = session.kernel("steps")
     assert host.status("clSetKernelArg", steps, 1, 16, four) == cl.CL_INVALID_ARG_VALUE
@@ -193,6 +257,23 @@ def test_arguments_are_checked(session):
         assert host.status(enqueue, session.queue, kernel, *given, 0, None, None) == expected, given
     assert host.status("clCreateKernel", session.program, text("none")) == cl.CL_INVALID_KERNEL_NAME
     assert host.status("clBuildProgram", session.program, 0, None, None, None, None) == cl.CL_INVALID_OPERATION
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_of_a_number_with_surplus_bytes_the_first_are_taken(session, watched, monkeypatch, capfd):
+    """As Intel's driver does, on which libraries rely; who watches kernels is told, once for each argument."""
+    monkeypatch.setattr(kernels, "is_checking", lambda: watched)
+    y, x = session.buffer(np.zeros(4, "f4")), session.buffer(np.arange(4, dtype="f4"))
+    kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint64(0xFFFF_FFFF_0000_0003))
+    session.host.set_arguments(kernel, y, x, np.array([2, 7, 7], "f4"), np.uint64(0xFFFF_FFFF_0000_0003))
+    session.run(kernel, (4,))
+    assert session.read(y, "f4", 4).tolist() == [0, 4, 16, 0]  # Times the program's table: 1, 2, 4.
+    notes = [
+        f"program {n}: argument {i}: note: set with {size} bytes, of which it takes the first 4"
+        for n, i, size in ((1, "3 ('n') of 'saxpy'", 8), (1, "2 ('a') of 'saxpy'", 12))
+    ]
+    said = capfd.readouterr().err.splitlines()
+    assert [re.sub(r"program \d+", "program 1", line) for line in said] == (notes if watched else [])
 
 
 def test_a_fault_is_reported_and_gives_the_event_an_error(capfd):
@@ -492,6 +573,42 @@ def test_calls_are_traced():
     host.status("clGetPlatformInfo", 0x10, cl.CL_PLATFORM_NAME, 0, None, None)
     assert "clGetPlatformInfo(platform=0x10, " in trace.getvalue()
     assert " = CL_INVALID_PLATFORM: 0x10 is no platform [" in trace.getvalue()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_calls_go_on_where_a_trace_cannot(capfd):
+    host = Host(open("/dev/full", "a", encoding="utf-8"))  # noqa: SIM115
+    for _ in range(3):
+        assert host.words("clGetPlatformInfo", 0, cl.CL_PLATFORM_NAME) == "visakit"
+    said = "visakit: /dev/full: No space left on device; calls are not traced any more\n"
+    assert capfd.readouterr().err == said
+
+
+def test_memory_that_the_system_does_not_have_is_a_status(session, monkeypatch, capfd):
+    def none_left(*given):
+        raise MemoryError
+
+    host = session.host
+    monkeypatch.setattr("opencl.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
+    status = host.status("clCreateBuffer", session.context, 0, 64, None)
+    assert status == cl.CL_MEM_OBJECT_ALLOCATION_FAILURE
+    monkeypatch.undo()
+    monkeypatch.setattr("opencl.queue.Event", none_left)
+    assert host.status("clEnqueueMarker", session.queue, sizes(0)) == cl.CL_OUT_OF_HOST_MEMORY
+    assert capfd.readouterr().err == ""
+
+
+def test_a_queue_without_a_thread_runs_commands_in_the_program_s(session, monkeypatch):
+    def none_left(thread):
+        raise RuntimeError("can't start new thread")
+
+    data = np.arange(64, dtype="u1")
+    buffer = session.buffer(np.zeros(64, "u1"))
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    event = sizes(0)
+    session.host.clEnqueueWriteBuffer(session.queue, buffer, 0, 0, 64, data, 0, None, event)
+    assert session.event_status(int(event[0])) == cl.CL_COMPLETE
+    assert (session.read(buffer, "u1", 64) == data).all()
 
 
 def test_a_mistake_of_the_driver_is_a_status(monkeypatch, capfd):

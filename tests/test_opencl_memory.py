@@ -4,6 +4,8 @@ import ctypes
 import gc
 import math
 import struct
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,6 +287,24 @@ def test_whole_numbers_are_sampled_by_the_addressing_mode(platform, request):
 # -- memory with one address
 
 
+@pytest.mark.parametrize("is_usm", [False, True])
+def test_memory_that_is_freed_too_early_stays_until_queued_commands_are_over(session, is_usm):
+    """The program's mistake, which Intel's driver does not notice, either: no signal."""
+    host, mine = session.host, session.host.clCreateUserEvent(session.context)
+    if is_usm:
+        place, free = host.clHostMemAllocINTEL(session.context, None, 1 << 20, 0), "clMemFreeINTEL"
+    else:
+        place, free = host.clSVMAlloc(session.context, cl.CL_MEM_READ_WRITE, 1 << 20, 0), "clSVMFree"
+    host.clEnqueueSVMMemFill(session.queue, place, np.array([7], "u4"), 4, 1 << 20, 1, sizes(mine), None)
+    getattr(host, free)(session.context, place)
+    kernel = session.kernel("saxpy")
+    assert host.status("clSetKernelArgSVMPointer", kernel, 0, place) == cl.CL_INVALID_ARG_VALUE
+    assert ctypes.string_at(place, 4) == bytes(4)
+    host.clSetUserEventStatus(mine, cl.CL_COMPLETE)
+    host.clFinish(session.queue)
+    assert str(f"{place:x}-") not in Path("/proc/self/maps").read_text()
+
+
 def test_svm_is_at_the_same_address_for_all(session):
     host, queue = session.host, session.queue
     flags = cl.CL_MEM_READ_WRITE | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
@@ -368,6 +388,27 @@ def test_unified_shared_memory(session):
     assert host.status("clMemFreeINTEL", session.context, one) == cl.CL_INVALID_VALUE
     assert host.status("clHostMemAllocINTEL", session.context, None, 0, 0) == cl.CL_INVALID_BUFFER_SIZE
     gc.collect()
+
+
+def test_destructors_that_wait_in_the_midst_of_a_command_do_not_wait_for_it(session):
+    """Python's collector runs them in whatever thread makes objects, that of a queue among them."""
+    host, queue = session.host, session.queue
+    x, y = (host.clSharedMemAllocINTEL(session.context, session.device, None, 64, 0) for _ in range(2))
+    called = []
+
+    def destructor(*given):
+        host.clMemBlockingFreeINTEL(session.context, y)
+        host.clFinish(queue)
+        called.append(True)
+
+    function, event = FREED(destructor), sizes(0)
+    host.clEnqueueSVMFree(queue, 1, sizes(x), function_address(function), None, 0, None, event)
+    host.clEnqueueMarkerWithWaitList(queue, 0, None, None)
+    waiting = threading.Thread(target=host.clFinish, args=(queue,), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert not waiting.is_alive() and called == [True]
+    assert host.status("clMemFreeINTEL", session.context, y) == cl.CL_INVALID_VALUE
 
 
 def test_two_contexts_have_different_shared_memory():

@@ -2,12 +2,15 @@
 
 import ctypes
 import itertools
+import re
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from vsim import c_format
+from visa.diagnostics import Diagnostic, SimulationError
+from vsim import c_format, printf
 from vsim.c_format import Directive
 from vsim.memory import AddressSpace
 from vsim.printf import PrintfRecords
@@ -106,3 +109,43 @@ def test_what_is_printed_is_bounded(monkeypatch):
     monkeypatch.setattr("vsim.printf.MAXIMUM_TEXT", 10)
     assert printed(b"0123456789", one) == 2 * "0123456789"
     assert printed(b"0123456789a", one) == "0123456789a\n<the rest of what the kernel printed is left out>\n"
+
+
+def many_records(text, count):
+    """Records of a text alone."""
+    memory = AddressSpace()
+    constants = memory.allocate("strings", np.frombuffer(text + b"\0", "u1").copy())
+    record = struct.pack("<Q", constants.address)
+    return PrintfRecords(struct.pack("<I", 4 + count * len(record)) + count * record, memory)
+
+
+def test_a_format_is_read_once(monkeypatch):
+    """Thousands of records have it, and it may be long."""
+    asked = []
+    pattern = re.compile(printf._DIRECTIVE.pattern)
+
+    class Counted:
+        def finditer(self, text):
+            asked.append(text)
+            return pattern.finditer(text)
+
+    monkeypatch.setattr(printf, "_DIRECTIVE", Counted())
+    assert many_records(b"%%" * 100 + b"\n", 1000).text() == ("%" * 100 + "\n") * 1000
+    assert len(asked) == 1
+
+
+def test_a_format_that_is_no_directive_is_read_in_one_pass():
+    """Zeros are flags or a width: tried as each of them, 60,000 of them had no end."""
+    for text in (b"%" + b"0" * 60000, b"%" + b"1" * 60000, b"%." + b"0" * 60000, b"%v" + b"1" * 60000):
+        assert many_records(text, 1).text() == text.decode()
+
+
+def test_writing_ends_in_time():
+    records = many_records(b"foo\n", 1000)
+    assert records.text_until(0.0) == ("\n<the rest of what the kernel printed is left out>\n", False)
+    assert records.text_until(float("inf")) == ("foo\n" * 1000, True)
+    dispatch = SimpleNamespace(timeout=lambda seconds: SimulationError(Diagnostic("S040", f"{seconds} seconds")))
+    assert records.in_time(dispatch, 0.0, None) is records and records.in_time(dispatch, 0.0, 1e9) == "foo\n" * 1000
+    with pytest.raises(SimulationError) as caught:
+        records.in_time(dispatch, 0.0, 1e-9)
+    assert caught.value.diagnostics[0].code == "S040" and caught.value.printf.endswith("is left out>\n")

@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -239,12 +240,15 @@ def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
         data, result = scaled(program)
     assert result.engine == "numpy" and data[0] == 1 and caught[0].message.diagnostics[0].code == "U002"
     assert caught[0].filename == __file__
+    with pytest.raises(visa.SimulationError, match=r"llvmlite cannot be loaded.*\[S024\]"):
+        scaled(program, engine="llvm")
 
 
-def test_invalid_native_code_is_a_warning(image, monkeypatch):
+def test_invalid_native_code_is_a_warning_or_an_error(image, monkeypatch, tmp_path):
     from vsim.llvm_engine import pipeline
 
     monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     entry = "define void @group(ptr %ctx, ptr %worker, ptr %variant, i64 %first, i64 %groups) {\n"
     for broken in ("what", entry + "%a = add i64 %b, 1\n%b = add i64 %first, 1\nret void\n}"):
         monkeypatch.setattr(pipeline, "module", lambda texts, declarations, broken=broken: broken)
@@ -253,6 +257,12 @@ def test_invalid_native_code_is_a_warning(image, monkeypatch):
             data, result = scaled(program)
         assert result.engine == "numpy" and data[0] == 1 and caught[0].message.diagnostics[0].code == "U002"
         assert caught[0].filename == __file__
+        with pytest.raises(visa.VisaWarning, match="no valid native code for"):  # as in any test of ours
+            scaled(program)
+        with pytest.raises(visa.SimulationError, match=r"no valid native code for 'scale'.*\[S024\]") as error:
+            scaled(program, engine="llvm")
+        (file,) = re.findall(r"'([^']*\.ll)'", error.value.diagnostics[0].hint)
+        assert Path(file).read_text() == broken and Path(file).parent == tmp_path
 
 
 # -- results ---------------------------------------------------------------------------------------------------

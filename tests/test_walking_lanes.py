@@ -55,8 +55,16 @@ def walking(space, size, starts, rounds, steps=1, extra=()):
     return probe
 
 
+def total(size, elements):
+    """What a lane adds up that reads elements in turn."""
+    found = 0
+    for n in elements:
+        found = (3 * found + int.from_bytes(CONTENTS[n * size : n * size + size].tobytes(), "little")) % 2**32
+    return found
+
+
 def model(size, starts, rounds, steps=1):
-    """What a lane adds up."""
+    """What lanes add up that begin at bytes of their own."""
     found = []
     for start, count in zip(starts, rounds, strict=True):
         total = 0
@@ -149,6 +157,48 @@ def test_the_surface_changes_in_the_loop():
         contents = (CONTENTS[::-1].copy(), CONTENTS)[n % 2]
         total = (3 * total + int(contents.view("u4")[n])) % 2**32
     assert found["TOTAL"][0] == total
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("start", [-1, -5, -9, 3, 480])
+def test_lanes_that_join_others(load, start, engine):
+    """A guard on the index keeps lanes away at first; those that come later read elements of their own.
+
+    The counters of lanes begin at numbers of their own, and the index falls from lane to lane:
+    ``for (int k = lane & 3; k < 40; k++) if ((unsigned)(i = k + start - 3 * lane) < 500) total = total * 3 + a[i];``
+    """
+    space, size = load
+    shift = size.bit_length() - 1
+    probe = Probe()
+    probe.buffer("MEM", CONTENTS)
+    probe.fill(OWN=("d", [start - 3 * n for n in range(LANES)]), K=("d", [n & 3 for n in range(LANES)]))
+    probe.fill(INDEX=("d", [0] * LANES), OFFSET=("d", [0] * LANES), PLACE=("uq", [0] * LANES))
+    probe.fill(TOTAL=("ud", [0] * LANES), DATA=("ud", [0] * LANES))
+    probe.declarations += [f".decl {name} v_type=P num_elts={LANES}" for name in ("INSIDE", "AGAIN")]
+    halves = [
+        f"add (M{1 + lane // 4}, 8) PLACE({lane // 4},0)<1> OFFSET({lane // 8},0)<1;1,0> MEM(0,0)<0;1,0>"
+        for lane in (0, 8)
+    ]
+    probe.lines = [
+        "ROUND:",
+        "add (M1, 16) INDEX(0,0)<1> OWN(0,0)<1;1,0> K(0,0)<1;1,0>",
+        "cmp.lt (M1, 16) INSIDE INDEX_BITS(0,0)<1;1,0> 500:ud",
+        "(!INSIDE) goto (M1, 16) SKIP",
+        f"shl (M1, 16) OFFSET(0,0)<1> INDEX(0,0)<1;1,0> {shift}:d",
+        *(halves if space == "flat" else []),
+        LOADS[load],
+        f"and (M1, 16) DATA(0,0)<1> DATA(0,0)<1;1,0> {(1 << 8 * size) - 1:#x}:ud",
+        "mul (M1, 16) TOTAL(0,0)<1> TOTAL(0,0)<1;1,0> 3:ud",
+        "add (M1, 16) TOTAL(0,0)<1> TOTAL(0,0)<1;1,0> DATA(0,0)<1;1,0>",
+        "SKIP:",
+        "add (M1, 16) K(0,0)<1> K(0,0)<1;1,0> 1:d",
+        "cmp.lt (M1, 16) AGAIN K(0,0)<1;1,0> 40:d",
+        "(AGAIN) goto (M1, 16) ROUND",
+    ]
+    probe.declarations.append(".decl INDEX_BITS v_type=G type=ud num_elts=16 alias=<INDEX, 0>")
+    places = [[i for k in range(n & 3, 40) if 0 <= (i := k + start - 3 * n) < 500] for n in range(LANES)]
+    assert probe.run(engine)["TOTAL"][:LANES].tolist() == [total(size, own) for own in places]
 
 
 def ir_of(extra="", step=4):

@@ -37,10 +37,10 @@ SCALED = [
 ]
 
 
-def loop(space, size, rows, rounds, *, step=None, k=0, at=AT, base=0, extra=(), bias=0):
+def loop(space, size, rows, rounds, *, step=None, k=0, at=AT, base=0, extra=(), bias=0, contents=CONTENTS):
     """A probe whose lanes read at their row plus a scalar that grows by a step in each round, each lane as often as it says."""
     probe = Probe("bmg")
-    probe.buffer("MEM", CONTENTS)
+    probe.buffer("MEM", contents)
     probe.fill(ROWS=("d", rows), K=("d", [k]), LEFT=("d", rounds), BIAS=("d", [bias]))
     probe.fill(TOTAL=("ud", [0] * LANES), DATA=("ud", [0] * LANES), PLACED=("d", [0] * LANES), PLACE=("q", [0] * LANES))
     probe.fill(BASE=("q", [base]), NUMBER=("ud", [0]))
@@ -151,6 +151,29 @@ def test_scalars_wrap_around():
         for space in ("surface", "flat"):
             found = both(loop(space, 1, rows, [50] * LANES, k=(k + 2**31) % 2**32 - 2**31))
             assert found["TOTAL"][3] == total(1, range(300, 350))
+
+
+@pytest.mark.parametrize(("t", "first"), [("ub", 250), ("b", 80), ("uw", 250), ("w", 250)])
+def test_sums_of_narrow_numbers(t, first):
+    """A row and a scalar of bytes or words, whose sum is widened: behind the largest byte comes the smallest one."""
+    at = [
+        f"add (M1, 16) INDEX(0,0)<1> NARROW(0,0)<1;1,0> K_{t}(0,0)<0;1,0>",
+        "mov (M1, 16) PLACED(0,0)<1> INDEX(0,0)<1;1,0>",
+    ]
+    probe = loop("surface", 1, [first - 3 * n for n in range(LANES)], [40] * LANES, at=at)
+    probe.declarations += [f".decl {name} v_type=G type={t} num_elts=16 align=GRF" for name in ("NARROW", "INDEX")]
+    probe.declarations.append(f".decl K_{t} v_type=G type={t} num_elts=1 alias=<K, 0>")
+    probe.lines.insert(probe.lines.index("ROUND:"), "mov (M1, 16) NARROW(0,0)<1> ROWS(0,0)<1;1,0>")
+    assert both(probe)["TOTAL"][5] == total(1, [(first - 15 + n) % (256 if t == "ub" else 2**31) for n in range(40)])
+
+
+def test_a_sum_times_zero():
+    """All lanes read one element in all rounds."""
+    nowhere = "mad (M1, 16) PLACE(0,0)<1> PLACE(0,0)<1;1,0> 0:w BASE(0,0)<0;1,0>"
+    probe = loop("flat", 4, [100 * n for n in range(LANES)], [9] * LANES)
+    at = probe.lines.index(WIDE[1])
+    probe.lines[at] = nowhere
+    assert both(probe)["TOTAL"][5] == total(4, [0] * 9)
 
 
 def test_lanes_that_are_active_in_some_rounds_only():
@@ -404,3 +427,29 @@ def test_a_counter_is_known_by_its_scalar():
         "add (M1, 16) PLACED(0,0)<1> PLACED(0,0)<1;1,0> K(0,0)<0;1,0>",
     ):
         assert "%count" not in ir_of(line)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "bits", "start", "bias"),
+    [("ub", 8, 230, 0), ("uw", 16, 65500, 0), ("b", 8, 100, 2048), ("w", 16, 32740, 40000)],
+)
+def test_narrow_sums_wrap_around(data_type, bits, start, bias):
+    """The rows and the scalar have 8 or 16 bits, and so has their sum before it is widened."""
+    narrow = [
+        "mov (M1_NM, 1) STEP(0,0)<1> K(0,0)<0;1,0>",
+        "add (M1, 16) SUM(0,0)<1> NARROW(0,0)<1;1,0> STEP(0,0)<0;1,0>",
+        "mov (M1, 16) PLACED(0,0)<1> SUM(0,0)<1;1,0>",
+        *(SCALED[-1:] if bias else []),
+    ]
+    rows, contents = [3 * n for n in range(LANES)], np.resize(CONTENTS, 120000)
+    probe = loop("surface", 1, rows, [50] * LANES, k=start, at=narrow, bias=bias, contents=contents)
+    probe.declarations += [
+        f".decl {name} v_type=G type={data_type} num_elts=16 align=GRF" for name in ("NARROW", "SUM")
+    ]
+    probe.declarations.append(f".decl STEP v_type=G type={data_type} num_elts=1")
+    probe.lines.insert(probe.lines.index("ROUND:"), "mov (M1, 16) NARROW(0,0)<1> ROWS(0,0)<1;1,0>")
+    found = both(probe)
+    lowest = -(1 << bits - 1) if data_type in ("b", "w") else 0
+    for lane in range(LANES):
+        places = [bias + (3 * lane + start + n - lowest) % (1 << bits) + lowest for n in range(50)]
+        assert found["TOTAL"][lane] == total(1, [place % SIZE for place in places])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command
+
+# isort: split
+
 from typing import TYPE_CHECKING
 
 from visa.lazy import lazy_attributes

@@ -1,15 +1,23 @@
 """The command ``vasm``, as a script and as ``python -m vasm``."""
 
-from visa.collector import collect_rarely
+from collections.abc import Callable
+
+from visakit_start import start
 
 
-def main() -> None:
-    """Run the command with the arguments of the process, and leave it."""
+def _load() -> Callable[[], None]:
+    from visa.collector import collect_rarely
+
     collect_rarely()  # Before Typer and the rest are loaded.
     from vasm.cli import app
     from visa.command import run
 
-    run(app, "vasm")
+    return lambda: run(app, "vasm")
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    start("vasm", _load)
 
 
 if __name__ == "__main__":

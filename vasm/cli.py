@@ -20,9 +20,12 @@ from visa.command import (
 )
 from visa.diagnostics import UsageError
 from visa.reporting import is_for_people, report
+from visa.usage import exclude
 
 OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
 NEW = "A new kernel"
+ARGUMENTS = "y:float*, x:float*, a:float"
+MAXIMUM_ERRORS = 20
 
 
 def _warning_names() -> list[str]:
@@ -59,7 +62,10 @@ def app(
     files: Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="Texts, - for standard input.")] = None,
     output: Annotated[str | None, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = None,
     out_dir: Annotated[str | None, option("--out-dir", "DIR", "Directory for several outputs.", OUTPUT)] = None,
-    emit: Annotated[Emit, option("--emit", None, "An ELF object or bare CISA bytes.", OUTPUT)] = "obj",
+    emit: Annotated[
+        Emit | None,
+        option("--emit", None, "An ELF object or bare CISA bytes; else as -o ends: .isa for bytes.", OUTPUT),
+    ] = None,
     debug: Annotated[bool, flag("-g", "Keep source lines in the object.", OUTPUT)] = False,
     listing: Annotated[str | None, option("--listing", "FILE", "Write offsets, bytes and lines.", OUTPUT)] = None,
     make_rule: Annotated[bool, flag("-MD", "Write a make rule beside the output.", MAKE)] = False,
@@ -82,11 +88,13 @@ def app(
     fatal_warnings: Annotated[bool, flag("--fatal-warnings", "Warnings are errors.", CHECKS)] = False,
     new: Annotated[str | None, option("--new", "FILE", "Write a kernel to start from.", NEW)] = None,
     arguments: Annotated[
-        str, option("--args", "LIST", "Arguments of the new kernel: NAME:TYPE, NAME:TYPE* for arrays.", NEW)
-    ] = "y:float*, x:float*, a:float",
+        str | None,
+        option("--args", "LIST", f"Arguments of the new kernel: NAME:TYPE, NAME:TYPE* for arrays; {ARGUMENTS}.", NEW),
+    ] = None,
     max_errors: Annotated[
-        int, option("--max-errors", "N", "Errors in a file to stop after.", DIAGNOSTICS, parser=positive)
-    ] = 20,
+        int | None,
+        option("--max-errors", "N", "Errors in a file to stop after; 20 if missing.", DIAGNOSTICS, parser=positive),
+    ] = None,
     explain: Explain = None,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
@@ -94,16 +102,25 @@ def app(
     version: Version = False,
 ) -> int:
     """Assemble vISA text, or text for the CTM target."""
+    of_assembly: dict[str, object] = {
+        "-o": output, "--out-dir": out_dir, "--emit": emit, "-g": debug, "--listing": listing, "-MD": make_rule,
+        "-MF": make_rule_file, "-W": warnings, "--fatal-warnings": fatal_warnings, "--inline": inline,
+    }  # fmt: skip
     if new:
-        write_template(new, platform, arguments, files or ())
+        exclude("--new", of_assembly | {"--scan": scan, "--max-errors": max_errors}, ", which writes a text")
+        write_template(new, platform, arguments or ARGUMENTS, files or ())
         return 0
+    if arguments is not None:
+        raise UsageError("--args goes with --new")
     if not files:
         raise UsageError("there is no input; see vasm --help")
+    most = max_errors or MAXIMUM_ERRORS
     if scan:
-        return _scan(files, platform, max_errors)
+        exclude("--scan", of_assembly, ", which writes nothing")
+        return _scan(files, platform, most)
     silent, fatal = choose_warnings(warnings or (), fatal_warnings)
     options = AssemblyOptions(
-        output, out_dir, emit, platform, debug, make_rule, make_rule_file, listing, max_errors, silent, fatal, inline
+        output, out_dir, emit, platform, debug, make_rule, make_rule_file, listing, most, silent, fatal, inline
     )
     found = assemble_files(files, options)
     report(found)

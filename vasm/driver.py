@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
-from visa.files import check_outputs, make_directory, read_text, write_bytes
+from visa.files import check_outputs, make_directory, read_text, write_bytes, write_text
+from visa.usage import exclude
 
 Emit = Literal["obj", "isa"]
 
@@ -19,7 +20,8 @@ class AssemblyOptions(NamedTuple):
 
     output: str | None = None
     out_dir: str | None = None
-    emit: Emit = "obj"
+    emit: Emit | None = None
+    """None for an object, unless the name of the output says otherwise."""
     platform: str | None = None
     debug: bool = False
     """Keep source lines in the object."""
@@ -44,6 +46,8 @@ def assemble_files(files: Sequence[str], options: AssemblyOptions) -> list[Diagn
     """
     if options.output and options.out_dir:
         raise UsageError("-o and --out-dir exclude each other")
+    if options.debug and _is_bare(options):
+        raise UsageError("-g keeps source lines in an object; bare CISA bytes have no place for them")
     if options.output and len(files) > 1:
         raise UsageError("-o names one output, but there are several inputs; use --out-dir")
     # An object among the inputs would be its own output; that it is no text is the better message.
@@ -64,6 +68,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         if is_ctm_text(file, text):
             from ctm.assembler import assemble
 
+            _check_ctm(options)
             made = assemble(text, file, options.max_errors).to_bytes()
             _write_make_rule(options, target, file)
             write_bytes(target, made)
@@ -72,9 +77,9 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         from visa.text.reader import line_reader
 
         if options.inline:
-            from vasm.inline import InlineText, own_snippet
+            from vasm.inline import InlineText, Source, own_snippet
 
-            inline = InlineText(own_snippet(text), text, file)
+            inline = InlineText(own_snippet(text), Source(text, file))
             assembly = inline.assemble(options.platform, options.max_errors, options.silent)
         else:
             assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)
@@ -85,7 +90,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         if options.listing:
             from vasm.listing import listing_text
 
-            write_bytes(options.listing, listing_text(assembly, text).encode())
+            write_text(options.listing, listing_text(assembly, text))
         _write_make_rule(options, target, file)
         # Last, so that it is not there where one of the others cannot be written.
         write_bytes(target, assembly.isa if _is_bare(options) else assembly.object_bytes(options.debug))
@@ -98,6 +103,17 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
     return found
 
 
+def _check_ctm(options: AssemblyOptions) -> None:
+    """Refuse what texts for the CTM target do not have.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    others: dict[str, object] = {"--emit isa": _is_bare(options), "--platform": options.platform, "-g": options.debug}
+    others |= {"--listing": options.listing, "--inline": options.inline}
+    exclude("texts for the CTM target", others)
+
+
 def is_ctm_text(file: str, text: str) -> bool:
     """Whether a text is for the CTM target: by its suffix, or because it says so."""
     return file.endswith(".ctm") or (".target" in text and re.search(r"^\s*\.target\s+ctm\b", text, re.M) is not None)
@@ -106,7 +122,7 @@ def is_ctm_text(file: str, text: str) -> bool:
 def _write_make_rule(options: AssemblyOptions, target: str, file: str) -> None:
     path = _make_rule(options, target)
     if path:
-        write_bytes(path, f"{target}: {file}\n".encode())
+        write_text(path, f"{target}: {file}\n")
 
 
 def _make_rule(options: AssemblyOptions, target: str) -> str | None:
@@ -123,7 +139,9 @@ def _outputs(file: str, options: AssemblyOptions) -> list[str | None]:
 
 def _is_bare(options: AssemblyOptions) -> bool:
     """Whether the output is the bytes of the module alone."""
-    return options.emit == "isa" or bool(options.output and options.output.endswith(".isa"))
+    if options.emit is None:
+        return bool(options.output and options.output.endswith(".isa"))
+    return options.emit == "isa"
 
 
 def _target(file: str, options: AssemblyOptions) -> str:
@@ -156,7 +174,7 @@ def write_template(path: str, platform: str | None, arguments: str, files: Seque
         raise UsageError(f"--new: '{path}' exists already")
     if not re.fullmatch(r"[A-Za-z_]\w*\.visaasm", os.path.basename(path), re.ASCII):
         raise UsageError("--new takes NAME.visaasm, the kernel being called NAME: letters, digits and underscores")
-    write_bytes(path, template(path, platform or "tgllp", arguments).encode())
+    write_text(path, template(path, platform or "tgllp", arguments))
 
 
 def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:

@@ -8,8 +8,10 @@ the file it stood, so that errors show the file that its author wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from vasm.assembler import Assembly, assemble_text
@@ -26,6 +28,8 @@ _PLACES = {
 _ENTRY = re.compile(
     r"//[ \t]*[%$](?:\[([A-Za-z_]\w*)\]|(\d{1,3}))[ \t]*:[ \t]*(?:(\d{1,9})|([A-Za-z]\w*)(?:\[(\d{1,6})\])?)[ \t]*$"
 )
+_BEHIND = re.compile(r" *+[(<]")
+"""What a region begins with."""
 _DECLARED = re.compile(r"^[ \t{]*\.decl[ \t]+([\w%]+)", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t{]*([A-Za-z_]\w*)[ \t]*:(?!\w)", re.MULTILINE)
 _OF_TYPES = frozenset({"V030", "V032", "V034", "V035", "V036", "V038", "V039", "V056", "V057", "W010"})
@@ -102,12 +106,25 @@ def _described(text: str) -> dict[str, Operand]:
     return found
 
 
-class InlineText:
-    """A snippet as the text of a kernel; ``file`` is what messages call its source."""
+class Source:
+    """A file with inline assembly; ``file`` is what messages call it."""
 
-    def __init__(self, snippet: Snippet, source: str, file: str) -> None:
-        self.file, self.source, self.start = file, source, snippet.start
-        self._lines = source.split("\n")
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+        self.lines = text.split("\n")
+        self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+
+    def place(self, offset: int) -> Span:
+        """A place in the file."""
+        line = bisect_right(self.starts, offset) - 1
+        return Span(self.file, line + 1, offset - self.starts[line] + 1, 1, self.lines[line].rstrip("\r"))
+
+
+class InlineText:
+    """A snippet of a source as the text of a kernel."""
+
+    def __init__(self, snippet: Snippet, source: Source) -> None:
+        self.source, self.start = source, snippet.start
         self._unknown = {_variable(n) for n, o in enumerate(snippet.operands) if not o.type and o.constant is None}
         head = [".version 4.1", '.kernel "inline"']
         for n, o in enumerate(snippet.operands):
@@ -129,19 +146,17 @@ class InlineText:
             AssemblyError: with the errors in places of the file.
         """
         try:
-            found = assemble_text(self.text, self.file, platform, max_errors, silent)
+            found = assemble_text(self.text, self.source.file, platform, max_errors, silent)
         except AssemblyError as error:
             raise AssemblyError([self._moved(d) for d in error.diagnostics]) from None
         found.warnings[:] = [self._moved(d) for d in found.warnings]
         return found
 
-    def errors(self, platform: str | None, max_errors: int = 20) -> list[Diagnostic]:
-        """What is wrong, but for what may only follow from types and sizes that nobody knows."""
-        try:
-            assemble_text(self.text, self.file, platform, max_errors)
-        except AssemblyError as error:
-            return [self._moved(d) for d in error.diagnostics if d.severity == "error" and not self._is_guess(d)]
-        return []
+    def errors(self, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """What is wrong of what was found in the text, but for what may only follow from types and sizes that nobody
+        knows; in places of the file.
+        """
+        return [self._moved(d) for d in found if d.severity == "error" and not self._is_guess(d)]
 
     def _is_guess(self, d: Diagnostic) -> bool:
         """Whether a finding is about the type or size of an operand of which nobody knows them."""
@@ -150,7 +165,7 @@ class InlineText:
         if d.code in _OF_NUMBERS and self._guessed:
             line = self._body_line(d.span.line)
             return any(at in self._guessed for _, at in line)
-        return d.code in _OF_TYPES and any(re.search(rf"(?<!\w){name}(?!\w)", d.span.text) for name in self._unknown)
+        return d.code in _OF_TYPES and not self._unknown.isdisjoint(re.findall(r"\w+", d.span.text))
 
     def _body_line(self, line: int) -> Sequence[Character]:
         """The characters of a line of the text."""
@@ -170,38 +185,36 @@ class InlineText:
         lines = self.body.split("\n")
         number = span.line - self._head - 1
         if not 0 <= number < len(lines) or not self._characters:
-            return self.place(self.start)
+            return self.source.place(self.start)
         first = sum(len(line) + 1 for line in lines[:number]) + min(span.column - 1, max(len(lines[number]) - 1, 0))
         last = min(first + span.length, len(self._characters)) - 1
         begin = self._characters[min(first, len(self._characters) - 1)][1]
         end = self._characters[max(last, 0)][1] + 1
-        found = self.place(begin)
+        found = self.source.place(begin)
         return replace(found, length=max(1, min(end - begin, len(found.text) - found.column + 1)))
-
-    def place(self, offset: int) -> Span:
-        """A place in the file."""
-        line = self.source.count("\n", 0, offset)
-        column = offset - (self.source.rfind("\n", 0, offset) + 1)
-        return Span(self.file, line + 1, column + 1, 1, self._lines[line].rstrip("\r"))
 
 
 def _guessed_places(snippet: Snippet) -> set[int]:
     """Where in the file numbers stand that only the compiler knows."""
     text = "".join(c for c, _ in snippet.characters)
-    found = set()
+    found, names = set(), _numbers(snippet)
     for m in _PLACES[snippet.sign].finditer(text):
-        number = _number(m, snippet)
+        number = _number(m, names)
         if 0 <= number < len(snippet.operands) and snippet.operands[number].guessed:
             found.add(snippet.characters[m.start()][1])
     return found
 
 
-def _number(m: re.Match[str], snippet: Snippet) -> int:
+def _numbers(snippet: Snippet) -> dict[str, int]:
+    """The operands by their names and by the digits of their numbers."""
+    named = {o.name: n for n, o in reversed([*enumerate(snippet.operands)]) if o.name}
+    return named | {str(n): n for n in range(min(len(snippet.operands), 1000))}
+
+
+def _number(m: re.Match[str], numbers: Mapping[str, int]) -> int:
     """The number of the operand that stands in a place; -1 if there is none."""
     word = m[1] or m[2] or ""
-    names = [o.name for o in snippet.operands]
-    found = int(word) if word.isdigit() and len(word) < 4 else names.index(word) if word and word in names else -1
-    return found if found < len(snippet.operands) else -1
+    return numbers.get(str(int(word)) if word.isdecimal() and len(word) < 4 else word, -1)
 
 
 def declared_names(text: str) -> set[str]:
@@ -217,27 +230,27 @@ def _filled(snippet: Snippet) -> list[Character]:
     """The characters with operands in their places; what stands for one stands where that was."""
     text = "".join(c for c, _ in snippet.characters)
     found: list[Character] = []
-    behind = 0
+    behind, numbers = 0, _numbers(snippet)
     for m in _PLACES[snippet.sign].finditer(text):
         found += snippet.characters[behind : m.start()]
         where = snippet.characters[m.start()][1]
-        found += [(c, where) for c in _replacement(m, snippet)]
+        found += [(c, where) for c in _replacement(m, snippet, numbers)]
         behind = m.end()
     return [*found, *snippet.characters[behind:]]
 
 
-def _replacement(m: re.Match[str], snippet: Snippet) -> str:
+def _replacement(m: re.Match[str], snippet: Snippet, numbers: Mapping[str, int]) -> str:
     """What stands for an operand: its variable, its number; what is none stays."""
     if m[0] in ("%%", "$$"):
         return m[0][0]
     if m[0] == "%=":
         return "0"
-    number = _number(m, snippet)
+    number = _number(m, numbers)
     if number < 0:
         return m[0]
     operand = snippet.operands[number]
     if operand.constant is not None:
         bits = operand.constant if operand.constant >= 0 else operand.constant & 0xFFFFFFFF
         return f"{bits:#x}{operand.written}" if operand.written else str(operand.constant)
-    behind = m.string[m.end() :].lstrip(" ")[:1]
-    return _variable(number) + ("" if behind in ("(", "<") else operand.written)
+    behind = _BEHIND.match(m.string, m.end())
+    return _variable(number) + ("" if behind else operand.written)

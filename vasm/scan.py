@@ -13,10 +13,13 @@ import re
 import struct
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
-from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, declared_names
-from visa.diagnostics import Diagnostic, VisaError
+from vasm.assembler import assemble_text
+from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, Source, declared_names
+from visa.diagnostics import AssemblyError, Diagnostic, VisaError
 from visa.files import read_text
 from visa.isa import instruction_set
 
@@ -72,23 +75,30 @@ class Scan(NamedTuple):
 
 def scan_files(files: Sequence[str], platform: str | None = None, max_errors: int = 20) -> Scan:
     """Check all inline vISA of the files."""
-    found: list[Diagnostic] = []
-    checked = skipped = 0
-    for file in files:
-        try:
-            text = read_text(file)
-            snippets = list(snippets_of(text, file))
-        except VisaError as error:
-            found += error.diagnostics
-            continue
-        known = [s for s in snippets if s is not None]
-        skipped += len(snippets) - len(known)
-        checked += len(known)
-        texts = [InlineText(s, text, file) for s in known]
-        names = set().union(*(declared_names(t.body) for t in texts)) if texts else set()
-        for t in texts:
-            found += [d for d in t.errors(platform, max_errors) if not _is_declared(d, names)]
-    return Scan(found, checked, skipped)
+    scans = [_scan_file(file, platform, max_errors) for file in files]
+    return Scan([d for s in scans for d in s.found], sum(s.checked for s in scans), sum(s.skipped for s in scans))
+
+
+def _scan_file(file: str, platform: str | None, max_errors: int) -> Scan:
+    try:
+        source = Source(read_text(file), file)
+        snippets = list(snippets_of(source.text, file))
+    except VisaError as error:
+        return Scan(error.diagnostics, 0, 0)
+    texts = [InlineText(s, source) for s in snippets if s is not None]
+    names = {name for t in texts for name in declared_names(t.body)}
+    errors = cache(lambda text: _errors(text, file, platform, max_errors))  # Compilers copy statements.
+    found = [d for t in texts for d in t.errors(errors(t.text)) if not _is_declared(d, names)]
+    return Scan(found, len(texts), len(snippets) - len(texts))
+
+
+def _errors(text: str, file: str, platform: str | None, max_errors: int) -> list[Diagnostic]:
+    """What is wrong with a text."""
+    try:
+        assemble_text(text, file, platform, max_errors)
+    except AssemblyError as error:
+        return error.diagnostics
+    return []
 
 
 def _is_declared(d: Diagnostic, names: set[str]) -> bool:
@@ -239,10 +249,10 @@ def _python(text: str) -> Iterator[Snippet | None]:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    starts = [0]
-    for line in text.encode().split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
     data = text.encode()
+    lines = data.split(b"\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    characters = list(accumulate((len(line.decode()) + 1 for line in lines), initial=0))
     for node in ast.walk(tree):
         words = {k.arg: k.value for k in node.keywords} if isinstance(node, ast.Call) else {}
         if "asm" not in words or "constraints" not in words:
@@ -250,7 +260,8 @@ def _python(text: str) -> Iterator[Snippet | None]:
         template, constraints = words["asm"], words["constraints"]
         begin = starts[template.lineno - 1] + template.col_offset
         end = starts[(template.end_lineno or 1) - 1] + (template.end_col_offset or 0)
-        literal, offset = data[begin:end].decode(), len(data[:begin].decode())
+        literal = data[begin:end].decode()
+        offset = characters[template.lineno - 1] + len(data[starts[template.lineno - 1] : begin].decode())
         if not _IS_VISA.search(str(template.value) if _is_text(template) else literal):
             continue
         if not _is_text(template) or not _is_text(constraints):

@@ -40,7 +40,7 @@ def archive_members(data: bytes, name: str) -> Iterator[tuple[str, bytes]]:
             member, contents = contents[:length].rstrip(b"\0"), contents[length:]
         elif member.startswith(b"/") and member[1:].isdigit():
             member = long_names[int(member[1:]) :].split(b"\n")[0]
-        yield member.rstrip(b"/").decode("utf-8", "replace"), contents
+        yield member.rstrip(b"/").decode("utf-8", "surrogateescape"), contents
 
 
 def is_archive(data: bytes) -> bool:

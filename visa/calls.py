@@ -84,7 +84,7 @@ def uncallable(target: Function | None, address: int, lanes: int) -> str:
     """Why a thread of so many lanes cannot call what is at an address, in words."""
     if target is None:
         return f"there is no function at address {address:#x}"
-    return f"function '{target.name}' at address {address:#x} is for {target.simd_size} lanes, the thread has {lanes},"
+    return f"function '{target.name}' at address {address:#x} is for {target.lanes} lanes, the thread has {lanes},"
 
 
 def mismatched_sizes(module: Module) -> Iterator[SizeMismatch]:

@@ -19,6 +19,7 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
 import visa
+import visakit_start
 from visa.diagnostics import STYLES, UsageError, VisaError, did_you_mean
 from visa.files import open_streams
 from visa.platforms import PLATFORMS, platform_table
@@ -53,7 +54,13 @@ def run(app: typer.Typer, tool: str) -> NoReturn:
     open_streams()
     _forget_odd_widths()
     show_warnings()
-    _leave(exit_code(app, tool, sys.argv[1:]))
+    visakit_start.at_work(True)
+    try:
+        code = exit_code(app, tool, sys.argv[1:])
+    except KeyboardInterrupt:  # while it says how it ended
+        code = visakit_start.INTERRUPTED
+    visakit_start.at_work(False)
+    _leave(code)
 
 
 def _forget_odd_widths() -> None:
@@ -75,8 +82,12 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
         code = code or 1  # The reader has seen enough.
     except OSError as error:
         if not code:  # Else something was said already.
-            reporter.fail("F001", f"{error.filename or 'standard output'}: {error.strerror or error}")
+            is_output = not error.filename and error.errno and error.strerror == os.strerror(error.errno)
+            reporter.fail("F001", f"standard output: {error.strerror}" if is_output else visakit_start.cannot(error))
         code = code or 1
+    except (ImportError, MemoryError) as error:  # Modules are loaded when they are needed.
+        reporter.fail("F001", visakit_start.cannot(error))
+        code = 1
     reporter.close()
     return code
 
@@ -121,7 +132,7 @@ def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) 
         code = 1
     except KeyboardInterrupt:
         reporter.fail("U004", "interrupted")
-        code = 130
+        code = visakit_start.INTERRUPTED
     return code
 
 

@@ -106,7 +106,7 @@ class Elf:
         contents = bytearray(_IDENT + _HEADER[self.bits].size + _SEGMENT[self.bits].size * len(self.segments))
         offsets: list[int] = []
         for s in sections:
-            contents.extend(bytes(-len(contents) % s.align))
+            contents.extend(bytes(-len(contents) % (s.align or 1)))
             offsets.append(len(contents))
             contents.extend(s.data)
         contents.extend(bytes(-len(contents) % 8))

@@ -30,6 +30,7 @@ __all__ = [
     "read_text",
     "write_bytes",
     "write_file",
+    "write_text",
 ]
 
 MAXIMUM_INPUT = 1 << 30
@@ -126,6 +127,15 @@ def write_bytes(path: str, data: bytes) -> None:
         raise  # The reader has seen enough.
     except OSError as error:
         raise _failure("<stdout>", error) from None
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text as :func:`write_bytes` does; names of files that are no UTF-8 keep their bytes in it.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:

@@ -22,7 +22,7 @@ _SIZE_ATTRIBUTES = ("ArgSize", "RetValSize", "SimdSize")
 
 
 class DeclaredSizes(NamedTuple):
-    """Registers of arguments and return value, and SIMD size, as a function declares them; None if it is silent."""
+    """Registers of arguments and return value, and lanes, as a function declares them; None if it is silent."""
 
     arguments: int | None
     return_value: int | None
@@ -32,7 +32,8 @@ class DeclaredSizes(NamedTuple):
     def of(cls, function: Function) -> DeclaredSizes:
         """The sizes among the attributes of a function."""
         found = (function.attribute(name) for name in _SIZE_ATTRIBUTES)
-        return cls(*(a.integer if a else None for a in found))
+        arguments, result, simd = (a.integer if a else None for a in found)
+        return cls(arguments, result, function.lanes if function.is_cm else simd)
 
 
 class Description(NamedTuple):

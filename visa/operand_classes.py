@@ -69,16 +69,14 @@ def wrong_modifier(desc: InstructionDesc, op: VectorOperand, destination: bool) 
 def wrong_together(i: Instruction) -> Iterator[tuple[str, str, str]]:
     """What is wrong with classes that are each right: message, hint and field.
 
-    Operands are all predicates or none. Of a move of states at least one is a surface or sampler, two are of one kind.
+    Operands are all predicates or none. Two surfaces or samplers of a move of states are of one kind.
     """
     desc, args = i.desc, i.args
     if desc.works_on_predicates:
         yield from _predicates_together(desc, args)
     elif desc.moves_states:
         dst, src = args["dst"], args["src0"]
-        if not isinstance(dst, State) and not isinstance(src, State):
-            yield f"{desc.mnemonic} moves neither from nor to a surface or sampler", "use mov", "src0"
-        elif isinstance(dst, State) and isinstance(src, State) and dst.kind != src.kind:
+        if isinstance(dst, State) and isinstance(src, State) and dst.kind != src.kind:
             yield f"{desc.mnemonic} does not move between surfaces and samplers", "", "src0"
 
 

@@ -113,6 +113,8 @@ def since(name: str) -> frozenset[str]:
 
 
 ALL = frozenset(PLATFORMS)
+WITH_MACROS = ALL - {"icllp", "tgllp", "dg2"}
+"""Platforms with the instructions that IEEE divisions and roots, and those of df, are made of (madm)."""
 SMALLEST_GRF_SIZE, MAXIMUM_GRF_SIZE = min(p.grf_size for p in _ALL), max(p.grf_size for p in _ALL)
 """Bytes of a register. Where the platform is not known, rows count the smaller ones, and nothing is refused that the
 larger ones have room for.

@@ -21,6 +21,11 @@ from visa.types import UD, UQ, UW, DataType
 if TYPE_CHECKING:  # The table is large.
     from visa.isa import InstructionDesc
 
+CM_TARGET = b"\0"
+"""The value of the attribute Target of kernels and functions for one work-item a thread."""
+MAXIMUM_THREAD_LANES = 32
+LEAST_LANES = 8
+"""Lanes of the narrowest threads that compilers make, but for those of the vector compiler."""
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
 """Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
@@ -264,9 +269,32 @@ class Function:
         return f"<{'Kernel' if self.is_kernel else 'Function'} '{self.name}'>"
 
     @property
+    def is_cm(self) -> bool:
+        """Whether it is written for one work-item a thread, all of whose lanes run (``Target="cm"``)."""
+        target = self.attribute("Target")
+        return target is not None and target.value == CM_TARGET
+
+    @property
     def simd_size(self) -> int:
-        """Lanes of a thread, 16 where the function does not say, or says 0."""
-        return self.integer_attribute("SimdSize") or 16
+        """Work-items of a thread; where the function does not say, or says 0, 16, and 1 for ``Target="cm"``."""
+        return self.integer_attribute("SimdSize") or (1 if self.is_cm else 16)
+
+    @property
+    def jump_lanes(self) -> int:
+        """How many lanes a jump must be about to be about all of a thread: where they are no work-items, those beyond a
+        jump go with it.
+        """
+        return 1 if self.is_cm else self.simd_size
+
+    @property
+    def split_lanes(self) -> int:
+        """Lanes of a thread that compilers may split code for; 0 where lanes are no work-items."""
+        return 0 if self.is_cm else self.simd_size
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a thread that runs it, which instructions may work on."""
+        return MAXIMUM_THREAD_LANES if self.is_cm else self.simd_size
 
     def variable_name(self, index: int) -> str:
         """The name of a general variable, predefined or declared."""
@@ -281,6 +309,10 @@ class Function:
     def sampler_name(self, index: int) -> str:
         """The name of a sampler, predefined or declared."""
         return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
+
+    def predicate_bits(self, index: int) -> int:
+        """How many bits a predicate has, of which a thread has 32 lanes at most."""
+        return min(MAXIMUM_THREAD_LANES, self.predicates[index - FIRST_PREDICATE].elements)
 
     def state_elements(self, kind: int, index: int) -> int:
         """How many elements a surface or sampler variable has, as a :class:`visa.operands.State` names it; predefined
@@ -334,3 +366,9 @@ class Module:
     def all_functions(self) -> list[Function]:
         """Kernels, then functions: the order of their addresses."""
         return [*self.kernels, *self.functions]
+
+
+def widest_instruction(function: Function) -> int:
+    """The largest execution size of its instructions, in lanes, from :data:`LEAST_LANES` on."""
+    sizes = (int(i.args["exec"].size) for i in function.instructions if "exec" in i.args)
+    return max(LEAST_LANES, *sizes, LEAST_LANES)

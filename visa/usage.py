@@ -104,6 +104,18 @@ def refuse(given: Mapping[str, object], target: str) -> None:
     Raises:
         UsageError: one of them is given.
     """
-    for name, value in given.items():
-        if value:
-            raise UsageError(f"{name} does not go with images of the {target} target")
+    exclude(f"images of the {target} target", given)
+
+
+def exclude(option: str, others: Mapping[str, object], why: str = "") -> None:
+    """Refuse options that would be dropped beside another one.
+
+    Args:
+        others: values of options that mean nothing beside it, by name; those that are not given are false.
+        why: what stands behind the names, with a comma in front.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    if name := next((name for name, value in others.items() if value), ""):
+        raise UsageError(f"{name} does not go with {option}{why}")

@@ -16,6 +16,7 @@ MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
 """What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""
 MAXIMUM_GROUP = 1 << 32
 SIMD_SIZES = (1, 2, 4, 8, 16, 32)
+_LOCAL_IDS = ("local_id", "packed_local_ids")
 _ADDRESSING = ("repeat", "mirror", "clamp_edge", "clamp_border")
 
 
@@ -103,21 +104,26 @@ class KernelInfo(NamedTuple):
 
     Attributes:
         required_size: the only work-group size that the kernel runs with; None where any will do.
-        simd_size, slm_size: 0 where nothing is said; local memory in bytes.
+        simd_size: lanes of a thread; those of the text where ze_info does not say it (``says_simd``).
+        slm_size: local memory in bytes; 0 where nothing is said.
         inline_size: bytes of the payload that the hardware puts in a register of their own.
         scratch_size, private_size: bytes that each hardware thread has of its own, for spills and for private arrays.
-        per_thread_size: bytes of the local ids of a thread.
+        per_thread_size: bytes of what a thread has of its own in front of the payload.
+        local_id_offset, local_id_size: of the local ids among them.
         surfaces: number in the binding table and index of the argument.
         samplers: states that are part of the program, by number.
     """
 
     required_size: tuple[int, ...] | None
     simd_size: int
+    says_simd: bool
     slm_size: int
     inline_size: int
     scratch_size: int
     private_size: int
     per_thread_size: int
+    local_id_offset: int
+    local_id_size: int
     payload: tuple[PayloadField, ...]
     surfaces: tuple[tuple[int, int], ...]
     samplers: dict[int, InlineSampler]
@@ -171,16 +177,26 @@ def _kernel(info: Tree, simd_size: int) -> KernelInfo:
         message = f"'simd_size' is {simd}, one of {', '.join(map(str, SIMD_SIZES))} was expected"
         raise ZeInfoError(message, environment, "simd_size")
     scratch, private = _per_thread_memory(info, simd)
+    own = [
+        (
+            str(e.get("arg_type")),
+            _number(e, "offset", limit=MAXIMUM_PAYLOAD),
+            _number(e, "size", limit=MAXIMUM_PAYLOAD),
+        )
+        for e in _mappings(info, "per_thread_payload_arguments")
+    ]
+    ids = [(offset, size) for kind, offset, size in own if kind in _LOCAL_IDS]
     return KernelInfo(
         required_size=_required_size(environment),
         simd_size=simd,
+        says_simd=bool(_number(environment, "simd_size")),
         slm_size=_number(environment, "slm_size", limit=MAXIMUM_MEMORY),
         inline_size=_number(environment, "inline_data_payload_size", limit=MAXIMUM_PAYLOAD),
         scratch_size=scratch,
         private_size=private,
-        per_thread_size=sum(
-            _number(e, "size", limit=MAXIMUM_PAYLOAD) for e in _mappings(info, "per_thread_payload_arguments")
-        ),
+        per_thread_size=max([sum(size for _, _, size in own), *(offset + size for _, offset, size in own)]),
+        local_id_offset=min((offset for offset, _ in ids), default=0),
+        local_id_size=sum(size for _, size in ids),
         payload=tuple(PayloadField.of(e) for e in _mappings(info, "payload_arguments")),
         surfaces=tuple(
             (_number(b, "bti_value", limit=MAXIMUM_INDEX), _number(b, "arg_index", limit=MAXIMUM_INDEX))
@@ -206,7 +222,7 @@ def _arguments(info: Tree) -> tuple[dict[int, str], dict[int, str]]:
     described = {
         _number(a, "index", limit=MAXIMUM_INDEX): a for a in _mappings(info, "args_info") if a.get("index") is not None
     }
-    names = {index: str(a.get("name")) for index, a in described.items()}
+    names = {index: str(a["name"]) for index, a in described.items() if a.get("name") is not None}
     return names, {index: str(a.get("type_name")) for index, a in described.items()}
 
 

@@ -27,6 +27,7 @@ _ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", COMPATIBILITY
 _NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CONFIGURATION = b"IntelGT", 1, 6
 _HEAD = re.compile(r'^\.(kernel|global_function)[ \t]+"([^"\n]*)"', re.MULTILINE)
 _SIMD = re.compile(r"^\.kernel_attr SimdSize=(\d{1,4})\b", re.MULTILINE)
+_CM = re.compile(r"^\.kernel_attr Target=\"cm\"", re.MULTILINE)
 _INPUT = re.compile(r"^\.input \S+ offset=(\d{1,9}) size=(\d{1,9})", re.MULTILINE)
 _PLATFORM = re.compile(r"^//Platform: (\w+)", re.MULTILINE)
 
@@ -184,7 +185,7 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
         info = kernel_info(tree, kernel, int(simd[1]) if simd else 8)
     except ZeInfoError as error:
         raise _bad(name, "C012", f"ze_info of kernel '{kernel}': {error}") from None
-    if info is not None and simd and int(simd[1]) != info.simd_size:
+    if info is not None and simd and not _CM.search(text.text) and int(simd[1]) != info.simd_size:
         message = f"the text in the place of kernel '{kernel}' is SIMD{simd[1]}, ze_info has SIMD{info.simd_size}"
         raise _bad(name, "C012", message)
     if info is not None:

@@ -55,7 +55,7 @@ def _simd_size(infos: Sequence[ProgramInfo], name: str, kernel: Function) -> int
 
 def _leave_one(bodies: Sequence[tuple[ObjectFile, Function]], sizes: set[int]) -> Discarded:
     """Leave the first body with one of the sizes, if there is one; what is left out."""
-    fitting = [function for _, function in bodies if function.simd_size in sizes]
+    fitting = [function for _, function in bodies if function.is_cm or function.simd_size in sizes]
     if len(bodies) < 2 or not fitting:
         return []
     others = [(o, function) for o, function in bodies if function is not fitting[0]]

@@ -41,9 +41,9 @@ def archive_bytes(inputs: Iterable[tuple[str, bytes]]) -> bytes:
 def _written(members: dict[str, bytes]) -> bytes:
     long_names, where = b"", {}
     for name in members:
-        if len(name.encode()) > _LONGEST:
+        if len(os.fsencode(name)) > _LONGEST:
             where[name] = f"/{len(long_names)}"
-            long_names += name.encode() + b"/\n"
+            long_names += os.fsencode(name) + b"/\n"
     out, long_names = [ARCHIVE], long_names + b"\n" * (len(long_names) & 1)
     if long_names:
         out.append(_member("//", long_names, described=False))
@@ -54,5 +54,5 @@ def _written(members: dict[str, bytes]) -> bytes:
 def _member(field: str, contents: bytes, described: bool = True) -> bytes:
     """Header and contents: name, time, owner, group, mode and size in columns, of which only name and size matter."""
     columns = f"{0:<12}{0:<6}{0:<6}{644:<8}" if described else " " * 32
-    name = field.encode().ljust(16)
+    name = os.fsencode(field).ljust(16)
     return name + f"{columns}{len(contents):<10}`\n".encode() + contents + b"\n" * (len(contents) & 1)

@@ -18,6 +18,7 @@ from visa.command import (
 )
 from visa.elf import is_ctm
 from visa.files import read_bytes
+from visa.usage import exclude
 
 INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
 
@@ -40,7 +41,9 @@ def app(
             help="Objects, zebins, bare .isa files, ar archives; - for standard input; @FILE: the words in FILE.",
         ),
     ] = None,
-    output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "image.bin",
+    output: Annotated[
+        str | None, option("-o", "FILE", "Output file, - for standard output; image.bin if missing.", OUTPUT)
+    ] = None,
     relocatable: Annotated[bool, flag("-r", "Write an object that can be linked again.", OUTPUT)] = False,
     archive: Annotated[str | None, option("--archive", "FILE", "Put the inputs into an archive.", OUTPUT)] = None,
     platform: Annotated[str | None, platform_option("Platform of the image.", OUTPUT)] = None,
@@ -81,13 +84,17 @@ def app(
     with paused_collection():
         paths = driver.input_files(files or (), libraries or (), library_dirs or ())
         if archive:
-            driver.write_archive(paths, archive, others | {"--launch": launch, "-MD": make_rule})
+            driver.write_archive(paths, archive, others | {"-o": output, "--launch": launch, "-MD": make_rule})
             return 0
+        output = output or "image.bin"
+        if relocatable:
+            of_images = {"--launch": launch, "--ze-info": ze_info, "--data": data, "--entry": entries}
+            exclude("-r", of_images | {"--gc-sections": gc_sections}, "; give it when the image is linked")
         described = driver.described_by(ze_info, launch)
         driver.check_files(output, map_file, make_rule, [*paths, *described], files, data)
         inputs = [(path, read_bytes(path)) for path in paths]
         if inputs and all(is_ctm(contents) for _, contents in inputs):
-            driver.link_ctm(inputs, output, launch, others.items())
+            driver.link_ctm(inputs, output, launch, others)
             if make_rule:
                 driver.write_make_rule(output, [*paths, *described])
             return 0

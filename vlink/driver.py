@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from visa.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
-from visa.files import check_outputs, read_bytes, read_text, write_bytes
+from visa.files import check_outputs, read_bytes, read_text, write_bytes, write_text
+from visa.usage import exclude
 from vlink.linker import Linked, Linker, LinkOptions
 
 Inputs = Sequence[tuple[str, bytes]]
@@ -75,12 +76,12 @@ def picks(pick: bool, ze_info: Sequence[str] | None) -> bool:
     return pick
 
 
-def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Iterable[tuple[str, object]]) -> None:
+def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Mapping[str, object]) -> None:
     """Link modules of the CTM target into one image.
 
     Args:
         launch: path of a launch file to put into the image.
-        others: names of options that this target does not have, and their values.
+        others: options that this target does not have, and their values.
 
     Raises:
         LinkError: the modules do not fit together, or the launch file is not JSON.
@@ -89,9 +90,7 @@ def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Iterable[t
     from ctm import linker
     from ctm.program import read_module
 
-    for name, value in others:
-        if value:
-            raise UsageError(f"{name} does not go with modules of the CTM target")
+    exclude("modules of the CTM target", others)
     image = linker.link([read_module(data, path) for path, data in inputs])
     image.launch = launch_text(launch, output) if launch else ""
     write_bytes(output, image.to_bytes())
@@ -110,9 +109,7 @@ def write_archive(paths: Sequence[str], archive: str, others: Mapping[str, objec
     """
     from vlink.archive import archive_bytes
 
-    for name, value in others.items():
-        if value:
-            raise UsageError(f"{name} does not go with --archive, which links nothing")
+    exclude("--archive", others, ", which links nothing")
     if not paths:
         raise UsageError("--archive FILE wants the objects that go into the archive; see vlink --help")
     check_outputs([archive], paths)
@@ -134,7 +131,7 @@ def write_map(linked: Linked, path: str | None) -> None:
     if path:
         from vlink.map_file import map_text
 
-        write_bytes(path, map_text(linked).encode())
+        write_text(path, map_text(linked))
 
 
 def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
@@ -147,7 +144,7 @@ def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
 
 def write_make_rule(output: str, sources: Iterable[str]) -> None:
     """A rule for make beside the output."""
-    write_bytes(_make_rule(output), f"{output}: {' '.join(sources)}\n".encode())
+    write_text(_make_rule(output), f"{output}: {' '.join(sources)}\n")
 
 
 def _make_rule(output: str) -> str:

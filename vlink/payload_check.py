@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from visa.cisa.declarations import VARIABLE
+from visa.cisa.references import references
 from visa.diagnostics import Diagnostic, Label, Span
 from visa.payload import PayloadPlaces, payload_places
-from visa.program import FIRST_VARIABLE, Function, Input
+from visa.program import FIRST_VARIABLE, AliasCircle, Function, Input
 from visa.ze_info import kernel_info
 from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition
@@ -40,7 +42,7 @@ def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: in
     if found is None:
         return ""
     simd = kernel.integer_attribute("SimdSize", 0)
-    if simd and found.simd_size and simd != found.simd_size:
+    if simd and not kernel.is_cm and found.simd_size and simd != found.simd_size:
         return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {found.simd_size}"
     places = payload_places(found, grf_size, platform, kernel.inputs)
     return next(_misplaced(kernel, places, grf_size), "") if places.fields else ""
@@ -57,10 +59,23 @@ def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterat
         around = next((f for f in fields if f[0] <= start < f[1]), None)
         what = f".input '{_name(kernel, item)}' of kernel '{kernel.name}' has {item.size} bytes at {start}"
         if around is None:
+            if item.kind >> 3 and not _is_used(kernel, item):
+                continue  # Compilers leave an argument of their own out of ze_info where nothing reads it.
             yield f"{what}, where ze_info has nothing"
         elif around[2].argument >= 0 and end > around[1] and end not in ends:
             at, reach, field = around
             yield f"{what}, ze_info has argument {field.argument} with {reach - at} bytes at {at}"
+
+
+def _is_used(kernel: Function, item: Input) -> bool:
+    """Whether an instruction names the variable of an input, or an alias of it."""
+    named = {index for i in kernel.instructions for what, index in references(i) if what == VARIABLE}
+    try:
+        return item.operand_class != 0 or any(
+            kernel.alias_root(n)[0] == kernel.alias_root(item.index)[0] for n in named
+        )
+    except AliasCircle:
+        return True
 
 
 def _name(kernel: Function, item: Input) -> str:

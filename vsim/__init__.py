@@ -5,6 +5,10 @@ numpy and the engines are loaded when something needs them.
 
 from __future__ import annotations
 
+import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command
+
+# isort: split
+
 import os
 from typing import TYPE_CHECKING
 

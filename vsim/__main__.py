@@ -1,15 +1,23 @@
 """The command ``vsim``, as a script and as ``python -m vsim``."""
 
-from visa.collector import collect_rarely
+from collections.abc import Callable
+
+from visakit_start import start
 
 
-def main() -> None:
-    """Run the command with the arguments of the process, and leave it."""
+def _load() -> Callable[[], None]:
+    from visa.collector import collect_rarely
+
     collect_rarely()  # Before Typer and the rest are loaded.
     from visa.command import run
     from vsim.cli import app
 
-    run(app, "vsim")
+    return lambda: run(app, "vsim")
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and leave it."""
+    start("vsim", _load)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from visa.diagnostics import Diagnostic, Span, did_you_mean
 from visa.image import SLOT
 from visa.usage import warn
 from vsim.arrays import Array
+from vsim.element_types import check_elements
 from vsim.images import ImageFormat, SurfaceImage, surface_image
 from vsim.launch import (
     Argument,
@@ -134,6 +135,7 @@ class ArgumentReader:
             problem, hint = array_problem(argument.array)  # Now: it may have changed since the last launch.
             if problem:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
+            check_elements(self.signature, index, argument)
             map_array, name = self._guarded if self.guarded else self.memory.map, self.signature.buffer_name(index)
             found: Buffer | None = map_array(argument.array, name)
             assert found is not None

@@ -31,6 +31,11 @@ def no_limit(size: int) -> None:
     """Let arrays of any size be read."""
 
 
+def has_type(path: str) -> bool:
+    """Whether the file of an array says what its elements are."""
+    return path.endswith(".npy")
+
+
 def read_array(path: str, most: int | None = None, take: Take = no_limit) -> Array:
     """The contents of an array file: ``.npy``, else bytes.
 
@@ -46,7 +51,7 @@ def read_array(path: str, most: int | None = None, take: Take = no_limit) -> Arr
             size = os.fstat(stream.fileno()).st_size
             if most is not None and size > most:
                 raise ArrayFileError(f"it has {size} bytes, more than {most}")
-            if path.endswith(".npy"):
+            if has_type(path):
                 return _read_npy(stream, size, take)
             take(size)
             return np.fromfile(stream, np.uint8)

@@ -61,7 +61,7 @@ class CaptureWriter:
             FileError: F001, something cannot be written.
         """
         capture = LaunchCapture(self.folder, next(self.numbers), program.bind(launch), launch)
-        capture.write_files({**self.files, captures.OPTIONS: f"{self.options}\n".encode()})
+        capture.write_files({**self.files, captures.OPTIONS: os.fsencode(f"{self.options}\n")})
         capture.write_memory(captures.BEFORE)
         return capture
 
@@ -102,7 +102,7 @@ class LaunchCapture:
         rows = {row["index"]: row["kind"] for row in argument_rows(signature)} if signature.info else {}
         everything = dict(files)
         everything[captures.NUMBER] = f"{self.number}\n".encode()
-        everything[captures.NAME] = self.kernel.encode()
+        everything[captures.NAME] = os.fsencode(self.kernel)
         everything[captures.SIZES] = _sizes_text(launch).encode()
         types = [signature.argument_types.get(n, "").partition(";")[0] for n in range(len(launch.args))]
         if types and all(types):

@@ -19,7 +19,7 @@ from visa.command import (
 from visa.diagnostics import UsageError
 from visa.elf import is_ctm
 from visa.reporting import report
-from visa.usage import refuse
+from visa.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
 from vsim.trace_file import TraceOptions
@@ -74,6 +74,7 @@ def _list(program: "Program", as_json: bool) -> None:
     (
         ("vsim image.bin", "the launches in the image"),
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
+        ("vsim image.bin --launch launch.json --arg x=random:256:f32", "the same with another array for x"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
         ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
         ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
@@ -85,8 +86,21 @@ def app(
         str | None,
         typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input."),
     ] = None,
-    launch: Annotated[str | None, option("--launch", "FILE", "Launch file (JSON).", LAUNCH)] = None,
-    kernel: Annotated[str, option("--kernel", "NAME", "Kernel to run.", LAUNCH, show_default=False)] = "",
+    launch: Annotated[
+        str | None,
+        option(
+            "--launch",
+            "FILE",
+            "Launch file (JSON); --global-size, --local-size and --arg replace what its launches say.",
+            LAUNCH,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str,
+        option(
+            "--kernel", "NAME", "Kernel to run; of a launch file or an image, its launches.", LAUNCH, show_default=False
+        ),
+    ] = "",
     global_size: Annotated[
         str | None, option("--global-size", "X,Y,Z", "Work-items: X or X,Y or X,Y,Z.", LAUNCH)
     ] = None,
@@ -236,8 +250,17 @@ def app(
         "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
         "--make-launch": make_launch, "--list": list_kernels,
     }  # fmt: skip
-    check_together(said, {"--visa": visa, "--rtol": relative, "--atol": absolute})
     checks = CheckOptions(check, guard, check_limit, suppressions)
+    when_run = checks.said | {
+        "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
+        "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
+        "--trace": trace,
+    }  # fmt: skip
+    check_together(
+        said,
+        {"--visa": visa, "--rtol": relative, "--atol": absolute},
+        when_run | ({"--save": save} if list_kernels else {}),
+    )
     tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
     numbers = tracing.numbers(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
@@ -247,14 +270,16 @@ def app(
         from vsim.ctm_images import CtmSettings, run_ctm_image
 
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
-        others |= {"--platform": platform, "--engine": engine != "auto", "--threads": threads, "--schedule": schedule}
-        others |= checks.said | {"--max-memory": max_memory, "--save": save, "--show": show, "--visa": visa}
-        others |= {"--precision": precision != "exact", "--trace-threads": trace_threads, "--trace-lanes": trace_lanes}
+        others |= {name: value for name, value in when_run.items() if name not in ("--out-dir", "--trace")}
+        others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
+        others |= {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes, "--build-options": build_options}
         refuse(others, "CTM")
         settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
+    if engine == "numpy" or trace:
+        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
     from vsim import driver
     from vsim.program import RunOptions
 

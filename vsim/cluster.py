@@ -11,11 +11,13 @@ import contextlib
 import hashlib
 import itertools
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Protocol, Unpack
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, VisaError
 from visa.image import LinkedImage, read_image
@@ -29,6 +31,9 @@ from vsim.memory import as_bytes
 from vsim.program import Program, RunOptions
 from vsim.result import LaunchResult
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 PREFIX = "dask://"
 PARTS_FOR_THREAD = 2
 """Parts of a launch for each thread of the cluster, so that uneven parts even out."""
@@ -39,6 +44,8 @@ RESULTS_AT_ONCE = 16
 """Results that are asked for at the same time, as each takes milliseconds to come, however small it is."""
 LOOK_SECONDS = 2.0
 """How often one looks whether there are workers."""
+CONNECTION_SECONDS = 10.0
+"""How long one waits for a scheduler's first answers."""
 PATIENCE_SECONDS = 10.0
 """How long there may be none: those that are started again take some seconds."""
 Ranges = Sequence[tuple[int, int] | None]
@@ -145,6 +152,42 @@ def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
             found.write_to(memory)
 
 
+def _connected(scheduler: str, address: str) -> tuple[Client, int]:
+    """A client of a scheduler, and the threads of its workers.
+
+    Raises:
+        LaunchError: S052, Dask is not installed, or there is no scheduler: nothing listens there, or something else.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise LaunchError(Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")) from None
+    answers: SimpleQueue[tuple[Client, int] | Exception] = SimpleQueue()
+
+    def connect() -> None:
+        try:
+            client = Client(scheduler, timeout=CONNECTION_SECONDS, set_as_default=False)
+            answers.put((client, sum(client.nthreads().values())))
+        except Exception as error:  # Dask's own have no common base.
+            answers.put(error)
+
+    # What answers in another language, or not at all, has Dask try for longer than it was told to, and log that.
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        found = answers.get(timeout=CONNECTION_SECONDS)
+    except Empty:
+        found = TimeoutError(f"no answer within {CONNECTION_SECONDS:g} seconds")
+    if isinstance(found, Exception):
+        known = isinstance(found, (OSError, ValueError)) and str(found)
+        reason = known or f"something else answers, in which Dask finds a {type(found).__name__}"
+        raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {reason}"))
+    log.setLevel(level)
+    return found
+
+
 class Cluster:
     """A program on the workers of a Dask cluster.
 
@@ -164,27 +207,11 @@ class Cluster:
             raise LaunchError(
                 Diagnostic("S052", f"'{address}' is not a cluster", None, f"--workers takes {PREFIX}HOST:PORT")
             )
-        try:
-            from distributed import Client
-        except ImportError:
-            raise LaunchError(
-                Diagnostic("S052", "--workers needs Dask", None, "pip install 'visakit[cluster]'")
-            ) from None
         scheduler = f"tcp://{address.removeprefix(PREFIX)}"
-        try:
-            self.client = Client(scheduler, timeout=10, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {error}")) from None
-        self.threads = sum(self.client.nthreads().values())
+        self.client, self.threads = _connected(scheduler, address)
         if not self.threads:
-            raise LaunchError(
-                Diagnostic(
-                    "S052",
-                    f"the Dask scheduler at '{address}' has no workers",
-                    None,
-                    f"start some: dask worker {scheduler}",
-                )
-            )
+            message = f"the Dask scheduler at '{address}' has no workers"
+            raise LaunchError(Diagnostic("S052", message, None, f"start some: dask worker {scheduler}"))
 
     def close(self) -> None:
         """Leave the cluster; its workers go on."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
 from visa.usage import whole_number
-from vsim.array_files import ArrayFileError, Take, no_limit, read_array
+from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.conversion import ArgumentConverter
+from vsim.element_types import check_elements
 from vsim.generated_arrays import form_hint, generated_array, is_generated
 from vsim.launch import (
     SCALAR_TYPES,
@@ -20,7 +21,9 @@ from vsim.launch import (
     BufferArgument,
     Checked,
     Launch,
+    LaunchFile,
     LocalArgument,
+    Override,
     ScalarArgument,
     scalar_bytes,
 )
@@ -75,6 +78,50 @@ def described_launch(
         found.args = list(arguments.values())
         found.names = {n: v for n, v in arguments.items() if isinstance(_index(n), str)}
     return found
+
+
+def override(
+    program: Program,
+    file: LaunchFile,
+    kernel: str,
+    global_size: str | None,
+    local_size: str | None,
+    values: Sequence[str],
+) -> Override:
+    """What the command line gives instead of what a launch file has, in its launches of a kernel, or in all of them.
+
+    Raises:
+        UsageError: a value has another form, or is for an argument that no launch has.
+    """
+    texts, take = _named_values(values), program.memory.budget()
+    given = {"global_size": (global_size, "--global-size"), "local_size": (local_size, "--local-size")}
+    found = {key: sizes(text, option) for key, (text, option) in given.items() if text}
+
+    def arguments(name: str, called: Sequence[object]) -> dict[int, Argument]:
+        signature = program.signature(name or kernel)
+        own, places = _numbers(signature), {word: n for n, word in enumerate(called) if isinstance(word, str)}
+        found: dict[int, Argument] = {}
+        for word, text in texts.items() if kernel in ("", name or kernel) else ():
+            index = places.get(word, own.get(word, _index(word)))
+            if isinstance(index, str):
+                continue  # of another kernel
+            if index in found:
+                raise UsageError(f"--arg gives argument {index} of kernel '{signature.name}' twice")
+            value = _value_of(word, text, _declared(signature, own.get(word, index)), take)
+            found[index] = _as_wanted(signature, index, value)
+        return found
+
+    known: dict[str, None] = {}
+    for entry in file.entries if any(isinstance(_index(word), str) for word in texts) else ():
+        if isinstance(entry, dict) and kernel in ("", entry.get("kernel") or kernel):
+            items = entry.get("args")
+            known |= dict.fromkeys(_numbers(program.signature(str(entry.get("kernel") or kernel))))
+            known |= {i["name"]: None for i in (items if isinstance(items, list) else ()) if "name" in i}
+    for word in texts:
+        if isinstance(_index(word), str) and word not in known:
+            hint = did_you_mean(word, known) or f"arguments are {', '.join(known) or '(none)'}"
+            raise UsageError(f"--arg: no launch in '{file.name}' has an argument '{word}'; {hint}")
+    return Override(found, arguments)
 
 
 def given_launch(
@@ -162,6 +209,8 @@ def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Ar
     """An argument as the kernel wants it: an array may be an image."""
     if isinstance(argument, BufferArgument) and index in signature.image_arguments:
         return ArgumentConverter(signature).argument(index, argument.array)
+    if isinstance(argument, BufferArgument):
+        check_elements(signature, index, argument)
     return argument
 
 
@@ -225,7 +274,8 @@ def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argume
 
 def _array_file(path: str, take: Take) -> Argument:
     try:
-        return BufferArgument(np.ascontiguousarray(read_array(path, take=take)))
+        array = np.ascontiguousarray(read_array(path, take=take))
+        return BufferArgument(array, "elements" if has_type(path) else "bytes")
     except ArrayFileError as error:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
 

@@ -30,6 +30,12 @@ MAXIMUM_FAILURES = 3
 """Questions in a row without an answer before no more are asked."""
 LINKER_SECONDS = 10
 """How long the dynamic linker may look for libraries."""
+_READ = re.compile(
+    rb"(?:IGC|VISA|CISA|NEO|OCLOC|LLVM|CLANG|LD)_?\w*=|\w*(?:CPATH|INCLUDE_PATH|DATE_EPOCH)=|(?:LANG|LC_\w+|TZ)="
+)
+"""Variables that the compiler reads: its debug keys, clang's, the dynamic linker's, and those of language and clock."""
+_READS_ALL = b"NEOReadDebugKeys="
+"""With this one, keys are variables of any name."""
 _LINKED = re.compile(r"^\s*libocloc\S* => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 """What the dynamic linker says of the library."""
 
@@ -94,6 +100,13 @@ def environment() -> tuple[bytes, ...]:
     """The environment that a process started now gets: a C program's changes of it are not in :data:`os.environ`."""
     entries = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     return tuple(takewhile(bool, (entries[number] for number in count()))) if entries else ()
+
+
+def variables() -> bytes:
+    """The part of the environment on which depends what the compiler makes."""
+    found = sorted(environment())
+    reads_all = any(entry.startswith(_READS_ALL) for entry in found)
+    return b"\0".join(entry for entry in found if reads_all or _READ.match(entry))
 
 
 def _interpreter() -> str | None:

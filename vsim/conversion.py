@@ -12,8 +12,7 @@ import numpy as np
 from visa.diagnostics import Diagnostic, LaunchError, Span
 from visa.ze_info import PayloadField
 from vsim.arguments import NULL
-from vsim.arrays import Array, DType
-from vsim.element_types import pointed_type
+from vsim.arrays import Array
 from vsim.images import ImageFormat
 from vsim.launch import (
     SCALAR_TYPES,
@@ -64,7 +63,6 @@ class ArgumentConverter:
     def __init__(self, signature: KernelSignature) -> None:
         self.signature = signature
         self.rules: dict[int, _Rule] = {}
-        self.elements: dict[int, set[DType]] = {}
 
     def __repr__(self) -> str:
         return f"<ArgumentConverter of '{self.signature.name}'>"
@@ -124,8 +122,6 @@ class ArgumentConverter:
         if problem:
             raise self.fail(index, problem, hint)
         if index not in self.signature.image_arguments:
-            if array.dtype not in self._element_types(index):
-                self._check_elements(index, array)
             return BufferArgument(array)
         format = ImageFormat.of(array)
         if format is None:
@@ -134,27 +130,6 @@ class ArgumentConverter:
                 index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint
             )
         return ImageArgument(array, str(format))
-
-    def _element_types(self, index: int) -> set[DType]:
-        """Types of arrays that were found to go with what an argument points to."""
-        return self.elements.setdefault(index, set())
-
-    def _check_elements(self, index: int, array: Array) -> None:
-        """Hold the type of an array against the pointer that the kernel declares; structures go with all of them.
-
-        Raises:
-            LaunchError: S003, its elements are of another kind or size.
-        """
-        wanted = pointed_type(self.signature.argument_types.get(index, ""))
-        given = array.dtype
-        if wanted is not None and given.kind != "V":
-            is_float = given.kind in "fc"
-            size = given.itemsize // 2 if given.kind == "c" else given.itemsize  # A pair of floats.
-            if is_float != (wanted.kind == "f") or size != wanted.itemsize:
-                shown = self._shown(index, "")
-                hint = f"pass array.view('{wanted.str[1:]}') if that is what its bytes are, else array.astype of it"
-                raise self.fail(index, f"is {shown}, and the array has elements of type {given}", hint)
-        self._element_types(index).add(given)
 
     def _rule(self, index: int) -> _Rule:
         """What an argument by value is: as the kernel declares it, else the bytes that the payload has for it."""

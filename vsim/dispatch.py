@@ -18,9 +18,9 @@ from visa.image import SLOT_OFFSET, LinkedImage
 from visa.program import Function
 from vsim.arguments import Arguments
 from vsim.arrays import Bools
-from vsim.checks.selection import GUARD, UNDEFINED
+from vsim.checks.selection import GUARD, RACE_ITEMS, UNDEFINED
 from vsim.images import SurfaceImage
-from vsim.memory import AddressSpace, Buffer, SamplerState
+from vsim.memory import SLM_STEP, AddressSpace, Buffer, SamplerState
 from vsim.ndrange import Group, NdRange, Size, put_triple
 from vsim.payload import encoded
 from vsim.signature import KernelSignature
@@ -98,6 +98,11 @@ class Dispatch:
         return self.signature.simd
 
     @property
+    def lanes(self) -> int:
+        """Lanes of a hardware thread in the kernel, of which some may be no work-items."""
+        return self.kernel.lanes if self.kernel.is_cm else self.simd
+
+    @property
     def by_inputs(self) -> bool:
         """Whether arguments went to ``.input`` variables, as the kernel has no ze_info."""
         return self.signature.info is None
@@ -138,6 +143,11 @@ class Dispatch:
     def watches_undefined(self) -> bool:
         """Whether the check of undefined values watches the launch."""
         return self.findings is not None and UNDEFINED in self.findings.checks
+
+    @property
+    def races_of_items(self) -> bool:
+        """Whether races of the work-items of one thread are looked for."""
+        return RACE_ITEMS in self.checks
 
     @property
     def is_watched(self) -> bool:
@@ -225,13 +235,23 @@ class Dispatch:
 
     @property
     def local_id_rows(self) -> int:
-        """Rows of local ids of a thread, one for each dimension that the kernel looks at."""
+        """Rows of local ids of a thread: see :class:`vsim.payload.PayloadLayout`."""
         return self.signature.layout.local_id_rows
+
+    @property
+    def local_ids_at(self) -> int:
+        """Where these begin in the payload."""
+        return self.signature.layout.local_ids_at
 
     @property
     def slm_size(self) -> int:
         """Bytes of local memory of a group."""
         return self.signature.slm_size + self.arguments.slm_size
+
+    @property
+    def slm_room(self) -> int:
+        """Bytes of it that kernels may read."""
+        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.lenient_reads else self.slm_size
 
     @property
     def scratch_size(self) -> int:
@@ -242,6 +262,11 @@ class Dispatch:
     def has_read_only(self) -> bool:
         """Whether there are arrays that the kernel must not write."""
         return bool(self.memory.read_only)
+
+    @property
+    def separates_writes(self) -> bool:
+        """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
+        return self.has_read_only or self.lenient_reads
 
     @property
     def has_private_memory(self) -> bool:

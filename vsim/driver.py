@@ -172,11 +172,14 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
 
         run_replay(session, line.captured, Tolerance(line.relative, line.absolute))
     elif line.global_size or line.local_size or line.arguments:
-        from vsim.command_arguments import described_launch
+        from vsim.command_arguments import described_launch, override
 
         session.read.update(value.partition("=")[2] for value in line.arguments)
-        launch = described_launch(session.program, line.kernel, line.global_size, line.local_size, line.arguments)
-        session.run_one(launch, "the command line")
+        given = line.kernel, line.global_size, line.local_size, line.arguments
+        if line.file is None:
+            session.run_one(described_launch(session.program, *given), "the command line")
+        else:
+            session.run_file(image, line.file, line.kernel, lambda file: override(session.program, file, *given))
     else:
         session.run_file(image, line.file, line.kernel)
     session.check_found()

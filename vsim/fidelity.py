@@ -10,7 +10,7 @@ from visa.operands import Address, General, Immediate, Indirect, Predicate, Raw,
 from visa.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
-from vsim.registers import layout_of
+from vsim.registers import DENORMAL_BITS, FloatModes, layout_of, operand_type
 from vsim.semantics import ALLOWED_DEVIATION
 from vsim.semantics.messages import equivalent
 
@@ -29,12 +29,17 @@ def class_of(desc: InstructionDesc) -> str:
 
 @dataclass(repr=False)
 class Report:
-    """Mnemonics that executed, by class, and whether results within the manual's freedom may decide where things go."""
+    """Mnemonics that executed, by class, and whether results within the manual's freedom may decide where things go.
+
+    ``denormals``: where floats were computed and the program never writes %cr0, what became of them: ``kept``, though a
+    thread begins with 0 in %cr0, which asks for zeros, or ``zeros``, as for ``Target="cm"``; else empty.
+    """
 
     exact: list[str]
     within: list[str]
     address: bool
     branch: bool
+    denormals: str = ""
 
     def __repr__(self) -> str:
         reached = [what for what in ("address", "branch") if getattr(self, what)]
@@ -43,13 +48,14 @@ class Report:
             f"<Report: {len(self.exact)} mnemonics exact, {len(self.within)} within the freedom of the manual{doubt}>"
         )
 
-    def tree(self) -> dict[str, list[str] | dict[str, bool]]:
+    def tree(self) -> dict[str, list[str] | dict[str, bool] | str]:
         """For a report as JSON."""
-        return {
+        found: dict[str, list[str] | dict[str, bool] | str] = {
             "exact": self.exact,
             "within_freedom": self.within,
             "inexact_reached": {"address": self.address, "branch": self.branch},
         }
+        return found | {"denormals": self.denormals} if self.denormals else found
 
 
 Cell = tuple[str | int, ...]
@@ -157,8 +163,12 @@ def _memory_cell(instruction: Instruction) -> Cell:
     return ("M", int(number.bits)) if isinstance(number, Immediate) and number.bits else ("M", "flat")
 
 
-def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int) -> Report:
+def report(
+    executed: Iterable[tuple[Function, int, Instruction]], grf_size: int, modes: FloatModes | None = None
+) -> Report:
     """Classes of the instructions that executed, and whether inexact results may have decided where things went.
+
+    What became of denormals is told where the ``modes`` of the program are given.
 
     The second part follows values through registers, predicates and memory to addresses and branches without regard to
     order, so it says yes too often rather than too seldom.
@@ -167,6 +177,7 @@ def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int)
     within: set[str] = set()
     cells: dict[int, _Cells] = {}
     effects: list[_Effect] = []
+    computes = False
     for function, _, instruction in executed:
         if instruction.desc.is_directive:
             continue
@@ -174,6 +185,7 @@ def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int)
             cells[id(function)] = _Cells(function, grf_size)
         effect = cells[id(function)].effect(instruction)
         effects.append(effect)
+        computes = computes or _computes_floats(function, instruction)
         (within if effect.inexact else exact).add(instruction.desc.mnemonic)
     inexact = set(_spread(effects))
     return Report(
@@ -181,7 +193,15 @@ def report(executed: Iterable[tuple[Function, int, Instruction]], grf_size: int)
         sorted(within),
         any(inexact.intersection(e.address) for e in effects),
         any(inexact.intersection(e.branch) for e in effects),
+        ("zeros" if modes.flushed else "kept") if computes and modes is not None and not modes.written else "",
     )
+
+
+def _computes_floats(function: Function, instruction: Instruction) -> bool:
+    """Whether denormals of an operand of an instruction matter."""
+    if instruction.desc.category not in ("arithmetic", "compare"):
+        return False
+    return any(operand_type(function, op) in DENORMAL_BITS for op in instruction.args.values() if op is not None)
 
 
 def _spread(effects: list[_Effect]) -> Iterator[Cell]:

@@ -16,11 +16,13 @@ MAXIMUM_TEXT = 1 << 24
 """Bytes of a header; of a source that includes a larger one nothing is kept."""
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 _INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE)
-_ELSEWHERE = re.compile(rb"include|import|embed|\?\?|__(?:DATE|TIME|TIMESTAMP)__")
+_HOUR = r"__(?:DATE|TIME|TIMESTAMP)__|\b__(?:D|T|DA|TI|DAT|TIM|DATE|TIME|TIMES\w*)_?\b"
+"""The macros of the hour, or the beginning of one, which another macro may put together."""
+_ELSEWHERE = re.compile(rb"include|import|embed|\?\?|" + _HOUR.encode())
 """What else in a source, its spliced lines joined, may depend on other files or on the hour."""
 FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
 """A build option that names a folder of headers, with quotes in the first group or without in the second."""
-_OTHER = re.compile(r"(?<!\S)-[iI]|include")
+_OTHER = re.compile(r"(?<!\S)-[iI]|(?<!\S)@|include|import|embed|" + _HOUR)
 
 
 class Unknown(Exception):
@@ -31,7 +33,7 @@ def folders_of(options: str) -> list[str]:
     """The folders that build options name, in their order.
 
     Raises:
-        Unknown: they may name other files, too.
+        Unknown: they may name other files, too, or the hour.
     """
     rest = FOLDER.sub("", options)
     if _OTHER.search(rest):

@@ -6,15 +6,15 @@ import json
 import operator
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Self, TypedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypedDict
 
 import numpy as np
 
 from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visa.usage import shown
-from vsim.array_files import ArrayFileError, Take, no_limit, read_array
+from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of
 from vsim.launch_schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
@@ -69,9 +69,14 @@ class Checked:
 
 @dataclass(eq=False, repr=False)
 class BufferArgument(Checked):
-    """Global or constant memory; ``array`` is used in place."""
+    """Global or constant memory; ``array`` is used in place.
+
+    ``contents`` says what goes with the pointer that the kernel declares: elements of its type alone; for pointers to
+    whole numbers, bits of any type; or bytes, whose type nobody says, whatever that of ``array`` is.
+    """
 
     array: Array
+    contents: Literal["elements", "bits", "bytes"] = "elements"
 
     def __repr__(self) -> str:
         return f"BufferArgument({_shown_array(self.array)})"
@@ -348,12 +353,25 @@ class LaunchEntries:
         return float(value)
 
 
+class Override(NamedTuple):
+    """What is given elsewhere, and so not read out of a launch file.
+
+    Attributes:
+        sizes: values of ``global_size`` and ``local_size``.
+        arguments: gives arguments by number, out of the kernel of a launch and what the launch calls its arguments.
+    """
+
+    sizes: Mapping[str, tuple[int, ...]]
+    arguments: Callable[[str, Sequence[object]], Mapping[int, Argument]]
+
+
 class LaunchFile(LaunchEntries):
     """Reads a launch file; shared buffers are kept from launch to launch."""
 
     def __init__(self, tree: object, paths: LaunchPaths, name: str) -> None:
         super().__init__(tree, paths, name)
         self.shared: dict[str, Array] = {}
+        self.override = Override({}, lambda kernel, names: {})
 
     def launch(self, index: int) -> Launch:
         """The launch at an index; buffers are read now.
@@ -368,7 +386,7 @@ class LaunchFile(LaunchEntries):
         if not isinstance(entry, dict) or not isinstance(items, list):
             raise _fail("a launch is a JSON object whose 'args' is a list", where)
         check_keys(entry, LAUNCH, where, self.fail)
-        size = _sizes(entry, "global_size", where)
+        size = self._sizes(entry, "global_size", where)
         if size is None:
             raise _fail(
                 "a launch has a 'global_size'", where, "it is the number of work-items, such as [64] or [64, 64]"
@@ -376,14 +394,18 @@ class LaunchFile(LaunchEntries):
         launch = Launch(
             self.text(entry, "kernel", "", where),
             size,
-            _sizes(entry, "local_size", where),
+            self._sizes(entry, "local_size", where),
             _sizes(entry, "global_offset", where) or (0, 0, 0),
         )
+        names = [item.get("name") if isinstance(item, dict) else None for item in items]
+        given = self.override.arguments(launch.kernel, names)
+        if given and max(given) >= len(items):
+            items = items + [{}] * (max(given) + 1 - len(items))
         for number, item in enumerate(items):
             place = f"{where}, argument {number}"
             if not isinstance(item, dict):
                 raise _fail(f"an argument is a JSON object, found {item!r:.80}", place)
-            argument = self._argument(item, place)
+            argument = self._given(given[number], item, place) if number in given else self._argument(item, place)
             launch.args.append(argument)
             if name := self.text(item, "name", "", place):
                 launch.names[name] = argument
@@ -391,6 +413,18 @@ class LaunchFile(LaunchEntries):
             if isinstance(argument, Checked):
                 self.check_overwriting(argument, f"{where}, argument {number}")
         return launch
+
+    def _sizes(self, entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...] | None:
+        return self.override.sizes.get(key) or _sizes(entry, key, where)
+
+    def _given(self, argument: Argument, item: Mapping[str, object], where: str) -> Argument:
+        """An argument that is given elsewhere, with what the file says besides of its array."""
+        if not isinstance(argument, Checked) or not ({"buffer", "image"} & item.keys()):
+            return argument
+        checks = self.checks(item, where)
+        if checks["shared"]:
+            argument.array = self.shared.setdefault(checks["shared"], argument.array)
+        return replace(argument, **checks)
 
     def _argument(self, item: Mapping[str, object], where: str) -> Argument:
         kinds = [kind for kind in ARGUMENTS if kind.partition(" ")[0] in item]
@@ -403,8 +437,10 @@ class LaunchFile(LaunchEntries):
         if "buffer" in item and item["buffer"] is None:
             return ScalarArgument(bytes(8))
         if "buffer" in item:
+            is_later = self.text(item, "shared", "", where) in self.shared  # An earlier argument had the file's type.
             array = self._part(self._contents(item, "buffer", where), item.get("part"), where)
-            return BufferArgument(array, **self.checks(item, where))
+            says_type = has_type(str(item["buffer"])) and not is_later
+            return BufferArgument(array, "bits" if says_type else "bytes", **self.checks(item, where))
         if "image" in item:
             array, checks = self._contents(item, "image", where), self.checks(item, where)
             form = self.text(item, "format", "rgba_f32", where)
@@ -505,6 +541,8 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     got, expected = got.reshape(-1), expected.reshape(-1)
     if "V" in (got.dtype.kind, expected.dtype.kind) and got.dtype != expected.dtype:
         got, expected = got.view(np.uint8), expected.view(np.uint8)
+    if got.dtype == np.uint8 and got.nbytes == expected.nbytes:  # Of a file that says no type.
+        got = got.view(expected.dtype)
     if got.size != expected.size:
         return f"{got.size} elements, expected {expected.size}"
     if got.dtype != expected.dtype and got.dtype.itemsize == expected.dtype.itemsize:

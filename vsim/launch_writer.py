@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from visa.diagnostics import UsageError
-from visa.files import check_outputs, make_directory, write_file
+from visa.files import check_outputs, make_directory, write_text
 from vsim.arrays import Array
 from vsim.command_arguments import Given
 from vsim.element_types import pointed_type
@@ -156,7 +156,7 @@ class LaunchWriter:
         for path, array in self.arrays.items():
             save_array(path, array)
         text = json.dumps({"launches": self.entries}, indent=1, allow_nan=False) + "\n"
-        write_file(self.path, lambda stream: stream.write(text.encode()))
+        write_text(self.path, text)
 
 
 def scalar_item(data: bytes, declared: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visa.diagnostics import Diagnostic, UsageError
 from visa.files import read_bytes
+from visa.usage import exclude
 
 if TYPE_CHECKING:
     from vsim.captures import Capture
@@ -36,12 +37,16 @@ class Loaded(NamedTuple):
     files: Mapping[str, bytes] = MappingProxyType({})
 
 
-def check_together(given: Mapping[str, object], with_replay: Mapping[str, object]) -> None:
+def check_together(
+    given: Mapping[str, object], with_replay: Mapping[str, object], when_run: Mapping[str, object]
+) -> None:
     """Refuse options that make no sense together.
 
     Args:
-        given: values of options that say what is launched, and of ``--replay`` and ``--capture``.
+        given: values of options that say what is launched, and of ``--replay``, ``--capture``, ``--list`` and
+            ``--make-launch``.
         with_replay: those of options that go with ``--replay`` alone.
+        when_run: those of options that say how something runs, or what becomes of results.
 
     Raises:
         UsageError: there are some; the message names two.
@@ -55,6 +60,11 @@ def check_together(given: Mapping[str, object], with_replay: Mapping[str, object
             raise UsageError("IMAGE and --visa both name the program: give one of them")
     elif alone := [name for name, value in with_replay.items() if value is not None]:
         raise UsageError(f"{alone[0]} goes with --replay")
+    if given["--list"]:
+        launched = {name: name not in ("--list", "IMAGE") for name in used}
+        exclude("--list", {**launched, **when_run}, ", which runs nothing")
+    if given["--make-launch"]:
+        exclude("--make-launch", when_run, ", which runs nothing")
     if given["--capture"] and (other := next((n for n in ("--workers", "--make-launch") if n in used), "")):
         raise UsageError(f"--capture captures what runs here; {other} does not go with it")
 
@@ -90,6 +100,8 @@ def load_program(
     if file is None:
         raise UsageError("IMAGE is missing; see vsim --help")
     data = read_bytes(file)
+    if build_options and not is_source(file, data):
+        raise UsageError(f"--build-options is for the compiler of a source; '{file}' is none")
     if capture is not None and re.search(_TEXT, data[:_HEAD_BYTES]):
         from vsim.replay import text_program
 

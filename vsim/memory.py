@@ -19,6 +19,8 @@ RESTING_SLOTS = 256
 """Slots that rest after their buffers are gone, so that a pointer that was kept too long finds nothing for a while."""
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
 """The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
+SLM_STEP, PAGE = 1 << 10, 1 << 16
+"""Bytes in which a device hands out local memory, and in which it maps buffers: reads behind an end find them."""
 UNDEFINED_BYTE = 0xFF
 """Beside memory: nobody has defined any bit of a byte."""
 Owner = weakref.ReferenceType[Array]
@@ -32,19 +34,23 @@ class Buffer:
 
     Attributes:
         size: in bytes.
+        room: bytes that kernels may read from its beginning on: behind the size there are as many zeros beside it.
         host: where the bytes lie in this process.
         read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
         undefined: as many bytes, whose bits say which of its own nobody has defined before a launch, and after it; None
             for memory that is defined.
     """
 
-    __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "size", "undefined", "writable")
+    __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "room", "size", "undefined", "writable")
 
-    def __init__(self, name: str, address: int, data: Bytes, writable: bool = True, owner: Owner | None = None) -> None:
+    def __init__(
+        self, name: str, address: int, data: Bytes, writable: bool = True, owner: Owner | None = None, room: int = 0
+    ) -> None:
         place: tuple[int, bool] = data.__array_interface__["data"]
         self.name, self.address, self.writable = name, address, writable
         self.host, is_read_only = place
         self.size = data.nbytes
+        self.room = max(room, self.size)
         self.read_only = is_read_only
         self._owner = owner
         self._bytes = data if owner is None else None
@@ -65,10 +71,17 @@ class Buffer:
             return np.zeros(0, np.uint8)
         return np.asarray(_HostBytes(owner, self.host, self.size, self.read_only))
 
+    @property
+    def readable(self) -> Bytes:
+        """The bytes with the zeros behind them that kernels may read."""
+        data = self.data
+        return data if self.room == data.size else np.asarray(_HostBytes(data, self.host, self.room, True))
+
     def part(self, name: str, address: int, size: int) -> Buffer:
         """A part of it under another name."""
         start = address - self.address
-        found = Buffer(name, address, self.data[start : start + size], self.writable, self._owner)
+        room = self.room - start if start + size == self.size else 0
+        found = Buffer(name, address, self.data[start : start + size], self.writable, self._owner, room)
         found.read_only = self.read_only
         return found
 
@@ -176,12 +189,14 @@ class AddressSpace:
     def __repr__(self) -> str:
         return f"<AddressSpace of {len({*self.slots.values()})} buffers>"
 
-    def allocate(self, name: str, data: Bytes, writable: bool = True, address: int | None = None) -> Buffer:
-        """Give bytes an address, by default in a slot that is free."""
+    def allocate(
+        self, name: str, data: Bytes, writable: bool = True, address: int | None = None, room: int = 0
+    ) -> Buffer:
+        """Give bytes an address, by default in a slot that is free; ``room`` is that of the buffer."""
         with self.lock:
             if address is None:
                 address = self._free_slots(_slot_count(data.size)) * SLOT + SLOT_OFFSET
-            buffer = Buffer(name, address, data, writable)
+            buffer = Buffer(name, address, data, writable, room=room)
             self._show(buffer)
             return buffer
 

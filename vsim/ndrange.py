@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, Span
+from visa.diagnostics import Diagnostic, LaunchError, Span
+from visa.program import widest_instruction
 from visa.usage import warn
 from vsim.launch import Launch, dimensions
 from vsim.payload import encoded
@@ -79,12 +80,21 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
         raise signature.error(
             f"a work-group of {tuple(local)} has {items} work-items, 1 to {MAXIMUM_GROUP_ITEMS} are possible"
         )
+    if items > 1 and not signature.says_simd:
+        raise _unknown_width(signature)
     found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
     if found.group_count > MAXIMUM_GROUPS:
         raise signature.error(f"the launch has {found.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
     if signature.counts_threads:
         _warn_of_parts_of_threads(signature, found)
     return found
+
+
+def _unknown_width(signature: KernelSignature) -> LaunchError:
+    """The error of a kernel of which nobody knows how many work-items a thread has, where a group has several."""
+    lanes = widest_instruction(signature.kernel)
+    message = "neither its text nor ze_info says how many work-items a hardware thread has"
+    return signature.error(message, f"write .kernel_attr SimdSize={lanes} into the text, if {lanes} are meant")
 
 
 def _warn_of_parts_of_threads(signature: KernelSignature, found: NdRange) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
 from visa.zebin import OPTION
-from vsim.compiler_process import SERVICE, identity, run_once
+from vsim.compiler_process import SERVICE, identity, run_once, variables
 from vsim.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from vsim.llvm_engine.runtime import cache
 from vsim.loading import SPIRV, Loaded
@@ -73,7 +73,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     name = ""
     behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))])
     if behind is not None:
-        name = cache.key(data, device, options, *identity(driver), *behind)
+        name = cache.key(data, device, options, variables(), *identity(driver), *behind)
         kept = cache.load(name)
         if kept is not None:
             return Compiled(kept, [])

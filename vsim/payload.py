@@ -50,7 +50,9 @@ class PayloadLayout(NamedTuple):
         data: addresses of the program's data that surfaces lead to, by handle.
         data_surfaces: the same by number.
         pointers: places of addresses of buffers, as far as they are known.
-        local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at.
+        local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at; one for all three
+            where a thread is a work-item.
+        local_ids_at: where they begin.
     """
 
     template: bytes
@@ -64,6 +66,7 @@ class PayloadLayout(NamedTuple):
     data_surfaces: dict[int, int]
     pointers: frozenset[int]
     local_id_rows: int
+    local_ids_at: int
 
     def __repr__(self) -> str:
         return f"<PayloadLayout of {len(self.template)} bytes, {len(self.arguments)} of whose values arguments decide>"
@@ -73,13 +76,13 @@ def layout_of_inputs(kernel: Function) -> PayloadLayout:
     """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
     size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
     pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
-    return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, {}, pointers, 0)
+    return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, {}, pointers, 0, 0)
 
 
 def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> PayloadLayout:
     """The payload of a kernel with ze_info."""
     grf = image.grf_size
-    per_thread, base, fields = payload_places(info, grf, image.platform, kernel.inputs)
+    _, base, fields = payload_places(info, grf, image.platform, kernel.inputs)
     handles = _handles(fields)
     ends = [at + f.size for at, f in fields] + [i.offset + i.size for i in kernel.inputs]
     size = round_up(max([base, *ends]), _ALIGNMENT) + _SLACK
@@ -98,13 +101,21 @@ def layout_of(image: LinkedImage, kernel: Function, info: KernelInfo) -> Payload
             if f.kind in _DATA_SECTIONS and f.surface is not None and not f.is_handle
         },
         pointers=frozenset(_places(fields, _is_address)),
-        local_id_rows=per_thread // local_id_row(info.simd_size, grf),
+        local_id_rows=-(-info.local_id_size // local_id_row(info.simd_size, grf)),
+        local_ids_at=grf + info.local_id_offset,
     )
 
 
 def local_id_row(simd: int, grf_size: int) -> int:
     """Bytes of the local ids of a thread along one dimension: whole registers."""
     return 64 if simd == 32 and grf_size == 32 else grf_size
+
+
+def local_id_step(simd: int, grf_size: int) -> int:
+    """Bytes from the local ids of a thread along one dimension to those along the next: a thread that is one work-item
+    has three words in one row.
+    """
+    return 2 if simd == 1 else local_id_row(simd, grf_size)
 
 
 def _chosen(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[PlacedField, ...]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 from vsim import c_format
 from vsim.c_format import Directive
 from vsim.memory import AddressSpace, Buffer
+
+if TYPE_CHECKING:
+    from vsim.dispatch import Dispatch
 
 _CODES = {1: "<bxxx", 2: "<hxx", 3: "<i", 4: "<f", 5: "<Q", 6: "<q", 7: "<Q", 8: "<d"}
 """How a value is stored, by the code of its type."""
@@ -19,7 +26,7 @@ _STRING, _POINTER = 5, 7
 _BITS = {"hh": 8, "h": 16, "l": 64, "ll": 64}
 """Bits of an integer by the length in its directive; others have 32."""
 _DIRECTIVE = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>(?:\.\d*)?)(?P<vector>(?:v\d+)?)(?P<length>hh|hl|h|ll|l|)"
+    r"%(?P<flags>[-+ #0]*+)(?P<width>\d*+)(?P<precision>(?:\.\d*+)?+)(?P<vector>(?:v\d++)?+)(?P<length>hh|hl|h|ll|l|)"
     r"(?P<kind>[diouxXfFeEgGaAcsp%])"
 )
 
@@ -69,19 +76,30 @@ def _formatted(m: re.Match[str], value: Value) -> str:
     return c_format.real(directive, float(value))
 
 
-def _format(text: str, values: list[Value]) -> str:
-    rest = iter(values)
+Part = str | re.Match[str]
+"""Of a format: text as it is printed, or a directive."""
 
-    def one(m: re.Match[str]) -> str:
+
+def _parts(text: str) -> list[Part]:
+    """A format at its directives."""
+    found: list[Part] = []
+    literal, behind = list[str](), 0
+    for m in _DIRECTIVE.finditer(text):
+        literal.append(text[behind : m.start()])
+        behind = m.end()
         if m["kind"] == "%":
-            return "%"
-        value = next(rest, 0)
-        try:
-            return _formatted(m, value)
-        except (TypeError, ValueError, OverflowError):  # what C leaves undefined: a number for a text, and the like
-            return str(value)
+            literal.append("%")
+        else:
+            found += ["".join(literal), m]
+            literal = []
+    return [*found, "".join([*literal, text[behind:]])]
 
-    return _DIRECTIVE.sub(one, text)
+
+def _shown(m: re.Match[str], value: Value) -> str:
+    try:
+        return _formatted(m, value)
+    except (TypeError, ValueError, OverflowError):  # what C leaves undefined: a number for a text, and the like
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -99,25 +117,55 @@ class PrintfRecords:
 
     def text(self) -> str:
         """What they say, in their order."""
-        data = self.data
-        position, out, length = 4, list[str](), 0
+        return self.text_until(None)[0]
+
+    def text_until(self, end: float | None) -> tuple[str, bool]:
+        """What they say, and whether that is all: what is too much, or takes beyond a time of the clock, is left out.
+
+        Args:
+            end: as :func:`time.perf_counter` has it.
+        """
+        out, length = list[str](), 0
+        for piece in self._pieces():
+            if length > MAXIMUM_TEXT or (end is not None and perf_counter() > end):
+                return "".join([*out, _REST]), False
+            out.append(piece)
+            length += len(piece)
+        return "".join(out), True
+
+    def in_time(self, dispatch: Dispatch, started: float, max_seconds: float | None) -> str | PrintfRecords:
+        """What a launch printed; where its time is limited, the text: the limit holds for what that takes, too.
+
+        Raises:
+            SimulationError: S040, it takes longer.
+        """
+        if max_seconds is None:
+            return self
+        text, is_all = self.text_until(started + max_seconds)
+        if is_all or perf_counter() <= started + max_seconds:
+            return text
+        error = dispatch.timeout(max_seconds)
+        error.printf = text
+        raise error
+
+    def _pieces(self) -> Iterator[str]:
+        """The parts of what they say. Thousands of records have the same format, and may have the same texts."""
+        data, position = self.data, 4
+        formats = cache(lambda address: _parts(_string(self.memory, address)))
         while position + 8 <= len(data):
-            if length > MAXIMUM_TEXT:
-                out.append(_REST)
-                break
             (address,) = struct.unpack_from("<Q", data, position)
             position += 8
-            text = _string(self.memory, address)
-            values: list[Value] = []
-            for m in _DIRECTIVE.finditer(text):
-                if m["kind"] != "%" and position + 8 <= len(data):
-                    value, position = self._value(position, m["kind"] == "s")
-                    values.append(value)
+            for part in formats(address):
+                if isinstance(part, str):
+                    if part:
+                        yield part
+                    continue
+                value: Value = 0
+                if position + 8 <= len(data):
+                    value, position = self._value(position, part["kind"] == "s")
+                yield _shown(part, value)
             while self._is_surplus(position):
                 _, position = self._value(position)
-            out.append(_format(text, values))
-            length += len(out[-1])
-        return "".join(out)
 
     def _is_surplus(self, position: int) -> bool:
         """Whether a value that no directive takes stands there: type and value are no address of a text."""

@@ -45,6 +45,8 @@ Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
 ENGINES = ("auto", "llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
+PRINTING_SECONDS = 1.0
+"""How long it may take to write what a launch printed until it failed, also where its time is up."""
 _LLVM_MISSING = False
 
 
@@ -251,11 +253,12 @@ class Program:
             ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
-                error.printf = self._printed(printf).text()
+                end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
+                error.printf = self._printed(printf).text_until(end)[0]
             error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
             raise
         seconds = perf_counter() - started
-        printed = "" if printf is None else self._printed(printf)
+        printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds - compiled
         return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
@@ -278,7 +281,7 @@ class Program:
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
-            native = self.native or self._load_native()
+            native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
             else:
@@ -317,14 +320,22 @@ class Program:
         native = self.native
         return self.batch if self.batch is not None or native is None else native.groups()
 
-    def _load_native(self) -> Engine | None:
-        """Load the fast engine; None if the reference engine must do without."""
+    def _load_native(self, engine: str) -> Engine | None:
+        """Load the fast engine; None if the reference engine must do without.
+
+        Raises:
+            SimulationError: S024, it cannot be loaded, and was asked for.
+        """
         global _LLVM_MISSING
-        if _LLVM_MISSING:
+        if _LLVM_MISSING and engine != "llvm":
             return None
         try:
             from vsim.llvm_engine.engine import Engine
         except (ImportError, OSError) as error:
+            if engine == "llvm":
+                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
+                message = f"there is no native code: llvmlite cannot be loaded ({error})"
+                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
             _LLVM_MISSING = True
             message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
             warn(Diagnostic("U002", message, severity="warning"))
@@ -468,11 +479,19 @@ def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Di
 
 
 def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
-    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours."""
+    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours.
+
+    Raises:
+        SimulationError: S024, it is a mistake of ours, and the fast engine was asked for.
+    """
     name = dispatch.kernel.name
     if isinstance(problem, InvalidCode):
-        message = f"no valid native code for '{name}'; running on the numpy engine: {problem}"
-        hint = "this is a mistake of visakit; please report it with the program"
+        besides = f" and '{problem.file}', which has the code" if problem.file else ""
+        hint = f"this is a mistake of visakit; please report it with the program{besides}"
+        message = f"no valid native code for '{name}'"
+        if engine == "llvm":
+            raise SimulationError(Diagnostic("S024", f"{message}: {problem}", None, hint))
+        message = f"{message}; running on the numpy engine: {problem}"
         warning = Diagnostic("U002", message, hint=hint, severity="warning")
     elif engine == "llvm":
         warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from visa import types
 from visa.diagnostics import Diagnostic, SimulationError, Span
 from visa.isa.record import Flow, Rule
-from visa.operands import SCALAR, Address, General, Immediate, Indirect
+from visa.operands import SCALAR, Address, General, Immediate, Indirect, Raw
 from visa.payload import round_up
 from visa.platforms import MAXIMUM_GRF_SIZE
 from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visa.types import DataType
 
-NULL, CR0 = 0, 14
-UNADDRESSED = (NULL, CR0)
-"""Predefined variables without an address: what is written to %cr0 must be seen at once."""
+NULL, CR0, CE0 = 0, 14, 15
+UNADDRESSED = (NULL, CR0, CE0)
+"""Predefined variables without an address: what is written to %cr0 must be seen at once, %ce0 changes by itself."""
 FILE_BEGIN = 64
 """Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
 FILE_GAP = 64
@@ -164,24 +164,33 @@ def _alias_root(function: Function, number: int) -> tuple[int, int]:
         raise SimulationError(Diagnostic("S021", message, Span(function.file, 0))) from None
 
 
+def reads_lanes(layout: Layout, instruction: Instruction) -> bool:
+    """Whether an instruction reads %ce0, which has the lanes that run at that moment."""
+    sources = (op for name, op in instruction.args.items() if name != "dst")
+    return any(layout.root(op.var)[0] == CE0 for op in sources if isinstance(op, (General, Raw)))
+
+
 @dataclass(frozen=True)
 class FloatModes:
     """What a program does with the float controls of %cr0.
 
     ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
-    clear; those that are always kept are not in it. A program that never writes %cr0 keeps all denormals.
+    clear; those that are always kept are not in it. A program that never writes %cr0 (``written``) keeps all denormals,
+    but for kernels of ``Target="cm"``: their compiler leaves %cr0 alone where it wants zeros, as threads begin with 0.
     """
 
     rounding: bool
     flushed: dict[DataType, int]
+    written: bool
 
 
 def float_modes(functions: Iterable[Function]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
     # Bits that are set before control can go anywhere but to the next instruction, that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
-    straight = True
+    straight, decides = True, False
     for function in functions:
+        decides = decides or (function.is_kernel and function.is_cm)
         for i in function.instructions:
             flow = i.desc.flow
             straight = straight and (flow in (Flow.NEXT, Flow.LABEL) or flow.is_barrier)
@@ -191,10 +200,9 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
                 kept |= sets & ~clears if straight else 0
                 set_somewhere, cleared = set_somewhere | sets, cleared | clears
         straight = False
-    flushed = (
-        {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if set_somewhere | cleared else {}
-    )
-    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed)
+    written = bool(set_somewhere | cleared)
+    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if written or decides else {}
+    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed, written)
 
 
 CONTROL_UPDATES: dict[str, Callable[[int, int], int]] = {

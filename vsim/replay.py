@@ -228,7 +228,7 @@ class _Replayer:
             name = f"SVM_Arg_Offset_{index}.txt"
             raise capture.fail(f"the pointer leads to byte {offset} of {whole.nbytes} bytes", name)
         after = self._after(index, whole)
-        argument = BufferArgument(as_elements(whole[offset:], self._declared(index)))
+        argument = BufferArgument(as_elements(whole[offset:], self._declared(index)), "bytes")
         if offset:
             self.program.usm(whole)  # All of it has addresses, so that the kernel may reach what lies in front.
             if after is not None:

@@ -122,7 +122,7 @@ class LaunchResult:
             return None
         from vsim.fidelity import report
 
-        return report(self.executed, self.grf_size)
+        return report(self.executed, self.grf_size, self.dispatch.float_modes)
 
 
 def _counters(dispatch: Dispatch) -> Counters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
@@ -12,7 +12,16 @@ from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did
 from visa.files import read_text
 from visa.reporting import report
 from vsim.arrays import Array
-from vsim.launch import BufferArgument, ImageArgument, Launch, LaunchFile, ScalarArgument, image_launch, parse_launch
+from vsim.launch import (
+    BufferArgument,
+    ImageArgument,
+    Launch,
+    LaunchFile,
+    Override,
+    ScalarArgument,
+    image_launch,
+    parse_launch,
+)
 from vsim.launch_paths import check_overwriting
 from vsim.program import Program, RunOptions
 from vsim.progress import watch_on_terminal
@@ -76,12 +85,20 @@ class Session:
         self.read: set[str] = {program.image.file}
         """Files that no output replaces."""
 
-    def run_file(self, image: str, path: str | None, kernel: str) -> None:
-        """The launches of a launch file, of the image, or of a kernel without arguments."""
+    def run_file(
+        self, image: str, path: str | None, kernel: str, override: Callable[[LaunchFile], Override] | None = None
+    ) -> None:
+        """The launches of a launch file, of the image, or of a kernel without arguments.
+
+        Args:
+            override: makes what replaces parts of the file.
+        """
         if path is not None:
             directory = os.path.dirname(os.path.abspath(path))
             file = parse_launch(read_text(path), directory, path, self.out_dir or "", (image, path))
             self.read.add(path)
+            if override is not None:
+                file.override = override(file)
         elif self.program.image.launch:
             file = image_launch(self.program.image.launch, image, self.out_dir, self.allow_paths)
         elif len(self.program.kernels) == 1 or kernel:
@@ -114,6 +131,7 @@ class Session:
         for index in range(len(file)):
             file.take, file.check = self.program.memory.budget(), self.program.memory.check
             launch = file.launch(index)
+            launch.kernel = launch.kernel or kernel
             self._read_numbers(file, index, launch)
             self.read.update(file.read)
             found.append(launch.kernel)

@@ -21,6 +21,7 @@ from visa.image import KernelSummary, LinkedImage
 from visa.program import FIRST_VARIABLE, Function, Input
 from visa.yaml_tree import Tree
 from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
+from vsim.arrays import DType
 from vsim.launch import SCALAR_TYPES
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs
 
@@ -76,6 +77,11 @@ class KernelSignature:
         return self.kernel.name
 
     @property
+    def says_simd(self) -> bool:
+        """Whether the text or ze_info says how many work-items a thread has; else they are taken to be 16."""
+        return bool((self.info and self.info.says_simd) or self.kernel.integer_attribute("SimdSize"))
+
+    @property
     def _payload(self) -> tuple[PayloadField, ...]:
         return self.info.payload if self.info else ()
 
@@ -109,6 +115,11 @@ class KernelSignature:
     def image_arguments(self) -> frozenset[int]:
         """Arguments that are images, by index."""
         return frozenset(f.argument for f in self._payload if f.address_space == "image")
+
+    @cached_property
+    def element_types(self) -> dict[int, set[DType]]:
+        """Types of arrays that were found to go with what an argument points to, by its index."""
+        return {}
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

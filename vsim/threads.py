@@ -11,9 +11,11 @@ from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
 from vsim.arrays import Array
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Group
-from vsim.payload import local_id_row
+from vsim.payload import local_id_row, local_id_step
 
 THREAD_X, GROUP_ID, R0, HW_ID, SR0, MSG0, SCRATCH_LOCATION = 1, 3, 7, 12, 13, 20, 21
+DISPATCH_MASK = 2
+"""The element of %sr0 with the lanes that run when a thread begins, as bits."""
 MOST_TOGETHER = 4
 """Threads of a group that run at once, at most."""
 FEW_REMAIN = 4 * MOST_TOGETHER
@@ -90,6 +92,11 @@ def id_row_bytes(dispatch: Dispatch) -> int:
     return local_id_row(dispatch.simd, dispatch.grf_size)
 
 
+def id_step_bytes(dispatch: Dispatch) -> int:
+    """Bytes from the local ids of a thread along one dimension to those along the next."""
+    return local_id_step(dispatch.simd, dispatch.grf_size)
+
+
 def group_payload(dispatch: Dispatch, group: Group, private_address: int) -> Array:
     """The payload of all threads of a group of this size, threads x bytes, at its register offsets.
 
@@ -98,10 +105,11 @@ def group_payload(dispatch: Dispatch, group: Group, private_address: int) -> Arr
     count = dispatch.threads_of(group)
     payload = dispatch.payload_of(group.size, private_address)
     data = np.tile(np.frombuffer(payload, np.uint8), (count, 1))
-    grf, row = dispatch.grf_size, id_row_bytes(dispatch)
+    first, step = dispatch.local_ids_at, id_step_bytes(dispatch)
+    dimensions = min(dispatch.local_id_rows * id_row_bytes(dispatch) // step, 3)
     for t in range(count):
-        for dimension, ids in enumerate(local_ids(dispatch, group, t)[: dispatch.local_id_rows]):
-            at = grf + dimension * row
+        for dimension, ids in enumerate(local_ids(dispatch, group, t)[:dimensions]):
+            at = first + dimension * step
             data[t, at : at + 2 * dispatch.simd] = ids.view(np.uint8)
     return data
 
@@ -146,13 +154,16 @@ def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:
 
 
 def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
-    """Lanes of a thread that are work-items."""
+    """Lanes of a thread that run when it begins: those that are work-items, all of them for ``Target="cm"``."""
+    if dispatch.kernel.is_cm:
+        return dispatch.lanes
     return min(dispatch.simd, group.size[0] * group.size[1] * group.size[2] - thread * dispatch.simd)
 
 
 def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
-    """Global id of a lane."""
-    local = _ids(thread * dispatch.simd + min(lane, dispatch.simd - 1), group, turned=False)
+    """Global id of a lane; of one that is no work-item, that of the last one before it."""
+    last = group.size[0] * group.size[1] * group.size[2] - 1
+    local = _ids(min(thread * dispatch.simd + min(lane, dispatch.simd - 1), last), group, turned=False)
     ids = [o + g * n + i for o, g, n, i in zip(dispatch.offset, group.id, dispatch.local_size, local, strict=True)]
     return ids[0], ids[1], ids[2]
 

@@ -10,7 +10,7 @@ from opencl.calls import entry
 from opencl.calls.enqueue import FILL_SIZES, check_map_flags, fill, submit
 from opencl.context import Context
 from opencl.errors import Refused, require
-from opencl.events import find_events
+from opencl.events import CHANGED, find_events
 from opencl.kernels import Kernel
 from opencl.order import Turn
 from opencl.queue import Queue
@@ -33,11 +33,36 @@ def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
     return made.address if made else 0
 
 
+def _free(context: Context, pointer: int) -> bool:
+    """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
+    address. The program knows it no more at once.
+    """
+    found = context.shared.pop(pointer, None)
+    if found is None:
+        return False
+    waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
+    left = len(waits)
+
+    def one_is_over(_: int) -> None:
+        nonlocal left
+        with CHANGED:
+            left -= 1
+            is_last = not left
+        if is_last:
+            svm.give_back(context, found)
+
+    for event in waits:
+        event.when(cl.CL_COMPLETE, one_is_over)
+    if not waits:
+        svm.give_back(context, found)
+    return True
+
+
 @entry
 def clSVMFree(context: int, svm_pointer: int) -> None:
     found = Context.find(context)
     if svm_pointer:
-        svm.free(found, svm_pointer)
+        _free(found, svm_pointer)
 
 
 @entry
@@ -56,7 +81,7 @@ def clEnqueueSVMFree(
             host.call(function, "pipp", queue.handle, count, copy.address, user_data or None)
         else:
             for pointer in given:
-                svm.free(queue.context, pointer)
+                _free(queue.context, pointer)
 
     submit(queue, cl.CL_COMMAND_SVM_FREE, work, waits, event)
 
@@ -214,7 +239,7 @@ def clSharedMemAllocINTEL(
 @entry
 def clMemFreeINTEL(context: int, pointer: int) -> None:
     found = Context.find(context)
-    require(not pointer or svm.free(found, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    require(not pointer or _free(found, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
 
 
 @entry
@@ -225,7 +250,7 @@ def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        svm.free(found, pointer)
+        _free(found, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {

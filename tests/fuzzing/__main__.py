@@ -8,11 +8,13 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)  # in place of this folder, whose modules have everyday names
 
-from fuzzing import caches, captures, kernels, kills, programs, reading, runner, zebins  # noqa: E402
+from fuzzing import caches, captures, kernels, kills, loops, programs, reading, runner, sources, zebins  # noqa: E402
 from fuzzing.target import Target  # noqa: E402
 
 TARGETS: dict[str, Target] = {
-    t.name: t for module in (reading, zebins, captures, caches, kernels, programs, kills) for t in module.TARGETS
+    t.name: t
+    for module in (reading, zebins, captures, caches, kernels, programs, loops, sources, kills)
+    for t in module.TARGETS
 }
 
 
@@ -57,6 +59,10 @@ def main() -> int:
         print(target.check(Path(given.check[1]).read_bytes()))
         return 0
     chosen = given.targets or list(TARGETS)
+    for name in list(chosen):
+        if reason := TARGETS[name].missing():
+            print(f"{name}: skipped: {reason}")
+            chosen.remove(name)
     seconds = given.seconds if given.seconds is not None else 1e9 if given.count else 60.0
     if given.share is not None:
         seconds = given.share / len(chosen)

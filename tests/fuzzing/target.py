@@ -34,6 +34,7 @@ class Target:
             that it was refused; anything else that it raises is a finding.
         batch: inputs of one child process.
         prepare: called once in each child process.
+        missing: what this machine lacks for it; empty for nothing.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Target:
     check: Callable[[bytes], str]
     batch: int = 2000
     prepare: Callable[[], None] = lambda: None
+    missing: Callable[[], str] = lambda: ""

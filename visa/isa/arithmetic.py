@@ -1,7 +1,7 @@
 """Arithmetic instructions: the manual's chapter on arithmetic, dot products and mathematics."""
 
 from visa.isa.record import FLOATS, INTEGERS, SAT, InstructionDesc, Number, Saturation, form
-from visa.platforms import ALL, since
+from visa.platforms import ALL, WITH_MACROS, since
 
 _CATEGORY = "arithmetic"
 _ALU = INTEGERS | FLOATS
@@ -54,7 +54,7 @@ FORMS = (
     _binary(0x01, "add", "dst = src0 + src1.", _ALU | {"bf"}),
     _binary(0x02, "avg", "Average of two integers, rounded up: dst = (src0 + src1 + 1) >> 1.", _NARROW),
     _binary(0x03, "div", "Quotient; integers round towards zero.", _NARROW | FLOATS | {"bf"},
-            beyond="dst:q,uq src0:q,uq src1:q,uq", saturation=Saturation.FLOATS),
+            beyond="dst:q,uq src0:q,uq src1:q,uq", saturation=Saturation.FLOATS, rules="df-by-macros"),
     _binary(0x04, "dp2", "Dot product of pairs: lanes of a group of four get x0*y0 + x1*y1.", "f"),
     _binary(0x05, "dp3", "Dot product of three elements in each group of four lanes.", "f"),
     _binary(0x06, "dp4", "Dot product of four elements in each group of four lanes.", "f"),
@@ -69,7 +69,7 @@ FORMS = (
     _ternary(0x0E, "lrp", "Linear interpolation: dst = src0 * src1 + (1 - src0) * src2.", "f",
              aligned=dict.fromkeys(("dst", "src0", "src1", "src2"), 16), classes="dst:g src0:gc src1:gc src2:gc"),
     _binary(0x0F, "mod", "Remainder of an integer division, with the sign of src0.", _NARROW, saturation=Saturation.NONE),
-    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}", saturation=Saturation.FLOATS),
+    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}"),
     _binary(0x11, "pow", "src0 to the power of src1.", "f hf bf"),
     _unary(0x12, "rndd", "Round down to an integral value.", "f"),
     _unary(0x13, "rndu", "Round up to an integral value.", "f"),
@@ -78,9 +78,9 @@ FORMS = (
     _binary(0x16, "sad2", "Sum of absolute differences of pairs of bytes.", "ub b uw w", operands=_SADS, platforms=ALL - since("icllp")),
     _unary(0x17, "sin", "Sine of an angle in radians.", "f hf bf"),
     _unary(0x18, "cos", "Cosine of an angle in radians.", "f hf bf"),
-    _unary(0x19, "sqrt", "Square root.", "f hf bf", beyond="dst:df src0:df"),
+    _unary(0x19, "sqrt", "Square root.", "f hf bf", beyond="dst:df src0:df", rules="df-by-macros"),
     _unary(0x1A, "rsqrt", "Reciprocal square root.", "f hf bf"),
-    _unary(0x1B, "inv", "Reciprocal.", FLOATS | {"bf"}),
+    _unary(0x1B, "inv", "Reciprocal.", FLOATS | {"bf"}, rules="df-by-macros"),
     _systolic(0x1C, "dpasw", "d ud f", "Systolic dot product with accumulation, src2 shared by a pair of fused threads.", since("xehp") - since("pvc")),
     form(0x1E, "srnd", "ec d:dst s:src0 s:src1", "Stochastic rounding to a narrower float; src1 holds the random bits.",
          category=_CATEGORY, suffixes=(SAT,), types="ub b hf bf f", operands="dst:ub,b,hf src0:hf,bf,f src1:ub,uw", beyond="src1:hf,f",
@@ -94,8 +94,8 @@ FORMS = (
              platforms=ALL - since("icllp")),
     _binary(0x6B, "plane", "Plane equation: dst = p * u + q * v + r for the pixel pairs of src1.", "f", sizes=(8, 16),
             aligned={"src0": 16, "src1": 32}, classes="src0:gi src1:gi"),
-    _unary(0x7E, "sqrtm", "Correctly rounded square root (the IEEE macro).", "f df"),
-    _binary(0x7F, "divm", "Correctly rounded quotient (the IEEE macro).", "f df"),
+    _unary(0x7E, "sqrtm", "Correctly rounded square root (the IEEE macro).", "f df", platforms=WITH_MACROS),
+    _binary(0x7F, "divm", "Correctly rounded quotient (the IEEE macro).", "f df", platforms=WITH_MACROS),
     _ternary(0x82, "dp4a", "Dot product of four packed bytes with accumulation: dst = src0 + sum of src1.b[i] * src2.b[i].", "d ud",
              platforms=since("tgllp"), modifiers=""),
     _systolic(0x83, "dpas", "d ud f bf hf", "Systolic dot product with accumulation.", since("xehp")),

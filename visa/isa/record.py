@@ -266,6 +266,7 @@ class Rule(enum.Enum):
 
     ADDRESS_OF = "address-of"
     CONTIGUOUS = "contiguous"
+    DF_BY_MACROS = "df-by-macros"
     FUNCTION_ONLY = "function-only"
     NEEDS_PREDICATE = "needs-predicate"
     NO_MASK = "no-mask"
@@ -274,6 +275,7 @@ class Rule(enum.Enum):
     PACKED_LANES = "packed-lanes"
     PREDICATE_BITS = "predicate-bits"
     SATURATES_BYTES = "saturates-bytes"
+    SELECTS = "selects"
     SYSTOLIC = "systolic"
     TABLE_OF_DWORDS = "table-of-dwords"
     TRANSPOSED_OF_ONE = "transposed-of-one"

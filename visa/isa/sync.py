@@ -4,6 +4,7 @@ from visa.isa.record import FenceFlags, Flow, form
 from visa.platforms import since
 
 _CATEGORY = "sync"
+_BARRIERS = "barrier_id:b"
 _FENCE = "B:flush.5+local.1+l1.1+sw.1"
 
 FORMS = (
@@ -16,11 +17,11 @@ FORMS = (
          local=0, sw=1),
     form(0x5F, "yield", "", "Let another hardware thread run.", category=_CATEGORY),
     form(0x60, "nbarrier.wait", "B:mode s:barrier_id s:=barrier_id", "Wait at a named barrier.", category=_CATEGORY, flow=Flow.NAMED_BARRIER, text="barrier_id",
-         platforms=since("pvc"), types="ub", limits={"barrier_id": (0, 31)}, mode=0),
+         platforms=since("pvc"), types="ub", beyond=_BARRIERS, limits={"barrier_id": (0, 31)}, mode=0),
     form(0x60, "nbarrier.signal", "B:mode s:barrier_id s:thread_count", "Arrive at a named barrier.", category=_CATEGORY, flow=Flow.NAMED_BARRIER,
-         platforms=since("pvc"), types="ub", limits={"barrier_id": (0, 31)}, mode=1),
+         platforms=since("pvc"), types="ub", beyond=f"{_BARRIERS} thread_count:b", limits={"barrier_id": (0, 31)}, mode=1),
     form(0x60, "nbarrier.signal", "B:mode s:barrier_id s:role s:producers s:consumers", "Arrive at a named barrier as producer, consumer or both.",
-         category=_CATEGORY, flow=Flow.NAMED_BARRIER, semantics="roles", platforms=since("pvc"), types="ub", operands="role:uw",
+         category=_CATEGORY, flow=Flow.NAMED_BARRIER, semantics="roles", platforms=since("pvc"), types="ub", operands="role:uw", beyond=f"{_BARRIERS} role:ub,b,w producers:b consumers:b",
          limits={"barrier_id": (0, 31), "role": (0, 2)}, mode=2),
     form(0x7C, "sbarrier.wait", "B:mode", "Second half of a split barrier: wait.", category=_CATEGORY, flow=Flow.BARRIER, text="", mode=0),
     form(0x7C, "sbarrier.signal", "B:mode", "First half of a split barrier: arrive.", category=_CATEGORY, flow=Flow.SIGNAL, text="", mode=1),

@@ -8,13 +8,13 @@ from visa.calls import mismatched_sizes
 from visa.cisa.references import counts_threads
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.record import Flow, Rule
-from visa.program import FIRST_VARIABLE, Function, Instruction, Module
+from visa.program import FIRST_VARIABLE, Function, Instruction, Module, widest_instruction
 from visa.text.comments import strip_line_comment
 from visa.text.function_parser import FunctionParser
 from visa.text.instruction_syntax import operands_of
 from visa.text.problem import Problem
 from visa.text.reader import LineReader
-from visa.text.rules import BITS_OF_A_FLOAT, Rules
+from visa.text.rules import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visa.text.source import Source
 from visa.text.syntax import InstructionStatement, Placed
 
@@ -58,7 +58,7 @@ class Checks:
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)
-                if v.code == BITS_OF_A_FLOAT and at is not None and "x" in at.text.lower():
+                if at is not None and _is_meant(v.code, at.text):
                     continue
                 if v.code.startswith("W"):
                     self.source.warn(v.code, v.message, i.line, at, v.hint)
@@ -81,13 +81,9 @@ class Checks:
     def _threads(self, function: Function) -> None:
         """A kernel that counts threads must say how many work-items each of them has."""
         if function.is_kernel and not function.attribute("SimdSize") and counts_threads(function):
-            message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has: 16 are taken"
-            hint = f"write .kernel_attr SimdSize={self._widest(function)} behind the declarations"
+            message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has"
+            hint = f"write .kernel_attr SimdSize={widest_instruction(function)} behind the declarations"
             self.source.warn("W016", message, function.line, hint=hint)
-
-    def _widest(self, function: Function) -> int:
-        """The largest execution size of a function, from 8 on."""
-        return max(8, *(int(i.args["exec"].size) for i in function.instructions if "exec" in i.args))
 
     def _returns(self, function: Function) -> None:
         """A ret of a function itself, where no subroutine is that it would return from."""
@@ -138,3 +134,8 @@ class Checks:
             problem = Problem("V028", f"{passed}, '{m.target.name}' declares {m.attribute}={m.declared}")
             note = Label(self.source.name_span(m.target.line, m.target.name), "the function is here")
             self.source.report(problem, m.instruction.line, self._operand(m.instruction, m.field), (note,))
+
+
+def _is_meant(code: str, text: str) -> bool:
+    """Whether an operand is written in the way that means what a rule warns of."""
+    return (code == BITS_OF_A_FLOAT and "x" in text.lower()) or (code == ROW_OF_AN_ADDRESS and "&" not in text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 
+from visa import types
 from visa.isa import InstructionDesc, systolic
 from visa.isa.enums import LSC_DATA_SIZES, LSC_ORDERS
 from visa.isa.record import ANY_SIZE, Rule
@@ -24,6 +25,7 @@ from visa.operands import (
     VectorOperand,
     region_elements,
 )
+from visa.platforms import ALL, PLATFORMS, WITH_MACROS
 from visa.program import Fields, Instruction
 from visa.types import VECTOR, DataType
 from visa.violation import Violation
@@ -42,8 +44,10 @@ def is_restricted(desc: InstructionDesc) -> bool:
     return bool(desc.rules or desc.limits or desc.pairs or desc.sizes != ANY_SIZE or "rel_op" in desc.by_name)
 
 
-def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int) -> Iterator[Violation]:
-    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0: not known."""
+def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int, platform: str = "") -> Iterator[Violation]:
+    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0, and ``platform``
+    empty: not known.
+    """
     desc, args = i.desc, i.args
     if args.get("rel_op") == UNDEFINED_RELATION:
         message = "the comparison has no condition, so its result is undefined"
@@ -54,6 +58,9 @@ def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int) -> I
     elif Rule.SYSTOLIC in desc.rules and grf_size not in (0, 4 * size):
         message = f"{desc.mnemonic} of {size} lanes does not exist with registers of {grf_size} bytes"
         yield Violation("V039", message, f"it takes {grf_size // 4}, a row for each register")
+    if Rule.DF_BY_MACROS in desc.rules and platform in ALL - WITH_MACROS and type_of(args["dst"]) is types.DF:
+        having = ", ".join(n for n in PLATFORMS if n in WITH_MACROS)
+        yield Violation("V060", f"{desc.mnemonic} of df does not exist on {platform}", f"it exists on {having}", "dst")
     yield from _limits(desc, args)
     if desc.pairs:
         yield from _pair(type_of, desc, args)

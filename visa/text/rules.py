@@ -39,6 +39,8 @@ _SMALL_BITS = {"hf": 0x400, "bf": 0x80, "f": 0x10000, "df": 0x10000}
 """Below these, bits of floats are numbers next to 0, and rather meant as whole numbers."""
 BITS_OF_A_FLOAT = "W017"
 """The code of a rule about how a number is written, which bits do not say: those in hexadecimal are meant so."""
+ROW_OF_AN_ADDRESS = "W019"
+"""The code of a rule about bytes in brackets behind ``&V``, which become a row and a column; a written row is meant."""
 _ADDRESSES = frozenset({Address})
 _MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
 """Kinds of types that arithmetic takes together: the manual's type maps."""
@@ -121,7 +123,7 @@ class Rules:
         if kinds not in _MIXES and not found:
             found += self._heard(self._mixed(i, plan))
         if plan.restricted:
-            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size))
+            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:
@@ -153,7 +155,7 @@ class Rules:
 
     def _kind(self, desc: InstructionDesc, op: VectorOperand, destination: bool) -> int:
         """The kind of type of an operand, as far as it counts for the others."""
-        calculates = desc.category == "arithmetic" and not desc.pairs
+        calculates = (desc.category == "arithmetic" and not desc.pairs) or Rule.SELECTS in desc.rules
         t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
         return 0 if t is None else _KINDS.get(t.name, _INTEGER)
 
@@ -203,6 +205,11 @@ class Rules:
         if computes_address and isinstance(op, General) and op.region != SCALAR:
             message = f"{desc.mnemonic} takes the address of a variable here, not its elements"
             yield Violation("V055", message, f"write &{self.function.variable_name(op.var)}", name)
+        elif computes_address and isinstance(op, General) and op.row and not self.known_grf_size:
+            message = (
+                f"the bytes of this text depend on the size of a register: this is row {op.row} where it has 32 bytes"
+            )
+            yield Violation(ROW_OF_AN_ADDRESS, message, "name the platform, as in --platform tgllp; 32 are taken", name)
 
     def _type(self, desc: InstructionDesc, name: str, t: DataType, message: bool = False) -> Iterator[Violation]:
         meant, allowed = _MEANT.get(t, {t.name}), desc.types_of(name)

@@ -38,6 +38,7 @@ def resolve(
     Raises:
         Problem: there is no such instruction, or it does not take these suffixes.
     """
+    words = _without_end(table, words)
     for count in (2, 1):
         descs = table.by_mnemonic.get(".".join(words[:count]).lower()) if len(words) >= count else None
         if descs:
@@ -59,6 +60,15 @@ def resolve(
     name = words[0].lower()
     hint = ELSEWHERE.get(name) or FUNCTIONS_ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
     raise Problem("V003", f"'{words[0]}' is not an instruction", hint)
+
+
+def _without_end(table: InstructionSet, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words in today's order: older compilers write the end of a thread behind the unit, not behind the name."""
+    last = f"{words[0]}_eot"
+    if last.lower() not in table.by_mnemonic or "eot" not in words[1:3]:
+        return words
+    at = words.index("eot")
+    return (last, *words[1:at], *words[at + 1 :])
 
 
 # -- reading: each takes the words that are its own from the front of the rest ---------------------------------------

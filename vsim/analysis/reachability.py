@@ -41,7 +41,7 @@ def _reached(function: Function) -> list[int]:
         n = todo.pop()
         while n < flow.end and n not in seen:
             seen.add(n)
-            n, *others = flow.successors(n, function.simd_size) or [flow.end]
+            n, *others = flow.successors(n, function.jump_lanes) or [flow.end]
             todo += others
     return sorted(seen)
 

@@ -9,6 +9,7 @@ from visa.program import Function
 from vsim.analysis.control_flow import may_repeat
 from vsim.analysis.spin_loops import spins
 from vsim.atomics import depends_on_order
+from vsim.semantics.messages import flow_of
 
 
 def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
@@ -34,10 +35,11 @@ def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
 
 def _waits_elsewhere(image: LinkedImage, kernel: Function, calls: bool) -> bool:
     """Whether threads wait for each other at named or split barriers, or in functions that the kernel calls."""
-    flows = {i.desc.flow for i in kernel.instructions}
+    grf_size = image.grf_size
+    flows = {flow_of(i, grf_size) for i in kernel.instructions}
     if Flow.NAMED_BARRIER in flows or Flow.SIGNAL in flows:
         return True
-    if not calls or not any(i.desc.flow.is_barrier for f in image.module.functions for i in f.instructions):
+    if not calls or not any(flow_of(i, grf_size).is_barrier for f in image.module.functions for i in f.instructions):
         return False
     from vsim.analysis.waiting import waiting_functions  # which few kernels need
 

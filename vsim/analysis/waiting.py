@@ -8,6 +8,7 @@ from visa.program import Function, Instruction
 from vsim.analysis.reachability import reachable
 from vsim.analysis.spin_loops import spins
 from vsim.refused import RAW_MESSAGES
+from vsim.semantics.messages import flow_of
 
 
 def touches_memory(instruction: Instruction) -> bool:
@@ -32,7 +33,8 @@ def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = 
     found = [
         f
         for f in reached.functions
-        if any(_waits(f.instructions[n], takes_turns) for n in reached.of(f)) or spins(f, image.grf_size)
+        if any(_waits(f.instructions[n], image.grf_size, takes_turns) for n in reached.of(f))
+        or spins(f, image.grf_size)
     ]
     known = {id(f) for f in found}
     while True:
@@ -47,8 +49,8 @@ def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = 
         known |= {id(f) for f in callers}
 
 
-def _waits(instruction: Instruction, takes_turns: bool) -> bool:
-    return instruction.desc.flow.is_barrier or (takes_turns and touches_memory(instruction))
+def _waits(instruction: Instruction, grf_size: int, takes_turns: bool) -> bool:
+    return flow_of(instruction, grf_size).is_barrier or (takes_turns and touches_memory(instruction))
 
 
 def _calls(image: LinkedImage, caller: Function, instruction: Instruction, known: set[int]) -> bool:

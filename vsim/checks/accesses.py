@@ -30,7 +30,7 @@ RECORD = np.dtype(
     [
         ("address", "u8"), ("sequence", "u8"), ("function", "u4"), ("instruction", "u4"), ("group", "u4"),
         ("thread", "u4"), ("signals", "u4"), ("waits", "u4"), ("size", "u4"), ("lane", "u1"), ("kind", "u1"),
-        ("space", "u1"), ("lost", "u1"), ("number", "u4"), ("opening", "u4"),
+        ("space", "u1"), ("lost", "u1"), ("number", "u4"), ("opening", "u4"), ("items", "u8"), ("steps", "u4"),
     ]
 )  # fmt: skip
 """One access of one lane, or one event.
@@ -38,7 +38,11 @@ RECORD = np.dtype(
 ``sequence`` is the order of execution: lanes of one instruction share it. ``signals`` and ``waits`` count how often the
 thread has arrived at its group's barrier, and gone on. ``lost``: another lane of the instruction wrote another value to
 the place. ``number`` and ``opening`` are those of a named barrier: how often it had opened, or the thread had waited.
+Where races of work-items are looked for, ``items`` are the lanes whose access it is, as bits, with :data:`WHOLE` in
+messages for the thread as a whole; ``steps`` counts what the thread had executed that orders its work-items
+(:mod:`vsim.analysis.exchanges`).
 """
+WHOLE = 1 << 32
 Records = npt.NDArray[np.void]
 
 

@@ -14,7 +14,7 @@ CheckOption = Annotated[
     option(
         "--check",
         "LIST",
-        "Watch launches: race, undefined, divergence, calls, guard, or all but that.",
+        "Watch launches: race, undefined, divergence, calls, or all of these; race-items, guard.",
         PANEL,
         autocompletion=lambda: [*NAMES, "all"],
     ),

@@ -18,24 +18,26 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WRITE, Records, site
+from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WHOLE, WRITE, Records, site
 from vsim.checks.findings import MAPPED, Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.queued import hint
-from vsim.checks.selection import RACE
+from vsim.checks.selection import RACE, RACE_ITEMS
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
 
-IN_GROUP, OF_LANES, ACROSS_GROUPS, OF_LAUNCHES = "K001", "K002", "K003", "K004"
+IN_GROUP, OF_LANES, ACROSS_GROUPS, OF_LAUNCHES, OF_ITEMS = "K001", "K002", "K003", "K004", "K005"
 _MESSAGES = {
     IN_GROUP: "threads of a work-group race: {} and {} of the same place, and nothing orders them",
     OF_LANES: "lanes of one instruction write different values to the same place",
     ACROSS_GROUPS: "work-groups race: {} and {} of the same place, and nothing orders them",
     OF_LAUNCHES: "launches race: {} and {} of the same place, and no event, barrier or wait orders the two",
+    OF_ITEMS: "work-items of one thread race: {} and {} of the same place, and nothing but its lock-step orders them",
 }
 _HINTS = {
     IN_GROUP: "a barrier between the two orders them",
     OF_LANES: "let one lane write, or each to a place of its own",
+    OF_ITEMS: "a barrier between the two orders them; of sub-group barriers compiled code may have no trace",
     ACROSS_GROUPS: "no barrier orders work-groups: use atomics with fences of device scope, or two launches",
 }
 _WITH_PROGRAM = "a launch and the program race: {} and {} of the same place, which is mapped meanwhile"
@@ -60,7 +62,10 @@ class Races(NamedTuple):
 
 def report(records: Records, findings: Findings, name: NameMemory) -> None:
     """Find the races among records, and add them to the findings."""
-    for races in (*_between_threads(records), _between_lanes(records)):
+    found = [*_between_threads(records), _between_lanes(records)]
+    if RACE_ITEMS in findings.checks:
+        found.append(_between_items(records))
+    for races in found:
         _add(races, findings, name)
 
 
@@ -168,10 +173,15 @@ def _pairs_in_groups(accesses: Records, rows: Indices, places: Indices) -> Pairs
     A thread that has arrived but not gone on is in two phases: accesses are unordered if they share one.
     """
     a = accesses[rows]
-    count = a["signals"].astype(np.int64) - a["waits"] + 1
-    items = np.repeat(np.arange(rows.size), count)
-    phase = a["waits"][items] + np.arange(items.size) - np.repeat(np.cumsum(count) - count, count)
+    items, phase = _phases(a)
     return _witnesses(a, items, [places[items], a["group"][items].astype(np.int64), phase], "thread")
+
+
+def _phases(a: Records) -> Pairs:
+    """Accesses in each of the phases between barriers that they belong to: number of the access, and the phase."""
+    count = a["signals"].astype(np.int64) - a["waits"] + 1
+    items = np.repeat(np.arange(a.size), count)
+    return items, a["waits"][items] + np.arange(items.size) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _pairs_of_groups(accesses: Records, rows: Indices, places: Indices) -> Pairs:
@@ -240,6 +250,52 @@ def _between_lanes(records: Records) -> Races:
     return _races(OF_LANES, own, rows, units, order[chosen], order[winner][chosen])
 
 
+# -- work-items ------------------------------------------------------------------------------------------------
+
+
+def _between_items(records: Records) -> Races:
+    """Races of the work-items of one thread: accesses of lanes between two steps that order them.
+
+    A message for the whole thread is one of all its work-items that run. It races with accesses of single ones. Plain
+    ones do not race with each other: compilers make them of what all work-items do alike.
+    """
+    accesses = _by_item(records[records["kind"] <= ATOMIC_READ])
+    rows, units = _units(accesses)
+    places = _places(accesses, rows, units)
+    a = accesses[rows]
+    items, phase = _phases(a)
+    keys = [places[items], *(a[name][items].astype(np.int64) for name in ("group", "thread", "steps")), phase]
+    first, second = _witnesses(a, items, keys, "lane")
+    replaced = accesses["sequence"][accesses["lost"] != 0]
+    apart = (a["sequence"][first] != a["sequence"][second]) | ~np.isin(a["sequence"][first], replaced)
+    found = _races(OF_ITEMS, accesses, rows, units, first[apart], second[apart])
+    for mine, theirs in ((found.first, found.second), (found.second, found.first)):
+        others = mine["items"] & np.uint64(WHOLE - 1) & ~(np.uint64(1) << (theirs["lane"] & 63).astype(np.uint64))
+        mine["lane"] = np.where(mine["lane"] == NO_LANE, _lowest(others), mine["lane"])
+    return found
+
+
+def _by_item(accesses: Records) -> Records:
+    """Accesses as those of one work-item each; of plain ones for a whole thread with several the lane is none."""
+    items, is_plain = accesses["items"] & np.uint64(WHOLE - 1), accesses["kind"] <= WRITE
+    is_whole = (accesses["items"] >= WHOLE) & is_plain
+    has_several = (items & (items - np.uint64(1))) != 0
+    single: Records = accesses[~has_several | is_whole]
+    single["lane"] = np.where(has_several, NO_LANE, _lowest(items))[~has_several | is_whole]
+    both = accesses[has_several & ~is_whole]
+    of, lanes = np.nonzero(both["items"][:, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1))
+    each: Records = both[of]
+    each["lane"] = lanes
+    return np.concatenate([single, each])
+
+
+def _lowest(bits: npt.NDArray[np.uint64]) -> Indices:
+    """The number of the lowest bit of each; 0 where there is none."""
+    low = bits & (~bits + np.uint64(1))
+    found: Indices = np.log2(np.maximum(low, np.uint64(1)).astype(float)).astype(np.int64)
+    return found
+
+
 def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     """The memory at an address of the host, or at an offset in local memory, with the offset."""
     if space == LOCAL:
@@ -276,7 +332,11 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
         message = _WITH_PROGRAM if is_mapped else _MESSAGES[races.code]
         findings.add(
             Finding(
-                *(races.code, RACE, message.format(*(f"{_article(s)} {s}" for s in sides))),
+                *(
+                    races.code,
+                    RACE_ITEMS if races.code == OF_ITEMS else RACE,
+                    message.format(*(f"{_article(s)} {s}" for s in sides)),
+                ),
                 *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
                 OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch, races.command),
                 *(_HINTS.get(races.code) or hint(is_mapped), count),

@@ -11,10 +11,15 @@ from visa.diagnostics import Diagnostic, UsageError, did_you_mean
 if TYPE_CHECKING:
     from vsim.checks.suppressions import Suppressions
 
-RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD = "race", "undefined", "divergence", "calls", "guard"
-NAMES = (RACE, UNDEFINED, DIVERGENCE, CALLS, GUARD)
+RACE, RACE_ITEMS, UNDEFINED, DIVERGENCE, CALLS = "race", "race-items", "undefined", "divergence", "calls"
+GUARD = "guard"
+NAMES = (RACE, RACE_ITEMS, UNDEFINED, DIVERGENCE, CALLS, GUARD)
 ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
-"""What ``all`` stands for: ``guard`` gives arguments other addresses, so that it is asked for by itself."""
+"""What ``all`` stands for. Asked for by themselves are ``guard``, which gives arguments other addresses, and
+``race-items``, which also reports what only sub-group barriers order, of which compiled code has no trace.
+"""
+IMPLIED = {RACE_ITEMS: RACE}
+"""A check that another one is a part of: races of work-items are looked for together with those of threads."""
 SHOWN = 100
 """How many findings of a launch are shown unless somebody wants more or fewer."""
 
@@ -24,6 +29,7 @@ class Checking:
     """The checks that watch a launch, and which of their findings are shown.
 
     Attributes:
+        checks: those that were asked for, with those that they imply (:data:`IMPLIED`).
         limit: how many findings of a launch are shown; the rest is counted.
         suppressions: what is known, and not to be shown; None for nothing.
     """
@@ -31,6 +37,10 @@ class Checking:
     checks: frozenset[str]
     limit: int = SHOWN
     suppressions: Suppressions | None = None
+
+    def __post_init__(self) -> None:
+        implied = {IMPLIED[check] for check in self.checks if check in IMPLIED}
+        object.__setattr__(self, "checks", self.checks | implied)
 
 
 Wanted = str | Iterable[str] | Checking
@@ -48,7 +58,7 @@ def checking(wanted: Wanted, what: str = "check") -> Checking | None:
 
 
 def parse_checks(wanted: str | Iterable[str], what: str = "--check") -> frozenset[str]:
-    """The checks that a list names, separated by commas if it is one text; ``all`` is all but ``guard``.
+    """The checks that a list names, separated by commas if it is one text; ``all`` stands for :data:`ALL`.
 
     Args:
         what: the option or argument that the list is of, for errors.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from visa import types
-from visa.operands import Address, Execution, General, Indirect, PredicateControl, Raw, VectorOperand
+from visa.operands import EVERY_LANE, Address, Execution, General, Indirect, PredicateControl, Raw, VectorOperand
 from visa.program import Function, Instruction
 from visa.types import DataType
 from vsim.checks.shadows import ShadowAlgebra, Tracked, TypeOf
@@ -318,10 +318,10 @@ class UndefinedMachine:
 
     def _unknown_bits(self, predicate: PredicateControl, execution: Execution) -> ReadMask:
         """The lanes for which a predicate control is undefined."""
-        read = self.shadows.predicate_reader(predicate.var, execution.offset, execution.size)
         if not predicate.mode:
-            return read
-        running = self.inner.mask(execution, None)
+            return self.shadows.predicate_reader(predicate.var, execution.offset, execution.size)
+        whole = Execution(self.function.predicate_bits(predicate.var), execution.mask & EVERY_LANE.mask)
+        read, running = self.shadows.predicate_reader(predicate.var, 0, whole.size), self.inner.mask(whole, None)
 
         def of_all() -> Mask:
             undefined, lanes = read(), running()

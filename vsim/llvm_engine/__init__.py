@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,4 +31,18 @@ class Overtaken(Exception):
 
 
 class InvalidCode(Unsupported):
-    """Code for a kernel in which LLVM finds a mistake, which is one of this package."""
+    """Code for a kernel in which LLVM finds a mistake, which is one of this package; ``text`` is the IR."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+    @cached_property
+    def file(self) -> str:
+        """The name of a file that has the IR, for a report; empty where none can be written."""
+        try:
+            with NamedTemporaryFile("w", prefix="visakit-", suffix=".ll", delete=False, encoding="utf-8") as stream:
+                stream.write(self.text)
+        except OSError:
+            return ""
+        return stream.name

@@ -97,7 +97,7 @@ def _may_turn(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    row, first = id_row_bytes(dispatch), dispatch.grf_size
+    row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
     return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
 
@@ -145,7 +145,7 @@ def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
         return text, 1
     instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
-        return abreast(text, threads_together(dispatch), 32 * dispatch.simd // vector_bits(), instructions)
+        return abreast(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
     if dispatch.slm_size:
         return text, 1
     return jammed(text, vector_bits(), threads_in_flight(dispatch), instructions), 1

@@ -37,7 +37,7 @@ class Geometry(NamedTuple):
     is_partial: tuple[bool, ...]
     threads_per_group: int
     full: bool
-    """Every thread has all its lanes."""
+    """All lanes of every thread run when it begins."""
 
 
 def geometry(dispatch: Dispatch) -> Geometry:
@@ -46,7 +46,7 @@ def geometry(dispatch: Dispatch) -> Geometry:
     sizes = tuple(g - (count - 1) * n for g, count, n in axes)
     is_partial = tuple(size != n for size, n in zip(sizes, dispatch.local_size, strict=True))
     whole = dispatch.group(0)
-    full = _items(whole) % dispatch.simd == 0 and not any(is_partial)
+    full = dispatch.kernel.is_cm or (_items(whole) % dispatch.simd == 0 and not any(is_partial))
     return Geometry(whole, sizes, is_partial, dispatch.threads_of(whole), full)
 
 
@@ -56,8 +56,10 @@ def _items(group: Group) -> int:
 
 def row_of(dispatch: Dispatch) -> int:
     """Lanes of a thread that make a row of the group, if every thread is part of a row or
-    made of whole ones; else 0.
+    made of whole ones; else 0, as for lanes that are no work-items.
     """
+    if not _has_rows(dispatch):
+        return 0
     x, y, z = dispatch.local_size
     if y == z == 1:
         return dispatch.simd
@@ -66,10 +68,15 @@ def row_of(dispatch: Dispatch) -> int:
     return _row(dispatch.simd, x, y)
 
 
+def _has_rows(dispatch: Dispatch) -> bool:
+    """Whether lanes are work-items, whose local ids lie in rows."""
+    return dispatch.simd > 1 and not dispatch.kernel.is_cm
+
+
 def turned_row_of(dispatch: Dispatch, shape: Geometry) -> int:
     """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
     x, y, _ = dispatch.local_size
-    if dispatch.is_watched or not shape.full or x == 1 or y == 1 or dispatch.local_id_rows < 2:
+    if not _has_rows(dispatch) or dispatch.is_watched or not shape.full or 1 in (x, y) or dispatch.local_id_rows < 2:
         return 0
     return _row(dispatch.simd, y, x)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from visa import types
 from visa.types import DataType
-from vsim.arrays import Array, Bools, DType
+from vsim.arrays import Array, Bools, DType, Dwords
 from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 
 Mask = Bools | Literal[True]
@@ -99,6 +99,12 @@ def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
 def any_lane(lanes: Bools) -> Bools:
     """The rows in which any lane holds."""
     found: Bools = np.logical_or.reduce(lanes, axis=1)
+    return found
+
+
+def lane_bits(lanes: Bools) -> Dwords:
+    """Lanes of threads as the bits of a dword each."""
+    found: Dwords = np.packbits(lanes, axis=1, bitorder="little").view("<u4")[:, 0]
     return found
 
 

@@ -37,7 +37,7 @@ class BatchCalls:
         checks: BatchCallChecks | None = None,
     ) -> None:
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
-        self.faults, self.image, self.simd, self.prepare = faults, dispatch.image, dispatch.simd, prepare
+        self.faults, self.image, self.lanes, self.prepare = faults, dispatch.image, dispatch.lanes, prepare
         self.checks = checks
 
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
@@ -60,6 +60,9 @@ class BatchCalls:
         def enter(taken: Bools, back: ReturnPoint) -> None:
             if callee is None:
                 raise self._fault(taken, f"function '{function.strings[name]}' is not defined", instruction)
+            if callee.is_cm is not self.prepared.function.is_cm:
+                address = self.image.function_address(self.image.module.all_functions.index(callee))
+                raise self._fault(taken, uncallable(callee, address, self.lanes), instruction)
             self._start(callee, taken, back)
 
         return self._call(lanes, instruction, enter)
@@ -72,8 +75,8 @@ class BatchCalls:
             for value in np.unique(values[any_lane(taken)]):
                 chosen = taken & (values == value)
                 callee = self.image.function_at(int(value))
-                if callee is None or callee.simd_size != self.simd:
-                    raise self._fault(chosen, uncallable(callee, int(value), self.simd), instruction)
+                if callee is None or callee.lanes != self.lanes:
+                    raise self._fault(chosen, uncallable(callee, int(value), self.lanes), instruction)
                 problem = size_difference(instruction, callee)
                 if problem:
                     raise self._fault(chosen, f"{problem},", instruction)
@@ -94,7 +97,7 @@ class BatchCalls:
         ``enter`` gets the lanes that run the callee, and where the running ones of their threads go on: behind it.
         """
         following = self.prepared.following
-        taken = taken_lanes(self.running, lanes, instruction, self.simd)
+        taken = taken_lanes(self.running, lanes, self.prepared.function, instruction, self.lanes, if_any=True)
 
         def step() -> bool:
             chosen = taken()

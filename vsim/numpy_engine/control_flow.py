@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from visa.isa.record import Flow
-from visa.program import Instruction
+from visa.program import Function, Instruction
+from vsim.analysis.control_flow import takes_all
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.lanes_left import BatchLanesLeft
 from vsim.numpy_engine.prepared import PreparedFunction
 from vsim.numpy_engine.scheduler import Scheduler
-from vsim.semantics.flow import reach
+from vsim.semantics.flow import has_followers, reach
 
 NARROW_THREADS = 32
 """Batches of fewer threads are not worth narrowing."""
@@ -23,25 +24,34 @@ Step = Callable[[], bool]
 
 
 def taken_lanes(
-    running: Running, lanes: Callable[[], Mask], instruction: Instruction, simd: int
+    running: Running, lanes: Callable[[], Mask], function: Function, instruction: Instruction, simd: int, if_any: bool
 ) -> Callable[[], Bools]:
     """The lanes for which the mask of a jump, call or return holds, threads x 32: running ones, or for a call that
     ignores the execution mask any of the ``simd`` lanes of a thread.
 
-    A mask of one lane holds for all lanes that the instruction is about.
+    A mask of one lane holds for all lanes that the instruction is about. ``if_any``: see
+    :func:`vsim.semantics.flow.has_followers`.
     """
     part = reach(instruction)
     offset, room = part.offset, max(0, min(part.size, simd - part.offset))
     ignores_mask = instruction.desc.flow.is_call and part.no_mask
     is_whole = room == simd and not ignores_mask
+    follow = has_followers(function, part)
+    takes_everything = follow and not ignores_mask and takes_all(instruction, function.jump_lanes)
 
     def taken() -> Bools:
         mask, active = lanes(), running.activation.active
-        if mask is True and is_whole:
+        if takes_everything or (mask is True and is_whole):
             return active
         full = np.zeros_like(active)
         full[:, offset : offset + room] = mask if mask is True else mask[:, :room]
-        return full if ignores_mask else full & active
+        if not ignores_mask:
+            full &= active
+        if follow:
+            rest = np.ones_like(active) if ignores_mask else active.copy()
+            rest[:, offset : offset + room] = False
+            full |= rest & (any_lane(full) if if_any else ~any_lane(active & ~rest & ~full))[:, None]
+        return full
 
     return taken
 
@@ -65,13 +75,14 @@ class BatchControlFlow:
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
         self.simd, self.may_narrow, self.left, self.spin_branches = simd, may_narrow, left, spin_branches
 
-    def _taken(self, lanes: Callable[[], Mask]) -> Callable[[], Bools]:
-        return taken_lanes(self.running, lanes, self.prepared.instruction, self.simd)
+    def _taken(self, lanes: Callable[[], Mask], if_any: bool = False) -> Callable[[], Bools]:
+        prepared = self.prepared
+        return taken_lanes(self.running, lanes, prepared.function, prepared.instruction, self.simd, if_any)
 
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
         """These lanes go on at the label."""
-        running, taken = self.running, self._taken(lanes)
-        target, following = self.prepared.labels[label], self.prepared.following
+        running, target, following = self.running, self.prepared.labels[label], self.prepared.following
+        taken = self._taken(lanes, if_any=target < following)
         loop, spins = self._loop(target, following), self.prepared.here in self.spin_branches
 
         def step() -> bool:

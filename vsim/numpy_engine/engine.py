@@ -16,6 +16,7 @@ from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import TIMEOUT, Dispatch
 from vsim.memory import SLM_ADDRESS_MASK
 from vsim.ndrange import Group
+from vsim.numpy_engine.algebra import lane_bits
 from vsim.numpy_engine.machine import BatchExecution, Refused
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.numpy_engine.race_log import BatchRaces, RaceLog, race_log
@@ -206,10 +207,11 @@ class GroupBatch:
         return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
 
     def _local_memory(self) -> PartitionedSpace:
-        room, size = max(self.dispatch.slm_size, 4), self.dispatch.slm_size
-        data = np.zeros(room * len(self.groups), np.uint8)
-        base = (self.group_numbers * room).reshape(-1, 1)
-        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK)
+        room, size = self.dispatch.slm_room, self.dispatch.slm_size
+        taken = max(room, 4)
+        data = np.zeros(taken * len(self.groups), np.uint8)
+        base = (self.group_numbers * taken).reshape(-1, 1)
+        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK, room)
 
     def _scratch_memory(self) -> PartitionedSpace:
         room, size = max(self.dispatch.scratch_size, 4), self.dispatch.scratch_size
@@ -259,6 +261,8 @@ class GroupBatch:
             sr0, msg0 = threads.slot_registers(self.dispatch.image.platform)
             fields = sr0 if register == threads.SR0 else msg0
             words[:, 0] = [threads.slot_value(fields, slot) for slot in range(len(self.members))]
+            if register == threads.SR0:
+                words[:, threads.DISPATCH_MASK] = lane_bits(self.lanes)
         elif register in (threads.THREAD_X, threads.THREAD_X + 1):
             data.view(np.uint16)[:, 0] = self._thread_numbers()[register - threads.THREAD_X]
 

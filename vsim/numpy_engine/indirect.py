@@ -57,7 +57,7 @@ class IndirectOperands:
         if execution is None:
             return self.masks.thread_mask
         mask = self.masks.mask(execution, args.get("pred"))
-        half = execution.half(self.prepared.function.simd_size)
+        half = execution.half(self.prepared.function.split_lanes)
         if half is not None:
             mask = self._in_a_half(self.masks.mask(half, None), mask)
         if execution.size == count:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn, Protocol
 
+import numpy as np
+
 from visa.diagnostics import Diagnostic, SimulationError
 from visa.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
@@ -12,7 +14,7 @@ from vsim.arrays import Array, Bools
 from vsim.checks.selection import CALLS, DIVERGENCE, GUARD
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Activation, Running
-from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane
+from vsim.numpy_engine.algebra import NumpyAlgebra, any_lane, lane_bits
 from vsim.numpy_engine.argument_checks import BatchArgumentChecks
 from vsim.numpy_engine.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.numpy_engine.call_checks import BatchCallChecks
@@ -26,10 +28,12 @@ from vsim.numpy_engine.masks import BatchMasks
 from vsim.numpy_engine.messages import BatchMessages, MessageWatch
 from vsim.numpy_engine.operands import BatchOperands
 from vsim.numpy_engine.prepared import PreparedFunction
+from vsim.numpy_engine.registers import RegisterKind, View
 from vsim.numpy_engine.scheduler import Scheduler
 from vsim.numpy_engine.spaces import BatchSpaces
 from vsim.numpy_engine.thread_state import BatchThreadState
 from vsim.numpy_engine.threads import HardwareThreads
+from vsim.registers import CE0, reads_lanes
 from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Step
 from vsim.threads import state_defaults
@@ -77,7 +81,7 @@ class NumpyMachine:
         spins = dispatch.signature.summary.spins
         may_narrow = not (modes.rounding or modes.flushed or dispatch.checks or spins)
         branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.simd, may_narrow, batch.left, branches)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.lanes, may_narrow, batch.left, branches)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
         calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
@@ -173,6 +177,8 @@ class BatchExecution:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
                 except SimulationError as error:
                     step = Refused(error.diagnostics)
+                if reads_lanes(found.layout, instruction):
+                    step = self._behind_lanes(found, step)
                 if self.left is not None:
                     step = self.left.before(function, number, step)
                 if self.call_checks is not None:
@@ -181,6 +187,16 @@ class BatchExecution:
                     step = self.watch.step(function, number, instruction, step)
                 found.steps.append(step if recorder is None else recorder.traced(function, number, step))
         return found
+
+    def _behind_lanes(self, prepared: PreparedFunction, step: Step) -> Step:
+        """A step, before which %ce0 gets the lanes that run."""
+        running, view = self.running, prepared.view(View(RegisterKind.VARIABLE, CE0, np.dtype("u4")))
+
+        def behind() -> object:
+            running.views[view][:, 0] = lane_bits(running.activation.active)
+            return step()
+
+        return behind
 
     def _coverage(self, function: Function) -> Bools | None:
         """Where the launch notes which instructions of a function executed; None if nobody asked."""

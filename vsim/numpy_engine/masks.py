@@ -40,10 +40,14 @@ class BatchMasks:
         running, view = self.running, self.prepared.view(predicate_view(index))
         return lambda: running.views[view][:, part]
 
+    def _bits_of(self, index: int) -> int:
+        return self.prepared.function.predicate_bits(index)
+
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Bools]:
-        """The predicate for each lane."""
-        read = self._columns(predicate.var, slice(execution.offset, execution.offset + execution.size))
+        """The predicate for each lane; ``any`` and ``all`` ask for every bit that it has."""
         mode, inverse = predicate.mode, predicate.inverse
+        part = slice(execution.offset, execution.offset + execution.size)
+        read = self._columns(predicate.var, slice(self._bits_of(predicate.var)) if mode else part)
 
         def bits() -> Bools:
             found = read()
@@ -71,7 +75,7 @@ class BatchMasks:
 
     def predicate_as_integer(self, index: int) -> Callable[[], Dwords]:
         """All bits of a predicate as one lane."""
-        count = min(32, self.prepared.function.predicates[index - 1].elements)
+        count = self._bits_of(index)
         columns = self._columns(index, slice(0, count))
         weights = (np.uint32(1) << np.arange(count, dtype=np.uint32)).reshape(1, count)
         return lambda: (columns() * weights).sum(axis=1, keepdims=True, dtype=np.uint32)

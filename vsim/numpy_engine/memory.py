@@ -60,7 +60,7 @@ class FlatSpace:
                 access.missing("", address, lanes)
             else:
                 offsets = access.in_buffer(address - np.uint64(buffer.address), buffer, lanes)
-                yield BufferPart(buffer.data, offsets, lanes)
+                yield BufferPart(buffer.data if access.writes else buffer.readable, offsets, lanes)
 
 
 @dataclass
@@ -73,6 +73,8 @@ class PartitionedSpace:
     base: Offsets
     size: int
     address_mask: int = 0xFFFF_FFFF_FFFF_FFFF
+    room: int = 0
+    """Bytes that may be read, if these are more than may be written."""
 
     @property
     def rows(self) -> int:
@@ -81,7 +83,7 @@ class PartitionedSpace:
 
     def parts(self, access: MessageAccess) -> Iterator[BufferPart]:
         """The lanes of a message: each in the part of its thread."""
-        offsets = access.checked(access.address & np.uint64(self.address_mask), self.size, self.name, None)
+        offsets = access.checked(access.address & np.uint64(self.address_mask), self.size, self.name, None, self.room)
         yield BufferPart(self.data, offsets + access.per_lane(self.base), None)
 
 
@@ -116,7 +118,8 @@ class SurfaceSpace:
                 base = access.per_lane(self.scratch.base)
                 yield BufferPart(self.scratch.data, offsets + (base if lanes is None else base[lanes]), lanes)
             elif isinstance(buffer, Buffer):
-                yield BufferPart(buffer.data, access.in_buffer(address, buffer, lanes), lanes)
+                data = buffer.data if access.writes else buffer.readable
+                yield BufferPart(data, access.in_buffer(address, buffer, lanes), lanes)
             elif isinstance(buffer, SurfaceImage):
                 data = buffer.bytes
                 yield BufferPart(data, access.checked(address, data.size, buffer.name, lanes), lanes)
@@ -187,22 +190,23 @@ class MessageAccess:
         if self.first is not None:
             steps = self.address - self.first
             steps = steps if lanes is None else steps[lanes]
-            first: Offsets = self.checked(offsets - steps, buffer.size, buffer, lanes, 1)
+            first: Offsets = self.checked(offsets - steps, buffer.size, buffer, lanes, buffer.room, 1)
             return first + steps.astype(np.int64)
-        found = self.checked(offsets, buffer.size, buffer, lanes)
+        found = self.checked(offsets, buffer.size, buffer, lanes, buffer.room)
         if self.writes and buffer.read_only and len(self._outside) == before:
             position = 0 if lanes is None else int(np.flatnonzero(lanes)[0])
             self._outside.append(_Outside(position, buffer, int(found[0]), READ_ONLY))
         return found
 
     def checked(
-        self, offsets: Array, size: int, what: str | Buffer, lanes: Bools | None, count: int | None = None
+        self, offsets: Array, size: int, what: str | Buffer, lanes: Bools | None, room: int = 0, count: int = 0
     ) -> Offsets:
         """Offsets in a buffer of a size as signed integers; notes the first one from which on ``count`` bytes (all of a
-        lane's) are not inside.
+        lane's) are not inside. Reads may reach ``room`` bytes.
         """
         signed = offsets.astype(np.int64, copy=False)
-        bad = (signed < 0) | (signed > size - (count or self.size))
+        limit = size if self.writes else max(room, size)
+        bad = (signed < 0) | (signed > limit - (count or self.size))
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             position = first if lanes is None else int(np.flatnonzero(lanes)[first])

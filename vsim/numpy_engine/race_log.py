@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from visa.operands import Execution
 from visa.program import Function, Instruction
+from vsim.analysis.exchanges import is_for_lanes, ordering_steps
+from vsim.analysis.unread import ReadElements, read_elements
 from vsim.arrays import Array, Bools
 from vsim.checks import races
 from vsim.checks.accesses import (
@@ -18,6 +21,7 @@ from vsim.checks.accesses import (
     LOCAL,
     NO_LANE,
     READ,
+    WHOLE,
     WRITE,
     AccessLog,
     fence_of,
@@ -76,6 +80,12 @@ class BatchRaces:
     def __init__(self, whole: RaceLog, batch: GroupBatch) -> None:
         self.whole, self.batch = whole, batch
         self.execution = batch.execution
+        self.steps = np.zeros(self.execution.group_barrier.arrivals.size, np.uint32)
+        """How often each thread has ordered its work-items."""
+        self.ordering: dict[int, frozenset[int]] = {}
+        """By function the instructions that do."""
+        self.read: dict[int, dict[int, ReadElements]] = {}
+        """By function the loads of which some elements are not read."""
         self.raw_message: int | None = None
         """The number of the raw message that executes; None for other instructions."""
 
@@ -126,18 +136,21 @@ class BatchRaces:
                 everybody = np.flatnonzero(self.execution.running.activation.active_rows)
                 rows, lanes = np.repeat(everybody, own.size), np.tile(lanes, everybody.size)
                 addresses, lost, kinds = (np.tile(column, everybody.size) for column in (addresses, lost, kinds))
-            self.whole.log.add(
-                rows.size,
-                **self._place(function, instruction),
-                **self._who(rows),
-                address=addresses,
-                sequence=sequence,
-                size=access.size,
-                lane=_lane_numbers(instruction, access.shape[1], lanes),
-                kind=kinds,
-                space=LOCAL if space is threads.slm else GLOBAL,
-                lost=lost,
-            )
+            place, who = self._place(function, instruction), self._who(rows)
+            for start, size in self._read_of(function, place["instruction"], access.size, kind):
+                self.whole.log.add(
+                    rows.size,
+                    **place,
+                    **who,
+                    address=addresses + np.uint64(start),
+                    sequence=sequence,
+                    size=size,
+                    lane=_lane_numbers(instruction, access.shape[1], lanes),
+                    items=self._items(instruction, access.shape[1], rows, lanes),
+                    kind=kinds,
+                    space=LOCAL if space is threads.slm else GLOBAL,
+                    lost=lost,
+                )
 
     def _is_of_program(self, space: Space) -> bool:
         """Whether it is memory of the program, and not what another check has beside it, or a thread's own."""
@@ -171,13 +184,45 @@ class BatchRaces:
         running, barrier = self.execution.running.threads, self.execution.group_barrier
         groups, threads = running.numbers()
         whole = rows if running.rows is None else running.rows[rows]
-        counts = {"signals": barrier.arrivals[whole], "waits": barrier.departures[whole]}
+        counts: dict[str, Array] = {
+            "signals": barrier.arrivals[whole],
+            "waits": barrier.departures[whole],
+            "steps": self.steps[whole],
+        }
         return {"group": groups[rows], "thread": threads[rows], **counts}
+
+    def _read_of(self, function: Function, number: int, size: int, kind: int) -> list[tuple[int, int]]:
+        """The parts of what each lane loads that the program reads, first byte and bytes; of other accesses all."""
+        if kind != READ:
+            return [(0, size)]
+        known = self.read.get(id(function))
+        if known is None:
+            known = self.read[id(function)] = read_elements(function, self.whole.dispatch.grf_size)
+        found = known.get(number)
+        if found is None:
+            return [(0, size)]
+        element = size // found.size
+        return [(start * element, count * element) for start, count in found.runs]
+
+    def _items(self, instruction: Instruction, width: int, rows: Array, lanes: Array) -> Array:
+        """The lanes whose accesses these are, as bits."""
+        execution: Execution | None = instruction.args.get("exec")
+        running = np.packbits(self.execution.running.activation.active, 1, "little").view("<u4").astype(np.uint64)[:, 0]
+        found: Array = running[rows]
+        if execution is None or not is_for_lanes(execution) or width not in (1, execution.size):
+            found = found | np.uint64(WHOLE)
+        elif width == 1:
+            found = found & np.uint64(((1 << execution.size) - 1) << execution.offset)
+        else:
+            found = np.uint64(1) << (lanes + execution.offset).astype(np.uint64)
+        return found
 
     # -- events --------------------------------------------------------------------------------------------
 
     def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
         """The step of an instruction, which notes fences, and of raw messages their number."""
+        if self.whole.dispatch.races_of_items and number in self._ordering(function):
+            step = self._ordered(step)
         means = meaning(instruction, self.whole.dispatch.grf_size)
         kind = fence_of(means)
         if kind is None:
@@ -189,6 +234,24 @@ class BatchRaces:
             return step()
 
         return fence
+
+    def _ordering(self, function: Function) -> frozenset[int]:
+        """The instructions of a function that order the work-items of a thread."""
+        found = self.ordering.get(id(function))
+        if found is None:
+            found = self.ordering[id(function)] = ordering_steps(function, self.whole.dispatch.grf_size)
+        return found
+
+    def _ordered(self, step: Step) -> Step:
+        """A step in front of which the work-items of each thread are ordered."""
+
+        def act() -> object:
+            running = self.execution.running
+            rows = np.flatnonzero(np.count_nonzero(running.activation.active, axis=1) > 1)
+            self.steps[rows if running.threads.rows is None else running.threads.rows[rows]] += 1
+            return step()
+
+        return act
 
     def _of_raw_message(self, number: int, step: Step) -> Step:
         """The step of a raw message: the instruction that accesses memory for it is none of the function's."""

@@ -106,7 +106,7 @@ class StepRecorder:
             return  # Other lanes than the chosen ones.
         mask = sum(1 << int(lane) for lane in np.flatnonzero(lanes))
         read, written = (" ".join(line.shown(item, lanes) for item in items) for items in line.items)
-        out = f"{name} {head} {mask:0{max(1, self.dispatch.simd // 4)}x} {text}"
+        out = f"{name} {head} {mask:0{max(1, self.dispatch.lanes // 4)}x} {text}"
         self.trace.write(out + (f" ; {read}" if read else "") + (f" -> {written}" if written else ""))
 
 

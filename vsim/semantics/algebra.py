@@ -211,7 +211,9 @@ class Machine(Protocol):
         """Lanes that execute: the execution mask (all lanes with NoMask) and the predicate."""
 
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
-        """The predicate control for each lane, as a mask: ``any`` and ``all`` first, then the inversion."""
+        """The predicate control for each lane, as a mask: ``any`` and ``all`` of every bit that the predicate has come
+        first, then the inversion.
+        """
 
     def predicate_reader(self, index: int, offset: int, count: int) -> Read:
         """Bits of a predicate variable from lane ``offset`` on, as a mask."""

@@ -3,57 +3,40 @@
 Most of it is one line over the lane algebra; what surrounds it (execution type, source modifiers, saturation,
 predicated write) is :func:`vsim.semantics.core.alu`. Two families need more:
 
-* 64-bit integers with saturation are computed in 128 bits, as two unsigned halves. -2 * 3 in q: the bits of -2 are
-  those of 2**64 - 2, so the unsigned product is 3 * 2**64 - 6, high half 2 and low half 2**64 - 6. The first factor
-  counted 2**64 too much, so the second comes off the high half: 2 - 3 = -1, and -1 * 2**64 + 2**64 - 6 is -6;
-* floats under a rounding mode of %cr0 are computed in double with the error of the result, and rounded to the type in
-  that mode from there (:mod:`vsim.semantics.rounding`).
+* 64-bit integers with saturation are computed in 128 bits (:mod:`vsim.semantics.wide`);
+* floats under a rounding mode of %cr0, or with a narrower result, are computed in double with the error of the result,
+  and rounded from there (:mod:`vsim.semantics.rounded`).
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from visa import types
 from visa.operands import SAT, SCALAR, General
 from visa.program import Instruction
-from visa.types import DF, HF, UQ, DataType, F, Q
+from visa.types import UQ, DataType, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, ReadMask, Step, Write
-from vsim.semantics.conversion import convert
 from vsim.semantics.core import (
+    LaneFunction,
     alu,
     arithmetic_type,
     destination,
-    flush,
     integer_of,
+    is_modified,
     mask_of,
     operand,
     override_when,
-    own_type,
     real_type,
     semantics,
     source,
     sources_of,
+    type_of_source,
     unsigned_of,
 )  # fmt: skip
-from vsim.semantics.rounding import (
-    WithError,
-    fused_with_error,
-    is_direct,
-    narrow_fused,
-    narrow_product,
-    narrow_quotient,
-    narrow_reciprocal,
-    narrow_root,
-    product_with_error,
-    quotient_with_error,
-    reciprocal_with_error,
-    root_with_error,
-    step_by_mode,
-    sum_with_error,
-    to_odd,
-    two_sum,
-)  # fmt: skip
+from vsim.semantics.rounded import ADD, DIV, FMA, INV, MUL, SQRT, Operation, in_mode_of, rounded_step
+from vsim.semantics.wide import Wide, is_negative, is_wide, magnitude, plus, saturated_step, times, wide_source
 
 # -- sums and products -----------------------------------------------------------------------------------------
 
@@ -140,11 +123,16 @@ _carry("addc", "carry", _sum_and_carry)
 _carry("subb", "borrow", _difference_and_borrow)
 
 
-@alu(own_type, "mulh")
-def mulh(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
-    """The high half of the 64-bit product of 32-bit integers."""
-    wide = Q if t.is_signed else UQ
-    return a.cast((a.cast(x, wide) * a.cast(y, wide)) >> a.const(32, wide), t)
+@semantics("mulh", by_lane=True)
+def mulh(m: Machine, instruction: Instruction) -> Step:
+    """The high half of the 64-bit product of 32-bit integers, each with its own sign."""
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    signed = any(type_of_source(m, args[s]).is_signed or args[s].modifier for s in ("src0", "src1"))
+    wide = Q if signed else UQ
+    x, y = source(m, args["src0"], count, wide), source(m, args["src1"], count, wide)
+    write, mask = destination(m, args["dst"], count, types.UD), mask_of(m, instruction)
+    return lambda: write(a.cast((x() * y()) >> a.const(32, wide), types.UD), mask())
 
 
 @semantics("madw")
@@ -173,10 +161,12 @@ def madw(m: Machine, instruction: Instruction) -> Step:
 
 
 def exact_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
-    """As :func:`arithmetic_type`, but wide enough for both sources where one is signed and the other is not."""
+    """As :func:`arithmetic_type`, but wide enough for both sources where one is signed and the other is not, and for
+    what a modifier makes of them.
+    """
     t = arithmetic_type(found, dst, instruction)
-    mixed = t.is_integer and any(x.is_signed for x in found) and any(not x.is_signed for x in found)
-    return integer_of(8, True) if mixed else t
+    mixed = any(x.is_signed for x in found) and any(not x.is_signed for x in found)
+    return integer_of(8, True) if t.is_integer and (mixed or is_modified(instruction)) else t
 
 
 @alu(exact_type, "avg")
@@ -254,10 +244,25 @@ def inv(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 # -- whole numbers and interpolation ---------------------------------------------------------------------------
 
 
-@alu(real_type, "frc")
-def frc(a: Algebra, t: DataType, x: Lanes) -> Lanes:
+def _sum_and_product(m: Machine, t: DataType) -> tuple[LaneFunction, LaneFunction]:
+    """Sums and products that are steps of an instruction, in the rounding mode of %cr0."""
+    return in_mode_of(m, t, ADD, operator.add), in_mode_of(m, t, MUL, operator.mul)
+
+
+@semantics("frc", by_lane=True)
+def frc(m: Machine, instruction: Instruction) -> Step:
     """What x has above the whole number at or below it."""
-    return x - a.floor(x)
+    args, a = instruction.args, m.algebra
+    count = args["exec"].size
+    t = real_type([type_of_source(m, args["src0"])], m.type_of(args["dst"]), instruction)
+    read, add = operand(m, args["src0"], count, t), in_mode_of(m, t, ADD, operator.add)
+    write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
+
+    def step() -> None:
+        x = read()
+        write(add(x, a.negate(a.floor(x))), mask())
+
+    return step
 
 
 @alu(real_type, "rndd")
@@ -284,15 +289,26 @@ def rndz(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     return a.trunc(x)
 
 
-@alu(
-    real_type,
+@semantics(
     "lrp",
     deviation="(1 - x) * z is rounded, then added to x * y with one rounding; "
     "the manual leaves the intermediate precision open.",
+    by_lane=True,
 )
-def lrp(a: Algebra, t: DataType, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+def lrp(m: Machine, instruction: Instruction) -> Step:
     """Linear interpolation x * y + (1 - x) * z; the manual leaves the intermediate precision open."""
-    return a.fma(x, y, (a.const(1.0, t) - x) * z)
+    args, a, fields = instruction.args, m.algebra, sources_of(instruction)
+    count = args["exec"].size
+    t = real_type([type_of_source(m, args[s]) for s in fields], m.type_of(args["dst"]), instruction)
+    reads = [operand(m, args[s], count, t) for s in fields]
+    add, mul, fma = *_sum_and_product(m, t), in_mode_of(m, t, FMA, a.fma)
+    write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
+
+    def step() -> None:
+        x, y, z = (read() for read in reads)
+        write(fma(x, y, mul(add(a.const(1.0, t), a.negate(x)), z)), mask())
+
+    return step
 
 
 _IN_ORDER = "Products and sums are rounded one after the other; the manual leaves the intermediate precision open."
@@ -301,31 +317,33 @@ _IN_ORDER = "Products and sums are rounded one after the other; the manual leave
 @semantics("line", deviation=_IN_ORDER)
 def line(m: Machine, instruction: Instruction) -> Step:
     """p * x + q with p and q in elements 0 and 3 of the first source."""
-    coefficients, u, write, mask = _plane_operands(m, instruction)
-    return lambda: write(coefficients[0]() * u() + coefficients[3](), mask())
+    t, coefficients, u, write, mask = _plane_operands(m, instruction)
+    add, mul = _sum_and_product(m, t)
+    return lambda: write(add(mul(coefficients[0](), u()), coefficients[3]()), mask())
 
 
 @semantics("plane", deviation=_IN_ORDER)
 def plane(m: Machine, instruction: Instruction) -> Step:
     """p * u + q * v + r with p, q and r in elements 0, 1 and 3 of the first source, and v one register behind u."""
-    coefficients, u, write, mask = _plane_operands(m, instruction)
+    t, (p, q, _, r), u, write, mask = _plane_operands(m, instruction)
     op = instruction.args["src1"]
     if not isinstance(op, General):
         raise m.cannot("the second source must be a register")
-    v = m.reader(General(op.var, op.row + 1, op.col, op.region), instruction.args["exec"].size)
-    return lambda: write(coefficients[0]() * u() + coefficients[1]() * v() + coefficients[3](), mask())
+    v = operand(m, General(op.var, op.row + 1, op.col, op.region, op.modifier), instruction.args["exec"].size, t)
+    add, mul = _sum_and_product(m, t)
+    return lambda: write(add(add(mul(p(), u()), mul(q(), v())), r()), mask())
 
 
-def _plane_operands(m: Machine, instruction: Instruction) -> tuple[list[Read], Read, Write, ReadMask]:
-    """The first four elements of the first source, the second source, and where the result goes, in one type."""
+def _plane_operands(m: Machine, instruction: Instruction) -> tuple[DataType, list[Read], Read, Write, ReadMask]:
+    """The execution type, the first four elements of the first source, the second source, and where the result goes."""
     args, op = instruction.args, instruction.args["src0"]
     count = args["exec"].size
     if not isinstance(op, General):
         raise m.cannot("the first source must be a register")
     t = real_type([m.type_of(op), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
-    coefficients = [operand(m, General(op.var, op.row, op.col + k, SCALAR), count, t) for k in range(4)]
+    coefficients = [operand(m, General(op.var, op.row, op.col + k, SCALAR, op.modifier), count, t) for k in range(4)]
     u = operand(m, args["src1"], count, t)
-    return coefficients, u, destination(m, args["dst"], count, t), mask_of(m, instruction)
+    return t, coefficients, u, destination(m, args["dst"], count, t), mask_of(m, instruction)
 
 
 # -- dot products and sums of differences ----------------------------------------------------------------------
@@ -347,16 +365,18 @@ def _dot_product(name: str, terms: int, homogeneous: bool = False) -> None:
         t = real_type([m.type_of(args["src0"]), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
         x, y = (operand(m, args[s], count, t, by_lane=False) for s in ("src0", "src1"))
         write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
-        return lambda: write(_dot(a, x(), y(), terms, count, homogeneous), mask())
+        add, mul = _sum_and_product(m, t)
 
+        def step() -> None:
+            left, right, total = x(), y(), None
+            for k in range(terms + homogeneous):
+                index = [i // 4 * 4 + k for i in range(count)]
+                last = a.lanes(right, index)
+                product = last if homogeneous and k == terms else mul(a.lanes(left, index), last)
+                total = product if total is None else add(total, product)
+            write(total, mask())
 
-def _dot(a: Algebra, x: Lanes, y: Lanes, terms: int, count: int, homogeneous: bool) -> Lanes:
-    total = None
-    for k in range(terms + homogeneous):
-        index = [i // 4 * 4 + k for i in range(count)]
-        product = a.lanes(y, index) if homogeneous and k == terms else a.lanes(x, index) * a.lanes(y, index)
-        total = product if total is None else total + product
-    return total
+        return step
 
 
 _dot_product("dp2", 2)
@@ -417,127 +437,45 @@ def sad2(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-# -- 64-bit integers with saturation ---------------------------------------------------------------------------
-
-Wide = tuple[Lanes, Lanes]
-"""128-bit integers: low and high halves, both UQ."""
+# -- results that need more than the execution type has ---------------------------------------------------------
 
 
-def _widen(a: Algebra, x: Lanes, t: DataType) -> Wide:
-    """A 64-bit integer, sign- or zero-extended."""
-    return a.bitcast(x, UQ), a.bitcast(x >> a.const(63, t), UQ) if t.is_signed else a.const(0, UQ)
+def _rounded(op: Operation, *names: str) -> None:
+    """Floats are rounded once, in the mode of %cr0."""
+    override_when(lambda m, instruction: rounded_step(m, instruction, op), *names)
 
 
-def _add_wide(a: Algebra, x: Wide, y: Wide) -> Wide:
-    """The sum of 128-bit integers: the low one went around if it is below a summand, which carries."""
-    low = x[0] + y[0]
-    return low, x[1] + y[1] + a.mask_to_int(low < x[0], UQ)
+def _saturated(combine: Callable[[Algebra, Wide, Wide], Wide], *names: str) -> None:
+    """64-bit integers with saturation are computed in 128 bits."""
+    override_when(lambda m, instruction: saturated_step(m, instruction, combine), *names)
 
 
-def _wide_sum(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
-    """The whole sum of 64-bit integers."""
-    return _add_wide(a, _widen(a, x, t), _widen(a, y, t))
+def _wide_quotient(m: Machine, instruction: Instruction) -> Step | None:
+    """The quotient of 64-bit integers of both signs, or with modifiers: that of their magnitudes, with its sign."""
+    args, a = instruction.args, m.algebra
+    ops, count, target = [args["src0"], args["src1"]], args["exec"].size, m.type_of(args["dst"])
+    if not is_wide(m, ops) or not target.is_integer:
+        return None
+    first, second = (wide_source(m, op, count) for op in ops)
+    write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
+
+    def step() -> None:
+        x, y = first(), second()
+        divisor, below = magnitude(a, y)[0], is_negative(a, x)
+        value, _ = quotient(a, UQ, magnitude(a, x)[0], divisor)
+        value = a.select(below ^ is_negative(a, y), a.negate(value), value)
+        end = a.select(below, a.const(1 << 63, UQ), a.const(Q.maximum, UQ))
+        write(a.cast(a.select(divisor == a.const(0, UQ), end, value), target), mask())
+
+    return step
 
 
-def _wide_product(a: Algebra, x: Lanes, y: Lanes, t: DataType) -> Wide:
-    """The whole product of 64-bit integers, of the four products of their halves."""
-    (ux, sx), (uy, sy) = _widen(a, x, t), _widen(a, y, t)
-    half, low_half = a.const(32, UQ), a.const(0xFFFFFFFF, UQ)
-    xl, xh, yl, yh = ux & low_half, ux >> half, uy & low_half, uy >> half
-    middle = xh * yl + ((xl * yl) >> half)
-    other = xl * yh + (middle & low_half)
-    high = xh * yh + (middle >> half) + (other >> half)
-    # A negative factor counts as itself plus 2**64.
-    return ux * uy, high - (sx & uy) - (sy & ux)
-
-
-def _clamp_wide(a: Algebra, x: Wide, t: DataType, target: DataType) -> Lanes:
-    """The nearest number of a type to a 128-bit number, which is signed as ``t`` is."""
-    low, high = x
-    negative = a.bitcast(high, Q) < a.const(0, Q) if t.is_signed else low < low
-    minimum, maximum = a.const(target.minimum, target), a.const(target.maximum, target)
-    above = (high != a.const(0, UQ)) | (low > a.const(target.maximum, UQ))
-    if target.is_signed:
-        below = (high != a.const(UQ.maximum, UQ)) | (low < a.const(target.minimum & UQ.maximum, UQ))
-    else:
-        below = high == high
-    inside = a.cast(low, target)
-    return a.select(negative, a.select(below, minimum, inside), a.select(above, maximum, inside))
-
-
-def _saturate_wide(combine: Callable[[Algebra, Lanes, Lanes, DataType], Wide], *names: str) -> None:
-    """Compute 64-bit integers with saturation in 128 bits: the first two sources combined, plus the others."""
-
-    def special(m: Machine, instruction: Instruction) -> Step | None:
-        args, a, fields = instruction.args, m.algebra, sources_of(instruction)
-        found, target = [m.type_of(args[s]) for s in fields], m.type_of(args["dst"])
-        saturates = args["dst"].modifier == SAT and target.is_integer
-        if not saturates or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:
-            return None
-        t, count = arithmetic_type(found, target, instruction), args["exec"].size
-        reads = [source(m, args[s], count, t) for s in fields]
-        write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
-
-        def step() -> None:
-            x, y, *rest = (read() for read in reads)
-            total = combine(a, x, y, t)
-            for z in rest:
-                total = _add_wide(a, total, _widen(a, z, t))
-            write(_clamp_wide(a, total, t, target), mask())
-
-        return step
-
-    override_when(special, *names)
-
-
-# -- floats in the rounding mode of %cr0 -----------------------------------------------------------------------
-
-
-_RECIPROCALS = (reciprocal_with_error, narrow_reciprocal)
-
-
-def _round_directed(
-    op: str, of_doubles: Callable[..., WithError], of_floats: Callable[..., WithError], *names: str
-) -> None:
-    """Compute floats of one type in double with the error, where the program changes the rounding mode of %cr0; with
-    the algebra's own operation where that rounds in the mode.
-    """
-
-    def special(m: Machine, instruction: Instruction) -> Step | None:
-        args, a, fields = instruction.args, m.algebra, sources_of(instruction)
-        t = m.type_of(args["dst"])
-        one_type = t in (HF, F, DF) and all(m.type_of(args[s]) is t for s in fields)
-        if m.rounding() is None or not one_type or args["dst"].modifier == SAT:
-            return None
-        count, with_error = args["exec"].size, of_doubles if t is DF else of_floats
-        direct = is_direct(a, t, m.rounding())
-        reads = [operand(m, args[s], count, t if direct else DF) for s in fields]
-        write, mask = m.writer(args["dst"], count), mask_of(m, instruction)
-
-        def step() -> None:
-            operands, rounding = [read() for read in reads], m.rounding()
-            if direct and rounding is not None:
-                whole = [a.const(1.0, t), *operands] if with_error in _RECIPROCALS else operands
-                write(flush(a, a.in_mode(op, rounding, t, *whole), t, m.denormals(t)), mask())
-                return
-            near, error = with_error(a, *operands)
-            if t is DF:
-                value = step_by_mode(a, near, error, DF, rounding)
-            else:
-                value = convert(a, to_odd(a, near, error), DF, t, rounding=rounding)
-            lanes = mask()
-            write(flush(a, value, t, m.denormals(t)), lanes)
-
-        return step
-
-    override_when(special, *names)
-
-
-_round_directed("fadd", sum_with_error, two_sum, "add")
-_round_directed("fmul", product_with_error, narrow_product, "mul")
-_round_directed("fma", fused_with_error, narrow_fused, "mad")
-_round_directed("fdiv", quotient_with_error, narrow_quotient, "div", "divm")
-_round_directed("fdiv", reciprocal_with_error, narrow_reciprocal, "inv")
-_round_directed("sqrt", root_with_error, narrow_root, "sqrt", "sqrtm")
-_saturate_wide(_wide_product, "mul", "mad")
-_saturate_wide(_wide_sum, "add", "add3")
+override_when(_wide_quotient, "div")
+_rounded(ADD, "add")
+_rounded(MUL, "mul")
+_rounded(FMA, "mad")
+_rounded(DIV, "div", "divm")
+_rounded(INV, "inv")
+_rounded(SQRT, "sqrt", "sqrtm")
+_saturated(times, "mul", "mad")
+_saturated(plus, "add", "add3")

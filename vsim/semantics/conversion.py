@@ -17,7 +17,7 @@ from __future__ import annotations
 from visa import types
 from visa.types import BF, DF, HF, UB, UV, UW, VF, DataType, F, V
 from vsim.semantics.algebra import Algebra, Lanes
-from vsim.semantics.rounding import Rounding, directed
+from vsim.semantics.rounding import DOWN, UP, Rounding, directed, float_rounded_to_odd
 
 _PACKED = {V: types.W, UV: UW, VF: F}
 
@@ -41,7 +41,7 @@ def convert(
     if saturate and target.is_float:
         x, source = _saturate_float(a, x, source)
     if target is BF:
-        return round_to_bf16(a, x if source is F else a.cast(x, F))
+        return round_to_bf16(a, float_rounded_to_odd(a, x, source), rounding)
     if source is target:
         return x
     if target.is_integer:
@@ -102,11 +102,19 @@ def round_bits(a: Algebra, bits: Lanes, t: DataType, drop: int) -> Lanes:
     return (bits + a.const((1 << (drop - 1)) - 1, t) + odd) >> a.const(drop, t)
 
 
-def round_to_bf16(a: Algebra, x: Lanes) -> Lanes:
-    """F to the bits of bfloat16, nearest even; a NaN stays one."""
-    bits = a.bitcast(x, types.UD)
-    rounded = round_bits(a, bits, types.UD, 16)
-    quiet = (bits >> a.const(16, types.UD)) | a.const(0x40, types.UD)
+def round_to_bf16(a: Algebra, x: Lanes, rounding: Rounding | None = None) -> Lanes:
+    """F to the bits of bfloat16, nearest even or in the mode of %cr0; a NaN stays one."""
+    t = types.UD
+    bits = a.bitcast(x, t)
+    if rounding is None:
+        rounded = round_bits(a, bits, t, 16)
+    else:
+        mode = a.const(rounding, t) if isinstance(rounding, int) else rounding
+        outward = mode == a.select(bits >= a.const(1 << 31, t), a.const(DOWN, t), a.const(UP, t))
+        odd = (bits >> a.const(16, t)) & a.const(1, t)
+        more = a.select(mode == a.const(0, t), a.const(0x7FFF, t) + odd, a.const(0, t))
+        rounded = (bits + a.select(outward, a.const(0xFFFF, t), more)) >> a.const(16, t)
+    quiet = (bits >> a.const(16, t)) | a.const(0x40, t)
     return a.cast(a.select(x == x, rounded, quiet), UW)
 
 
@@ -115,11 +123,14 @@ def widen_bf16(a: Algebra, bits: Lanes) -> Lanes:
     return a.bitcast(a.cast(bits, types.UD) << a.const(16, types.UD), F)
 
 
-def to_bf8(a: Algebra, x: Lanes) -> Lanes:
-    """HF to the bits of bf8 (E5M2), nearest even; a NaN stays one."""
+def to_bf8(a: Algebra, x: Lanes, saturate: bool = False) -> Lanes:
+    """HF to the bits of bf8 (E5M2), nearest even, saturated to a finite number; a NaN stays one."""
     bits = a.bitcast(x, UW)
-    quiet = (bits >> a.const(8, UW)) | a.const(2, UW)
-    return a.cast(a.select(x == x, round_bits(a, bits, UW, 8), quiet), UB)
+    quiet, code = (bits >> a.const(8, UW)) | a.const(2, UW), round_bits(a, bits, UW, 8)
+    if saturate:
+        infinite = (code & a.const(0x7F, UW)) == a.const(0x7C, UW)
+        code = a.select(infinite, code - a.const(1, UW), code)
+    return a.cast(a.select(x == x, code, quiet), UB)
 
 
 def to_tf32(a: Algebra, x: Lanes) -> Lanes:
@@ -140,8 +151,8 @@ def hf8_to_half(a: Algebra, bits: Lanes) -> Lanes:
     return a.select(rest == a.const(0x7F, UW), a.bitcast(sign | a.const(0x7E00, UW), HF), value)
 
 
-def half_to_hf8(a: Algebra, x: Lanes) -> Lanes:
-    """HF to the bits of hf8, nearest even, out of range to NaN."""
+def half_to_hf8(a: Algebra, x: Lanes, saturate: bool = False) -> Lanes:
+    """HF to the bits of hf8, nearest even, out of range to NaN, or saturated to the largest number."""
     wide = a.cast(x, F)
     magnitude = a.absolute(wide)
     sign = a.cast((a.bitcast(x, UW) >> a.const(8, UW)) & a.const(0x80, UW), types.UD)
@@ -152,5 +163,7 @@ def half_to_hf8(a: Algebra, x: Lanes) -> Lanes:
     bits = round_bits(a, a.bitcast(magnitude, types.UD), types.UD, 20) - a.const((127 - 7) << 3, types.UD)
     code = a.select(small, subnormal, bits)
     nan = a.const(0x7F, types.UD)
-    code = a.select((magnitude == magnitude) & (magnitude < a.const(465.0, F)) & (code < nan), code, nan)
+    code = a.select((magnitude < a.const(465.0, F)) & (code < nan), code, nan)
+    if saturate:
+        code = a.select((magnitude == magnitude) & (code == nan), a.const(0x7E, types.UD), code)
     return a.cast(code | sign, UB)

@@ -135,15 +135,20 @@ def type_of_source(m: Machine, op: VectorOperand) -> DataType:
     return F if own is BF else own
 
 
-def modify(a: Algebra, x: Lanes, data_type: DataType, modifier: int) -> Lanes:
-    """Apply a source modifier to lanes of a type: (abs), (-), (-abs) or (~)."""
+def modify(a: Algebra, x: Lanes, data_type: DataType, modifier: int, signed: bool | None = None) -> Lanes:
+    """Apply a source modifier to lanes of a type: (abs), (-), (-abs) or (~).
+
+    Args:
+        signed: whether integers were of a signed type, by default ``data_type``'s; others are their own magnitudes.
+    """
     if modifier == NOT:
         return ~x
     if modifier in (ABS, NEG_ABS):
         if data_type.is_float:
             x = a.absolute(x)
-        elif data_type.is_signed:
-            x = a.select(x < a.const(0, data_type), a.negate(x), x)
+        elif data_type.is_signed if signed is None else signed:
+            t = signed_of(data_type.size)
+            x = a.select(a.bitcast(x, t) < a.const(0, t), a.negate(x), x)
     return a.negate(x) if modifier in (NEG, NEG_ABS) else x
 
 
@@ -162,7 +167,9 @@ def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = 
     if isinstance(op, Immediate) and not modifier:
         constant = convert(a, read(), own, target)
         return lambda: constant
-    return lambda: modify(a, convert(a, read(), own, target), target, modifier)
+    if own.is_integer and target.is_integer and own.size > target.size:  # the sign is in what the conversion drops
+        return lambda: convert(a, modify(a, read(), own, modifier), own, target)
+    return lambda: modify(a, convert(a, read(), own, target), target, modifier, own.is_signed)
 
 
 def operand(m: Machine, op: VectorOperand, count: int, wanted: DataType, by_lane: bool = True) -> Read:
@@ -178,9 +185,20 @@ def flush(a: Algebra, x: Lanes, data_type: DataType, where: Mask | None) -> Lane
     """Zeros of the same sign instead of denormals where the mask holds."""
     if where is None:
         return x
+    if data_type is BF:
+        sign, least = x & a.const(0x8000, UW), a.const(0x80, UW)
+        return a.select(where & ((x ^ sign) < least), sign, x)
     word, tiny = {DF: (UQ, 2.0**-1022), F: (types.UD, 2.0**-126), HF: (UW, 2.0**-14)}[data_type]
     zero = a.bitcast(a.bitcast(x, word) & a.const(1 << (word.bits - 1), word), data_type)
     return a.select(where & (a.absolute(x) < a.const(tiny, data_type)), zero, x)
+
+
+def flush_result(m: Machine, target: DataType, write: Write) -> Write:
+    """A predicated write with zeros for denormals where %cr0 asks for that; of bf where it does for f."""
+    kept = F if target is BF else target
+    if kept not in DENORMAL_BITS or m.denormals(kept) is None:
+        return write
+    return lambda value, mask: write(flush(m.algebra, value, target, m.denormals(kept)), mask)
 
 
 def destination(
@@ -198,12 +216,8 @@ def destination(
     saturate = op.modifier == SAT
     if target is produced and moved and not saturate:
         return write
-    if target in DENORMAL_BITS and produced.is_float and m.denormals(target) is not None:
-        plain = write
-
-        def write(value: Lanes, mask: Mask) -> None:
-            plain(flush(a, value, target, m.denormals(target)), mask)
-
+    if produced.is_float:
+        write = flush_result(m, target, write)
     if target is produced and not saturate:
         return write
     if rounded or not target.is_float:
@@ -225,6 +239,11 @@ def both(mask: Mask, more: Mask) -> Mask:
 
 TypeRule = Callable[[list[DataType], DataType, Instruction], DataType]
 """The execution type, by the types of the sources and of the destination."""
+
+
+def is_modified(instruction: Instruction) -> bool:
+    """Whether a source has a sign modifier."""
+    return any(instruction.args[s].modifier in (ABS, NEG, NEG_ABS) for s in sources_of(instruction))
 
 
 def integer_of(size: int, signed: bool) -> DataType:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from visa import types
 from visa.isa.record import Flow
-from visa.operands import ACTIVE_LANES, EVERY_LANE, Execution
-from visa.program import Instruction
-from vsim.semantics.algebra import Lanes, Machine, ReadMask, Step
+from visa.operands import ACTIVE_LANES, EVERY_LANE, MAXIMUM_LANES, Execution
+from visa.program import Function, Instruction
+from vsim.semantics.algebra import Algebra, Lanes, Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 
 
@@ -27,6 +27,16 @@ def reach(instruction: Instruction) -> Execution:
     if execution.size > 1 and flow is not Flow.END:
         return execution
     return EVERY_LANE if flow.is_call else ACTIVE_LANES
+
+
+def has_followers(function: Function, part: Execution) -> bool:
+    """Whether lanes of which a jump, call or return is not go where the others go.
+
+    In a function for one work-item a thread (``Target="cm"``) jumps are as wide as the code around them, and the lanes
+    beyond are none of the program's. So they stay with the thread: they go back in a loop, or into what is called, with
+    any other lane, and forward, or out, with the last one.
+    """
+    return function.is_cm and part.size < MAXIMUM_LANES
 
 
 def _lanes(m: Machine, instruction: Instruction) -> ReadMask:
@@ -54,7 +64,7 @@ def goto(m: Machine, instruction: Instruction) -> Step:
 def jmp(m: Machine, instruction: Instruction) -> Step:
     """The whole thread goes on at the label, or at the next instruction if the predicate does not hold."""
     pred = instruction.args["pred"]
-    taken = m.predicate_bits(pred, Execution(1, 0) if not pred.mode else ACTIVE_LANES) if pred else None
+    taken = m.predicate_bits(pred, Execution(1, 0)) if pred else None
     return m.jump(instruction.args["label"], taken)
 
 
@@ -138,15 +148,16 @@ def nbarrier_signal_roles(m: Machine, instruction: Instruction) -> Step:
     names = ("barrier_id", "role", "producers", "consumers")
     number, role, producers, consumers = (source(m, args[n], 1, types.UD) for n in names)
 
-    def arrival() -> Lanes:
-        byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
-        kind = role()
-        produces = ~(kind >> one) & one
-        consumes = ~kind & one
-        wanted = (producers() & byte) | ((consumers() & byte) << a.const(8, types.UD))
-        return wanted | (produces << a.const(16, types.UD)) | (consumes << a.const(17, types.UD))
+    return m.named_barrier(number, lambda: arrival(a, role(), producers(), consumers()), instruction)
 
-    return m.named_barrier(number, arrival, instruction)
+
+def arrival(a: Algebra, role: Lanes, producers: Lanes, consumers: Lanes) -> Lanes:
+    """An arrival at a named barrier as machines want it: how many of both are awaited, and what the thread is."""
+    byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
+    produces = ~(role >> one) & one
+    consumes = ~role & one
+    wanted = (producers & byte) | ((consumers & byte) << a.const(8, types.UD))
+    return wanted | (produces << a.const(16, types.UD)) | (consumes << a.const(17, types.UD))
 
 
 @semantics("nbarrier.wait")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from visa import types
 from visa.isa.enums import LFSR_FORMS
-from visa.operands import Predicate
+from visa.operands import SAT, Predicate
 from visa.program import Instruction
 from visa.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
@@ -33,6 +33,7 @@ from vsim.semantics.core import (
     type_of_source,
     unsigned_of,
 )  # fmt: skip
+from vsim.semantics.wide import Wide, integer_result, left, right, wide_source
 
 # -- bitwise operations, of registers and of predicates --------------------------------------------------------
 
@@ -106,14 +107,40 @@ def asr(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     return a.bitcast(a.bitcast(x, signed) >> a.bitcast(_count(a, t, y), signed), t)
 
 
+def _whole_shift(move: Callable[[Algebra, Wide, Lanes], Wide], *names: str) -> None:
+    """Shift as a wider number what a modifier made larger than its type, or of which saturation must see all bits."""
+
+    def special(m: Machine, instruction: Instruction) -> Step | None:
+        args, a = instruction.args, m.algebra
+        count, dst, op = args["exec"].size, args["dst"], args["src0"]
+        target, saturate = m.type_of(dst), dst.modifier == SAT
+        if not saturate and not op.modifier:
+            return None
+        t = _shift_type([type_of_source(m, op)], target, instruction)
+        y, mask = source(m, args["src1"], count, unsigned_of(t.size)), mask_of(m, instruction)
+        x, write = wide_source(m, op, count), m.writer(dst, count)
+
+        def step() -> None:
+            n = convert(a, _count(a, unsigned_of(t.size), y()), unsigned_of(t.size), types.UQ)
+            write(integer_result(a, move(a, x(), n), target, saturate), mask())
+
+        return step
+
+    override_when(special, *names)
+
+
+_whole_shift(left, "shl")
+_whole_shift(right, "asr")
+
+
 @semantics("shr", by_lane=True)
 def shr(m: Machine, instruction: Instruction) -> Step:
     """x >> y with zeros shifted in; a narrow source is zero-extended first, whatever its sign."""
     args, a = instruction.args, m.algebra
     count = args["exec"].size
     own = type_of_source(m, args["src0"])
-    t = integer_of(max(4, own.size), False)
-    narrow = unsigned_of(own.size)
+    t = unsigned_of(_shift_type([own], m.type_of(args["dst"]), instruction).size)
+    narrow = unsigned_of(own.size) if own.is_signed and not args["src0"].modifier else t
     x, y = source(m, args["src0"], count, narrow), source(m, args["src1"], count, t)
     write, mask = destination(m, args["dst"], count, t), mask_of(m, instruction)
     return lambda: write(convert(a, x(), narrow, t) >> _count(a, t, y()), mask())

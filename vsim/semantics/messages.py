@@ -26,14 +26,19 @@ from visa.isa.record import Access, Flow, InstructionDesc
 from visa.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
 from visa.program import Instruction
 from vsim.refused import RAW_MESSAGES
-from vsim.semantics.algebra import Machine, Step
+from vsim.semantics.algebra import Lanes, Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
+from vsim.semantics.flow import arrival
 
-THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 7, 10, 12
+GATEWAY, THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 3, 7, 10, 12
 LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}
 TYPED_UNIT = 13
+GATEWAY_BARRIER, GATEWAY_END = 4, 16
+"""Functions of the gateway, in bits 0 to 4 of the descriptor: arrive at a named barrier, end the thread."""
 LSC_OPCODE = 0x89
 LSC_FENCE = 0x1F
+NAMED_BARRIER_GRF_SIZE = 64
+"""Bytes of a register of the platforms that have named barriers: those since pvc."""
 HEADER = 1 << 19
 _STATELESS, _SLM = (253, 255), 254
 _FLAT: Space = ("flat", 0)
@@ -85,6 +90,7 @@ class Message:
         else:
             first, self.second = args["src"], None
             self.extended, self.unit = args["ex_desc"], args["ex_desc"] & 15
+        self.first: Raw = first
         self.address = Raw(first.var, first.offset + grf_size) if self.descriptor & HEADER else first
 
     def field(self, low: int, bits: int) -> int:
@@ -278,7 +284,7 @@ def _lsc_space(m: Message) -> Space:
 
 
 def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
-    """The instruction that does what a raw message does; None if that is nothing.
+    """The instruction that does what a raw message does; None if that is nothing, or :func:`signals_barrier` holds.
 
     Raises:
         NoEquivalent: there is none.
@@ -293,15 +299,58 @@ def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
         found = _load_store_unit(m)
     elif m.unit == TYPED_UNIT and m.field(0, 6) == LSC_FENCE:
         found = _fence(m, "tgm")
-    elif m.unit != THREAD_SPAWNER or instruction.desc.flow is not Flow.END:
+    elif not _only_ends(m, instruction) and not _signals(m, instruction):
         raise NoEquivalent(
-            f"messages to unit {m.unit} are not simulated; "
+            f"messages to unit {m.unit} are not simulated; named barriers ({GATEWAY}), "
             f"the data ports ({DATA_PORT_0}, {DATA_PORT_1}) and the load/store unit (14, 15) are"
         )
     if found is None:
         return None
     desc, fields = found
     return Instruction(desc, fields | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
+
+
+def _only_ends(m: Message, instruction: Instruction) -> bool:
+    """Whether a thread's last message does nothing but end it: to the thread spawner, since dg2 to the gateway."""
+    ends = m.unit == THREAD_SPAWNER or (m.unit == GATEWAY and m.field(0, 5) == GATEWAY_END)
+    return ends and instruction.desc.flow is Flow.END
+
+
+def _signals(m: Message, instruction: Instruction) -> bool:
+    if m.unit != GATEWAY or m.field(0, 5) != GATEWAY_BARRIER:
+        return False
+    if m.grf_size < NAMED_BARRIER_GRF_SIZE:
+        raise NoEquivalent("barriers by messages are simulated where there are named barriers, on pvc and newer")
+    if instruction.args["pred"] is not None:
+        raise NoEquivalent("messages to barriers are simulated without a predicate")
+    return True
+
+
+def signals_barrier(instruction: Instruction, grf_size: int) -> bool:
+    """Whether a raw message arrives at a named barrier."""
+    if instruction.desc.semantics not in RAW_MESSAGES:
+        return False
+    try:
+        return _signals(Message(instruction, grf_size), instruction)
+    except NoEquivalent:
+        return False
+
+
+def flow_of(instruction: Instruction, grf_size: int) -> Flow:
+    """What an instruction does to control flow; of a raw message to a named barrier, what ``nbarrier.signal`` does."""
+    return Flow.NAMED_BARRIER if signals_barrier(instruction, grf_size) else instruction.desc.flow
+
+
+def _signal(m: Machine, instruction: Instruction) -> Step:
+    """Arrive at the named barrier that dword 2 of the header names: its number in bits 0 to 7, the role in 14 and 15,
+    the producers from 16, the consumers from 24 on.
+    """
+    a, header = m.algebra, m.raw_reader(Message(instruction, m.grf_size).first, 8, 1, types.UD)
+
+    def part(low: int, bits: int) -> Lanes:
+        return (header() >> a.const(low, types.UD)) & a.const((1 << bits) - 1, types.UD)
+
+    return m.named_barrier(lambda: part(0, 8), lambda: arrival(a, part(14, 2), part(16, 8), part(24, 8)), instruction)
 
 
 def meaning(instruction: Instruction, grf_size: int) -> Instruction:
@@ -321,6 +370,8 @@ def raw_send(m: Machine, instruction: Instruction) -> Step:
         found = equivalent(instruction, m.grf_size)
     except NoEquivalent:
         return nothing(m, instruction)  # A kernel that could reach it was refused.
+    if signals_barrier(instruction, m.grf_size):
+        return _signal(m, instruction)
     send = nothing(m, instruction) if found is None else SEMANTICS[found.desc.semantics](m, found)
     if instruction.desc.flow is not Flow.END:
         return send

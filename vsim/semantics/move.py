@@ -15,14 +15,14 @@ from visa.program import Instruction
 from visa.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Step, Write
-from vsim.semantics.conversion import element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
+from vsim.semantics.conversion import convert, element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
 from vsim.semantics.core import (
     COMPARISONS,
-    Compare,
     arithmetic_type,
     destination,
     float_type,
     integer_of,
+    is_modified,
     mask_of,
     operand,
     semantics,
@@ -30,6 +30,8 @@ from vsim.semantics.core import (
     source,
     type_of_source,
 )  # fmt: skip
+from vsim.semantics.rounding import mirrored
+from vsim.semantics.wide import clamped, compared, integer_result, is_negative, is_wide, magnitude, pick, wide_source
 
 # -- moves -----------------------------------------------------------------------------------------------------
 
@@ -48,12 +50,41 @@ def mov(m: Machine, instruction: Instruction) -> Step:
         return lambda: write(read(), mask())
     if isinstance(dst, Address):
         return _to_address(m, instruction)
-    own, computes = type_of_source(m, src), src.modifier in (ABS, NEG, NEG_ABS)
-    if computes and own.is_integer and (dst.modifier == SAT or m.type_of(dst).size > own.size):
-        own = integer_of(8 if own.size >= 4 else max(4, m.type_of(dst).size), True)
+    target, computes = m.type_of(dst), src.modifier in (ABS, NEG, NEG_ABS)
+    own = target if m.type_of(src) is target and not computes else type_of_source(m, src)
+    if computes and own.is_integer:
+        if own.size == 8 and (dst.modifier == SAT or target.is_float):
+            return _wide_move(m, instruction)
+        if dst.modifier == SAT or target.is_float or target.size > own.size:
+            own = integer_of(8 if own.size >= 4 or target.is_float else max(4, target.size), True)
     read = operand(m, src, count, own) if computes else source(m, src, count, own)
     write, mask = destination(m, dst, count, own, moved=not computes), mask_of(m, instruction)
     return lambda: write(read(), mask())
+
+
+def _wide_move(m: Machine, instruction: Instruction) -> Step:
+    """A move of 64-bit integers with a modifier: to floats, or to the nearest integer."""
+    args, a = instruction.args, m.algebra
+    dst, count = args["dst"], args["exec"].size
+    target, read, mask = m.type_of(dst), wide_source(m, args["src0"], count), mask_of(m, instruction)
+    write = m.writer(dst, count)
+    if target.is_integer:
+        return lambda: write(clamped(a, read(), target), mask())
+
+    def step() -> None:
+        value, rounding, saturate = read(), m.rounding(), dst.modifier == SAT
+        size, negative = magnitude(a, value)[0], is_negative(a, value)
+        up = convert(a, size, UQ, target, saturate, rounding)
+        down = convert(a, size, UQ, target, False, None if rounding is None else mirrored(a, rounding))
+        if saturate:
+            down = a.const(0, UW) if target is types.BF else a.const(0.0, target)
+        elif target is types.BF:
+            down = down | a.const(0x8000, UW)
+        else:
+            down = a.negate(down)
+        write(a.select(negative, down, up), mask())
+
+    return step
 
 
 def _to_address(m: Machine, instruction: Instruction) -> Step:
@@ -151,16 +182,35 @@ def faddr(m: Machine, instruction: Instruction) -> Step:
 def sel(m: Machine, instruction: Instruction) -> Step:
     """src0 where the predicate holds, else src1, in all lanes of the execution mask; without a predicate src0."""
     args, a = instruction.args, m.algebra
-    count, sources = args["exec"].size, (args["src0"], args["src1"])
-    t, other = (element_type(m.type_of(op)) for op in sources)
-    if t is not other or t is types.BF:
-        t = arithmetic_type([type_of_source(m, op) for op in sources], m.type_of(args["dst"]), instruction)
-    x, y = (source(m, op, count, t) for op in sources)
-    write, mask = destination(m, args["dst"], count, t, moved=True), m.mask(args["exec"], None)
-    if args["pred"] is None:
+    count, ops, dst = args["exec"].size, [args["src0"], args["src1"]], args["dst"]
+    mask = m.mask(args["exec"], None)
+    choose = m.predicate_bits(args["pred"], args["exec"]) if args["pred"] is not None else None
+    if dst.modifier == SAT and is_wide(m, ops):
+        target, store, numbers = m.type_of(dst), m.writer(dst, count), [wide_source(m, op, count) for op in ops]
+
+        def step() -> None:
+            number = numbers[0]()
+            if choose:
+                number = pick(a, choose(), number, numbers[1]())
+            store(clamped(a, number, target), mask())
+
+        return step
+    t = _selection_type(m, instruction)
+    x, y = (source(m, op, count, t) for op in ops)
+    write = destination(m, dst, count, t, moved=True)
+    if choose is None:
         return lambda: write(x(), mask())
-    choose = m.predicate_bits(args["pred"], args["exec"])
     return lambda: write(a.select(choose(), x(), y()), mask())
+
+
+def _selection_type(m: Machine, instruction: Instruction) -> DataType:
+    """The type that holds the values of both sources: theirs, if it is the same and no sign changes."""
+    ops = [instruction.args[s] for s in ("src0", "src1")]
+    t, other = (element_type(m.type_of(op)) for op in ops)
+    if t is other and not ((t.is_integer or t is types.BF) and is_modified(instruction)):
+        return t
+    t = arithmetic_type([type_of_source(m, op) for op in ops], m.type_of(instruction.args["dst"]), instruction)
+    return integer_of(8, True) if t.is_integer and is_modified(instruction) else t
 
 
 def _comparison_type(m: Machine, instruction: Instruction) -> DataType:
@@ -185,33 +235,57 @@ def cmp(m: Machine, instruction: Instruction) -> Step:
     args, a = instruction.args, m.algebra
     execution, dst = args["exec"], args["dst"]
     count, t = execution.size, _comparison_type(m, instruction)
-    x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
-    compare = COMPARISONS[_RELATION_NAMES.get(args["rel_op"], "eq")]
-    mask = m.mask(execution, None)
+    relation, mask = _RELATION_NAMES.get(args["rel_op"], "eq"), m.mask(execution, None)
+    if is_wide(m, [args["src0"], args["src1"]]):
+        first, second = (wide_source(m, args[s], count) for s in ("src0", "src1"))
+
+        def holds() -> Mask:
+            return compared(a, relation, first(), second())
+
+    else:
+        x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
+        compare = COMPARISONS[relation]
+
+        def holds() -> Mask:
+            return compare(x(), y())
+
     if isinstance(dst, Predicate):
         write = m.predicate_writer(dst.var, execution.offset, count)
-        return lambda: write(compare(x(), y()), mask())
+        return lambda: write(holds(), mask())
     # All ones or all zeros in the width of the destination, whatever its type.
     wide = UW if m.type_of(dst) is types.BF else m.type_of(dst)
     bits = signed_of(wide.size)
     write = m.writer(dst, count)
 
     def step() -> None:
-        ones = a.negate(a.mask_to_int(compare(x(), y()), bits))
+        ones = a.negate(a.mask_to_int(holds(), bits))
         write(ones if wide is bits else a.bitcast(ones, wide), mask())
 
     return step
 
 
-def _extreme(name: str, better: Compare) -> None:
+def _extreme(name: str, relation: str) -> None:
     """Minimum or maximum; of a NaN and a number the number."""
+    better = COMPARISONS[relation]
 
     @semantics(name, by_lane=True)
     def prepare(m: Machine, instruction: Instruction) -> Step:
         args, a = instruction.args, m.algebra
-        count, t = args["exec"].size, _comparison_type(m, instruction)
-        x, y = operand(m, args["src0"], count, t), operand(m, args["src1"], count, t)
-        write, mask = destination(m, args["dst"], count, t), m.mask(args["exec"], None)
+        count, ops, mask = args["exec"].size, [args["src0"], args["src1"]], m.mask(args["exec"], None)
+        target, saturate = m.type_of(args["dst"]), args["dst"].modifier == SAT
+        if is_wide(m, ops) and target.is_integer:
+            first, second = (wide_source(m, op, count) for op in ops)
+            store = m.writer(args["dst"], count)
+
+            def wide_step() -> None:
+                left, right = first(), second()
+                best = pick(a, compared(a, relation, left, right), left, right)
+                store(integer_result(a, best, target, saturate), mask())
+
+            return wide_step
+        t = _comparison_type(m, instruction)
+        x, y = (operand(m, op, count, t) for op in ops)
+        write = destination(m, args["dst"], count, t)
 
         def step() -> None:
             left, right = x(), y()
@@ -223,8 +297,8 @@ def _extreme(name: str, better: Compare) -> None:
         return step
 
 
-_extreme("min", COMPARISONS["lt"])
-_extreme("max", COMPARISONS["gt"])
+_extreme("min", "lt")
+_extreme("max", "gt")
 
 
 # -- narrow floats, which stand in registers as integers: bf8 as ub, hf8 as b, tf32 as ud ----------------------
@@ -237,15 +311,15 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     count, dst, src = args["exec"].size, args["dst"], args["src0"]
     from_type, to_type = m.type_of(src), m.type_of(dst)
     read, mask = source(m, src, count), m.mask(args["exec"], None)
-    write = m.writer(dst, count)
+    write, saturate = m.writer(dst, count), dst.modifier == SAT
 
     def write_half(half: Lanes, lanes: Mask) -> None:
-        write(half if to_type is HF else a.cast(half, to_type), lanes)
+        write(convert(a, half, HF, to_type, saturate), lanes)
 
     if to_type is UB:
-        return lambda: write(to_bf8(a, a.cast(read(), HF)), mask())
+        return lambda: write(to_bf8(a, a.cast(read(), HF), saturate), mask())
     if to_type is types.B:
-        return lambda: write(a.bitcast(half_to_hf8(a, a.cast(read(), HF)), types.B), mask())
+        return lambda: write(a.bitcast(half_to_hf8(a, a.cast(read(), HF), saturate), types.B), mask())
     if to_type is types.UD and from_type is F:
         return lambda: write(to_tf32(a, read()), mask())
     if from_type is UB:
@@ -253,6 +327,6 @@ def fcvt(m: Machine, instruction: Instruction) -> Step:
     if from_type is types.B:
         return lambda: write_half(hf8_to_half(a, a.bitcast(read(), UB)), mask())
     if from_type is types.UD and to_type is F:
-        return lambda: write(a.bitcast(read(), F), mask())
+        return lambda: write(convert(a, a.bitcast(read(), F), F, F, saturate), mask())
     convert_to = destination(m, dst, count, type_of_source(m, src))
     return lambda: convert_to(read(), mask())

@@ -54,16 +54,34 @@ def _halves(a: Algebra, x: Lanes, source: DataType) -> tuple[Lanes, Lanes]:
     return a.cast(x - low, DF), a.cast(low, DF)
 
 
+def _double(a: Algebra, x: Lanes, source: DataType) -> WithError | tuple[Lanes, None]:
+    """A number as a double, with its error where it may have one."""
+    if source.is_integer and source.size == 8:
+        return two_sum(a, *_halves(a, x, source))
+    return (x if source is DF else a.cast(x, DF)), None
+
+
+def float_rounded_to_odd(a: Algebra, x: Lanes, source: DataType) -> Lanes:
+    """A number as a float, rounded to odd, so that rounding it to a narrower format rounds once."""
+    if source in (F, HF):
+        return x if source is F else a.cast(x, F)
+    exact, error = _double(a, x, source)
+    if error is not None:
+        exact = to_odd(a, exact, error)
+    near = a.cast(exact, F)
+    back, bits, one = a.cast(near, DF), a.bitcast(near, types.UD), a.const(1, types.UD)
+    inexact = (back != exact) & (exact == exact) & ((bits & one) == a.const(0, types.UD))
+    outward = a.absolute(exact) > a.absolute(back)
+    return a.bitcast(a.select(inexact, a.select(outward, bits + one, bits - one), bits), F)
+
+
 def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding: Rounding) -> Lanes:
     """Convert to a float type in the rounding mode of %cr0."""
-    if source.is_integer and source.size == 8:
-        total, error = two_sum(a, *_halves(a, x, source))
-        if target is DF:
-            return step_by_mode(a, total, error, DF, rounding)
-        x, source = to_odd(a, total, error), DF
-    wide = x if source is DF else a.cast(x, DF)
+    wide, error = _double(a, x, source)
     if target is DF:
-        return wide
+        return wide if error is None else step_by_mode(a, wide, error, DF, rounding)
+    if error is not None:
+        wide = to_odd(a, wide, error)
     if is_direct(a, target, rounding):
         return a.in_mode("fptrunc", rounding, target, wide)
     near = a.cast(wide, target)
@@ -108,6 +126,14 @@ def step_by_mode(
         return rounding == a.const(number, types.UD)
 
     return a.select(mode(UP), up, a.select(mode(DOWN), down, a.select(mode(TO_ZERO), towards_zero, near)))
+
+
+def mirrored(a: Algebra, rounding: Rounding) -> Rounding:
+    """The mode in which -x is rounded as x is in another: up and down change places."""
+    if isinstance(rounding, int):
+        return {UP: DOWN, DOWN: UP}.get(rounding, rounding)
+    one, both = a.const(1, types.UD), a.const(3, types.UD)
+    return ((rounding << one) | (rounding >> one)) & both
 
 
 # -- results of floats and halves with their errors ------------------------------------------------------------

@@ -273,7 +273,7 @@ def _image_block(
     raw: Raw,
     mask: ReadMask,
 ) -> Step:
-    """Load or store a block of bytes, by rows; reads beyond the rim repeat it, writes there do nothing."""
+    """Load or store a block of bytes, by rows; reads beyond the rim repeat its pixels, writes there do nothing."""
     a, zero, (width, height) = m.algebra, m.algebra.const(0, D), size
     pitch = max(4, power_of_two(width))
     columns = a.iota(pitch, D)
@@ -288,8 +288,10 @@ def _image_block(
         data = [r() for r in reads] if store else []
 
         def move(view: ImageView, lanes: Mask) -> list[Lanes]:
-            row_bytes, rows = view.sizes[0] * a.const(view.kind.format.size, D), view.sizes[1]
-            column, found = _held(a, left, row_bytes), []
+            pixel, found = view.kind.format.size, []
+            row_bytes, rows = view.sizes[0] * a.const(pixel, D), view.sizes[1]
+            within = left & a.const(pixel - 1, D)
+            column = _held(a, left - within, row_bytes, pixel) + within
             for r in range(height):
                 row = top + a.const(r, D)
                 at = a.cast(_held(a, row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
@@ -306,7 +308,7 @@ def _image_block(
     return step
 
 
-def _held(a: Algebra, place: Lanes, size: Lanes) -> Lanes:
-    """A coordinate, held between 0 and the last of an axis."""
-    zero, last = a.const(0, D), size - a.const(1, D)
+def _held(a: Algebra, place: Lanes, size: Lanes, step: int = 1) -> Lanes:
+    """A coordinate, held between 0 and the last of an axis, whose places are so many apart."""
+    zero, last = a.const(0, D), size - a.const(step, D)
     return a.select(place < zero, zero, a.select(place > last, last, place))

@@ -15,6 +15,7 @@ from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.suspension import Suspension
+from vsim.llvm_engine.memory.bounds import Where
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 
@@ -42,15 +43,19 @@ class Calls:
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run the function that a string names."""
-        state = self.state
-        target = state.dispatch.image.callee(state.function, name)
+        state, image = self.state, self.state.dispatch.image
+        target = image.callee(state.function, name)
 
         def step() -> None:
             mask = self._lanes(lanes, instruction)
             depth = self._enter()
             if target is None:
-                some = "true" if takes_all(instruction, state.lanes) else state.b.any(mask)
-                self.exits.leave_if(some, cx.UNDEFINED, "0", "0", lambda: ("0", 0, 0, "0"))
+                self._fail(cx.UNDEFINED, mask, instruction, lambda: ("0", 0, 0, "0"))
+                self._return(depth, [])
+                return
+            if target.is_cm is not state.function.is_cm:
+                address = image.function_address(image.module.all_functions.index(target))
+                self._fail(cx.CALL, mask, instruction, lambda: ("0", 0, 0, str(address)))
                 self._return(depth, [])
                 return
             kept = self.checks.before()
@@ -77,27 +82,28 @@ class Calls:
             def where() -> tuple[str, int, int, str]:
                 return "0", 0, 0, b.assign(f"zext i32 {value.text} to i64")
 
-            def fail(kind: int) -> None:
-                some = "true" if takes_all(instruction, state.lanes) else b.any(mask)
-                self.exits.leave_if(some, kind, "0", "0", where)
-
             for label, _, function in arms:
                 b.label(label)
                 if size_difference(instruction, function):
-                    fail(cx.CALL_SIZES)
+                    self._fail(cx.CALL_SIZES, mask, instruction, where)
                 else:
                     self._call(function, mask, depth)
                 b.jump(done)
             b.label(wild)
-            fail(cx.CALL)
+            self._fail(cx.CALL, mask, instruction, where)
             b.jump(done)
             b.label(done)
             self._return(depth, kept)
 
         return step
 
+    def _fail(self, kind: int, mask: Value, instruction: Instruction, where: Where) -> None:
+        """Leave the function if any lane takes the call."""
+        some = "true" if takes_all(instruction, self.state.jump_lanes) else self.state.b.any(mask)
+        self.exits.leave_if(some, kind, "0", "0", where)
+
     def _lanes(self, lanes: Lanes, instruction: Instruction) -> Value:
-        taken = self.flow.taken(lanes, instruction)
+        taken = self.flow.taken(lanes, instruction, if_any=True)
         return self.masks.running_vector() if taken is True else taken
 
     def _candidates(self) -> list[tuple[int, Function]]:
@@ -105,7 +111,7 @@ class Calls:
         image = self.state.dispatch.image
         first = len(image.module.kernels)
         numbered = enumerate(image.module.functions, first)
-        return [(image.function_address(n), f) for n, f in numbered if f.simd_size == self.state.lanes]
+        return [(image.function_address(n), f) for n, f in numbered if f.lanes == self.state.lanes]
 
     def _enter(self) -> str:
         """Store shared registers and count how deep calls are nested; gives how deep they were."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from visa.program import Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
+from vsim.llvm_engine.ir.constant_masks import constant_mask
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.faults import FaultExits
 from vsim.llvm_engine.lower.lanes_left import LanesLeft
@@ -24,7 +25,7 @@ from vsim.llvm_engine.lower.recursion import Recursion
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.suspension import Suspension
 from vsim.llvm_engine.runtime import context as cx
-from vsim.semantics.flow import reach
+from vsim.semantics.flow import has_followers, reach
 
 Step = Callable[[], None]
 Lanes = Callable[[], Mask]
@@ -101,15 +102,16 @@ class ControlFlowLowering:
 
     # -- lanes ---------------------------------------------------------------------------------------------
 
-    def taken(self, lanes: Lanes, instruction: Instruction) -> Mask:
+    def taken(self, lanes: Lanes, instruction: Instruction, if_any: bool = False) -> Mask:
         """The lanes for which the mask of a jump, call or return holds: a mask of all lanes, or True for all that run.
 
-        They are running ones; for a call that ignores the execution mask any.
+        They are running ones; for a call that ignores the execution mask any. ``if_any``: see
+        :func:`vsim.semantics.flow.has_followers`.
         """
         total, b = self.state.lanes, self.state.b
         part = reach(instruction)
         ignores_mask = instruction.desc.flow.is_call and part.no_mask
-        if takes_all(instruction, total) and not ignores_mask:
+        if takes_all(instruction, self.state.jump_lanes) and not ignores_mask:
             return True
         value, size = lanes(), min(part.size, total)
         if value is True:
@@ -122,7 +124,14 @@ class ControlFlowLowering:
             value = b.mixed(value, nobody, [i - first if first <= i < end else value.lanes for i in range(total)])
         elif value.lanes > total:
             value = b.lanes(value, list(range(total)))
-        return value if ignores_mask else value & self.masks.running_vector()
+        running = b.all_lanes(total) if ignores_mask else self.masks.running_vector()
+        chosen = value if ignores_mask else value & running
+        if not has_followers(self.state.function, part):
+            return chosen
+        within = constant_mask(b, ((1 << part.size) - 1) << part.offset, total)
+        some = b.any(chosen) if if_any else b.any(running & within & ~value)
+        goes = b.broadcast(Value(b, value.type, 1, some if if_any else b.assign(f"xor i1 {some}, true")), total)
+        return chosen | (running & ~within & goes)
 
     def _wait(self, pc: int, lanes: Value) -> None:
         """Lanes go on at a reconvergence point later; behind the last instruction they have ended."""
@@ -151,10 +160,10 @@ class ControlFlowLowering:
         def step() -> None:
             b = state.b
             predicate = instruction.args.get("pred")
-            if takes_one_way(instruction, state.uniform, state.lanes) and predicate is not None:
+            if takes_one_way(instruction, state.uniform, state.jump_lanes) and predicate is not None:
                 self._branch_uniform(pc, target, self.masks.first_bit(predicate))
                 return
-            taken = self.taken(lanes, instruction)
+            taken = self.taken(lanes, instruction, if_any=target <= pc)
             if taken is True:
                 self._branch_uniform(pc, target, None)
                 return
@@ -297,7 +306,7 @@ class ControlFlowLowering:
 
         def step() -> None:
             b = state.b
-            taken = self.taken(lanes, instruction)
+            taken = self.taken(lanes, instruction, if_any=True)
             running = self.masks.running_vector()
             number = state.flow.return_sites[target].index(pc + 1)
             self.recursion.push(target, "true" if taken is True else b.any(taken))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from visa import types
 from visa.program import Function
 from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.analysis.waiting import touches_memory
@@ -31,10 +32,11 @@ from vsim.llvm_engine.lower.module import ModuleState
 from vsim.llvm_engine.lower.prologue import Prologue
 from vsim.llvm_engine.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUse
 from vsim.llvm_engine.lower.state import ENTRY, FunctionState, Position
-from vsim.llvm_engine.lower.storage import Key
+from vsim.llvm_engine.lower.storage import VARIABLE, Key
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime import driver, turns
 from vsim.llvm_engine.runtime.target import is_guarded
+from vsim.registers import CE0, reads_lanes
 from vsim.semantics import SEMANTICS
 
 if TYPE_CHECKING:  # Few launches are checked.
@@ -86,7 +88,7 @@ class FunctionLowering:
     def text(self) -> str:
         """The function as IR."""
         state = self.state
-        if state.flow.leaves_subroutine(state.lanes):
+        if state.flow.leaves_subroutine(state.jump_lanes):
             raise Unsupported(
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
@@ -226,6 +228,9 @@ class FunctionLowering:
             self.machine.races.fence(instruction)
         self.left.before(instruction)
         self.state.registers.pc = pc
+        if reads_lanes(self.state.layout, instruction):
+            running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
+            self.state.registers.write((VARIABLE, CE0), 0, 1, self.state.b.cast(running, types.UD))
         emit()
         if pc in self.state.walks.counted.slots:
             self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
@@ -244,7 +249,7 @@ class FunctionLowering:
             state.at = Position(ENTRY, mask, converged=False)
             self.masks.set_running(mask)
             state.storage.carry_in()
-            Prologue(state).states()
+            Prologue(state, self.masks).states()
             return
         if state.shares:
             b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
@@ -256,7 +261,7 @@ class FunctionLowering:
                 self.machine.races.ids.publish()
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
-        Prologue(state).emit()
+        Prologue(state, self.masks).emit()
 
     def _leave_function(self) -> None:
         """The ways out: faults, then the usual one."""

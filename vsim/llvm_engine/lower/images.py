@@ -160,7 +160,9 @@ class Images:
         state, b, row = self.state, self.state.b, threads.id_row_bytes(self.state.dispatch)
         ids = b.field("%variant", cx.VARIANT_IDS, "ptr")
         mine = b.assign(f"getelementptr i8, ptr {ids}, i64 {b.assign(f'mul i64 %thread, {row * 3}')}")
-        local = b.load(types.UW, execution.size, b.offset(mine, row * axis + 2 * execution.offset), 2)
+        step, whole = threads.id_step_bytes(self.state.dispatch), self.state.dispatch.simd > 1
+        skipped, count = (2 * execution.offset, execution.size) if whole else (0, 1)
+        local = b.load(types.UW, count, b.offset(mine, step * axis + skipped), 2)
         places = [cx.LOCAL_SIZE + 8 * axis, cx.OFFSETS + 8 * axis]
         size, offset = (b.assign(f"load i64, ptr {b.offset('%ctx', place)}, align 8") for place in places)
         start = b.assign(f"mul i64 {size}, {state.group_id(axis).text}")

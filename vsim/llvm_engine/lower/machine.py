@@ -52,9 +52,9 @@ class LoweringMachine:
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
-        read_only, walks = state.dispatch.has_read_only, state.walks
+        separate, walks = state.dispatch.separates_writes, state.walks
         self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, read_only, size, walks, module.row, state.is_straight
+            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
         )
         self.races: RaceWatch | None = None
         if state.dispatch.checks & {RACE, RECORDING}:

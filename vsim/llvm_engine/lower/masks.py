@@ -109,6 +109,8 @@ class Masks:
         full = self.running_vector()
         if offset + size <= lanes:
             return b.lanes(full, list(range(offset, offset + size)))
+        if offset >= lanes:
+            return constant_mask(b, 0, size)
         nobody = self.state.mask_value("zeroinitializer")
         return b.mixed(full, nobody, [i if i < lanes else lanes for i in range(offset, offset + size)])
 
@@ -136,24 +138,24 @@ class Masks:
     # -- predicates ----------------------------------------------------------------------------------------
 
     def predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Read:
-        """The predicate for each lane, as a mask."""
+        """The predicate for each lane, as a mask; ``any`` and ``all`` ask for every bit that it has."""
+        key = (PREDICATE, predicate.var)
 
         def bits() -> Value:
             state, b = self.state, self.state.b
-            of_instruction = execution is state.at.execution and not predicate.mode
-            running = self.reading(execution.size) if of_instruction else None
-            key = (PREDICATE, predicate.var)
-            value = state.registers.read(key, execution.offset, execution.size, MASK, running, execution.offset)
             if predicate.mode:
+                value = state.registers.read(key, 0, state.function.predicate_bits(predicate.var), MASK)
                 value = Value(b, MASK, 1, b.any(value) if predicate.mode == "any" else b.all(value))
+            else:
+                running = self.reading(execution.size) if execution is state.at.execution else None
+                value = state.registers.read(key, execution.offset, execution.size, MASK, running, execution.offset)
             return ~value if predicate.inverse else value
 
         return bits
 
     def first_bit(self, predicate: PredicateControl) -> str:
         """An i1 for a predicate that is the same in all lanes, or of which only the first counts."""
-        size = self.state.lanes if predicate.mode else 1
-        bits = self.predicate_bits(predicate, Execution(size, 0))()
+        bits = self.predicate_bits(predicate, Execution(1, 0))()
         return bits.text if bits.lanes == 1 else self.state.b.lane(bits, 0).text
 
     def predicate_reader(self, index: int, offset: int, count: int) -> Read:
@@ -174,7 +176,7 @@ class Masks:
 
         def read() -> Value:
             state, b = self.state, self.state.b
-            count = min(32, state.function.predicates[key[1] - 1].elements)
+            count = state.function.predicate_bits(key[1])
             value = b.broadcast(state.registers.read(key, 0, count, MASK), count)
             if count == 1:
                 return b.cast(value, types.UD)

@@ -348,7 +348,7 @@ class Operands:
             return True
         predicate = self.state.function.instructions[at.pc].args.get("pred")
         mask = self.masks.mask(at.execution, predicate)()
-        half = at.execution.half(self.state.lanes)
+        half = at.execution.half(self.state.function.split_lanes)
         running = True if half is None else self.masks.running(half.offset, half.size)
         if running is True:
             return mask

@@ -7,6 +7,8 @@ registers that identify a thread are computed where they are used.
 
 from __future__ import annotations
 
+from math import gcd
+
 from visa import types
 from visa.cisa.declarations import VARIABLE
 from visa.cisa.references import references
@@ -17,6 +19,7 @@ from vsim.launch import dimensions
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes
 from vsim.llvm_engine.ir.values import Value
+from vsim.llvm_engine.lower.masks import Masks
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.lower.storage import UNDEFINED_BITS, state_key
 from vsim.llvm_engine.lower.storage import VARIABLE as REGISTER
@@ -35,8 +38,8 @@ _LARGEST_LOADED = 1024
 class Prologue:
     """Emits the prologue of one kernel, and what one of another function has of it."""
 
-    def __init__(self, state: FunctionState) -> None:
-        self.state = state
+    def __init__(self, state: FunctionState, masks: Masks) -> None:
+        self.state, self.masks = state, masks
 
     def emit(self) -> None:
         """Inputs and state variables out of the payload, then what identifies the thread."""
@@ -80,8 +83,8 @@ class Prologue:
         root, start = self.state.layout.root(variable)
         if dispatch.watches_undefined:
             self._is_defined(root, start, size)
-        first = dispatch.grf_size
-        if first <= offset < first + dispatch.local_id_rows * threads.id_row_bytes(dispatch):
+        first = dispatch.local_ids_at
+        if first <= offset < first + min(dispatch.local_id_rows, 3) * threads.id_row_bytes(dispatch):
             count, value = self._local_id_input(ids, offset - first, size)
             self.state.registers.write((REGISTER, root), start, count, value)
             return
@@ -114,7 +117,7 @@ class Prologue:
         b, row = self.state.b, threads.id_row_bytes(self.state.dispatch)
         count, element = (size // 2, types.UW) if size in _WHOLE_REGISTERS else _elements_of(size)
         if not self.state.module.row:
-            return count, b.load(element, count, b.offset(ids, offset), 16)
+            return count, b.load(element, count, b.offset(ids, offset), gcd(16, offset))
         axis, byte = divmod(offset, row)
         at = b.offset(ids, axis * row)
         if axis == self.state.module.turned and self.state.module.rows_are_whole:
@@ -138,7 +141,7 @@ class Prologue:
         """
         b, whole_row = self.state.b, self.state.module.row
         if whole_row == 1:
-            axis, whole_row = (axis - 1) % 3, self.state.lanes
+            axis, whole_row = (axis - 1) % 3, self.state.dispatch.simd
         if self.state.module.turned and axis < 2:
             axis = 1 - axis
         if axis == 0:
@@ -194,6 +197,7 @@ class Prologue:
             (threads.SR0, threads.MSG0), threads.slot_registers(state.dispatch.image.platform), strict=True
         ):
             word(register, 0, self._slot_register(fields, slot))
+        word(threads.SR0, threads.DISPATCH_MASK, Value(b, types.UQ, 1, self.masks.work_item_bits()))
         for axis in range(3):
             word(threads.GROUP_ID + axis, 0, group[axis])
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or state.shares:

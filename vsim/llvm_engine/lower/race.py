@@ -7,12 +7,15 @@ launch that records the test is whether the memory is marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from visa import types
 from visa.program import Instruction
-from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, NO_LANE, READ, WRITE, fence_of
+from vsim.analysis.exchanges import is_for_lanes, ordering_steps
+from vsim.analysis.unread import ReadElements, read_elements
+from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, NO_LANE, READ, WHOLE, WRITE, fence_of
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.intrinsics import masked_read
 from vsim.llvm_engine.ir.values import Value
@@ -70,12 +73,20 @@ class RaceWatch:
 
     # -- accesses ------------------------------------------------------------------------------------------
 
-    def row(self, part: LanePart, pointer: str, vector: Value | None, stores: bool) -> None:
+    def row(self, part: LanePart, pointer: str, vector: Value | None, stores: bool, first: int = 0) -> None:
         """Words of a row for a row of lanes."""
         kind = WRITE if stores else READ
-        if self._is_watched(part, kind):
-            steps = [i * part.size for i in range(part.lanes)]
-            self._row(part, _Lanes(part, pointer, steps, vector, kind), vector)
+        if not self._is_watched(part, kind):
+            return
+        lanes = _Lanes(part, pointer, [i * part.size for i in range(part.lanes)], vector, kind)
+        read = self._read_of(part, kind, first)
+        if read != [(0, part)]:
+            for start, own in read:
+                self._scattered(replace(lanes, part=own, pointer=self.b.offset(pointer, start)))
+        elif self.ids.step and stores and part.size < self.unit and self._is_for_lanes():
+            self._go_through(lanes)  # Lanes with parts of one unit are told apart one by one.
+        else:
+            self._row(part, lanes, vector)
 
     def one(self, part: LanePart, pointer: str, vector: Value | None, values: Sequence[Value] | None) -> None:
         """The words of one place, whatever lanes there are."""
@@ -83,7 +94,11 @@ class RaceWatch:
         if self._is_watched(part, kind):
             steps = [0] * part.lanes
             lanes = _Lanes(part, pointer, steps, vector, kind, self._lost(part, pointer, steps, vector, values))
-            self._row(replace(part, lanes=1), lanes, None)
+            if self.ids.step and kind == WRITE and self._is_for_lanes():
+                self._mark_shared(lanes)
+            for start, own in self._read_of(part, kind):
+                at = replace(lanes, part=own, pointer=self.b.offset(pointer, start))
+                self._row(replace(own, lanes=1), at, None)
             self._mark_lost(lanes)
 
     def each(
@@ -94,8 +109,10 @@ class RaceWatch:
         if self._is_watched(part, kind):
             lost = self._lost(part, pointer, offsets, vector, values)
             lanes = _Lanes(part, pointer, offsets, vector, kind, lost)
-            self._scattered(lanes)
-            self._mark_lost(lanes)
+            for start, own in self._read_of(part, kind):
+                self._scattered(replace(lanes, part=own, pointer=self.b.offset(pointer, start)))
+            if not self.ids.step:
+                self._mark_lost(lanes)
 
     def loop(self, part: LanePart, offset: Value, vector: Value | None, values: Sequence[Value] | None) -> None:
         """All lanes out of line."""
@@ -105,7 +122,9 @@ class RaceWatch:
                 None if values is None or part.lanes == 1 else lambda: self._lost_of_loop(part, offset, vector, values)
             )
             lanes = _Lanes(part, part.space.pointer or "null", offset, vector, kind, lost)
-            self._go_through(lanes)
+            for start, own in self._read_of(part, kind):
+                at = offset + self.b.const(start, offset.type) if start else offset
+                self._go_through(replace(lanes, part=own, offsets=at))
             self._mark_lost(lanes)
 
     def changed(self, part: LanePart, offset: Value, vector: Value | None, only_read: OnlyRead) -> None:
@@ -124,13 +143,34 @@ class RaceWatch:
             module.smallest_change = min(module.smallest_change, part.element.size)
         return True
 
+    def _read_of(self, part: LanePart, kind: int, first: int = 0) -> list[tuple[int, LanePart]]:
+        """The parts of a load that the program reads, with the bytes in front of each; of other accesses all.
+
+        Args:
+            first: the number of the part's first element.
+        """
+        found = self.read.get(self.state.at.pc) if kind == READ else None
+        if found is None:
+            return [(0, part)]
+        runs = found.within(first, part.count)
+        return [(start * part.element.size, replace(part, count=count)) for start, count in runs]
+
+    @cached_property
+    def read(self) -> dict[int, ReadElements]:
+        """Loads of the function of which some elements are not read."""
+        return read_elements(self.state.function, self.state.dispatch.grf_size)
+
     # -- events --------------------------------------------------------------------------------------------
 
     def fence(self, instruction: Instruction) -> None:
-        """Record a fence, in a launch that records."""
+        """Record a fence, and count what orders work-items, in a launch that records."""
         kind = fence_of(meaning(instruction, self.state.dispatch.grf_size))
-        if kind is not None and self.recording:
+        if not self.recording:
+            return
+        if kind is not None:
             self._event(kind)
+        if self.state.at.pc in self.ordering:
+            self._count_step()
 
     def arrived(self, number: str) -> None:
         """Record that the thread is about to arrive at a named barrier (i64), in a launch that records."""
@@ -159,6 +199,15 @@ class RaceWatch:
         self.b.declare("race_event", "void", ", ".join(["ptr", *["i64"] * len(EVENT_ARGUMENTS)]))
         self.b.emit(f"call void @race_event(ptr %ctx, {', '.join(f'i64 {v}' for v in values)}) #2")
 
+    def _count_step(self) -> None:
+        """Count that the thread orders its work-items, if several run."""
+        b, running, several = self.b, self.state.at.running, "1"
+        if running is not True:
+            count = self.ids.findings.lanes_in(mask_bits(b, running, self.state.lanes))
+            several = b.assign(f"zext i1 {b.assign(f'icmp ugt i64 {count}, 1')} to i64")
+        b.declare("race_ordered", "void", "ptr, i64, i64")
+        b.emit(f"call void @race_ordered(ptr %ctx, i64 {self.ids.now()}, i64 {several}) #2")
+
     # -- tests ---------------------------------------------------------------------------------------------
 
     def _row(self, part: LanePart, lanes: _Lanes, vector: Value | None) -> None:
@@ -174,15 +223,18 @@ class RaceWatch:
             count = 1
             if part.lanes > 1:
                 count, mask = self.words.units_of_row(place, part.size, part.lanes, vector)
-            tests.append(self.words.row(at, 0, count, mask, stores, part.space.kind == cx.LOCAL))
+            ids = self._whole_ids(count)
+            tests.append(self.words.row(at, 0, ids, mask, stores, part.space.kind == cx.LOCAL))
             self._decide(tests, self.words.misplaced(place, part.size), lanes)
             return
         for first in range(0, count, _LONGEST_ROW):
             width = min(_LONGEST_ROW, count - first)
-            mask = None
+            mask, own = None, [(first + i) * unit // part.size for i in range(width)]
             if vector is not None:
-                mask = b.lanes(vector, [(first + i) * unit // part.size for i in range(width)])
-            tests.append(self.words.row(place, first, width, mask, stores, part.space.kind == cx.LOCAL))
+                mask = b.lanes(vector, own)
+            is_one = part.lanes == 1  # which stands for all of a message, if there are several
+            ids = self._whole_ids(width) if is_one else self._lane_ids([part.first + lane for lane in own])
+            tests.append(self.words.row(place, first, ids, mask, stores, part.space.kind == cx.LOCAL))
         self._decide(tests, self.words.misplaced(place, unit), lanes)
 
     def _goes_out_of_line(self, part: LanePart) -> bool:
@@ -199,9 +251,15 @@ class RaceWatch:
         place, tests = self.words.place(lanes.pointer, self._wide(lanes)), []
         misplaced = self.words.misplaced(place, min(part.size, unit))
         place = place if part.size >= unit else self.words.unit_of(place)
+        ids = self._lane_ids(range(part.first, part.first + part.lanes))
+
+        def shared(replaced: Value) -> None:
+            self._if_suspicious(b.any(replaced), lambda: self._go_through(lanes), lambda: None)
+
         for k in range(max(part.size // unit, 1)):
             at = place + b.const(k * unit, types.UQ) if k else place
-            tests.append(self.words.scattered(at, mask, lanes.kind == WRITE, part.space.kind == cx.LOCAL))
+            is_local = part.space.kind == cx.LOCAL
+            tests.append(self.words.scattered(at, ids, mask, lanes.kind == WRITE, is_local, shared))
         self._decide(tests, misplaced if misplaced is None else misplaced & mask, lanes)
 
     def _decide(self, tests: Sequence[Test], misplaced: Value | None, lanes: _Lanes) -> None:
@@ -259,8 +317,10 @@ class RaceWatch:
             local = b.hoist(f"ptrtoint ptr {b.field('%worker', cx.WORKER_SLM, 'ptr')} to i64")
         signals, waits = ids.counts()
         known = {
-            "unit_bits": str(self.unit.bit_length() - 1), "kind": str(kind), "me.w": ids.now(), "signals": signals,
-            "waits": waits, "local": local, "site": ids.site(), "lane0": str(self._first_lane(part)), "lost": lost,
+            "unit_bits": str(self.unit.bit_length() - 1), "kind": str(kind), "me.w": self._first_id(part, kind),
+            "signals": signals, "waits": waits, "local": local, "site": ids.site(), "lost": lost,
+            "lane0": str(self._first_lane(part)), "id_step": str(ids.step if self._is_for_lanes() else 0),
+            "items": self._items(part) if self.recording else "0",
         }  # fmt: skip
         name, arguments = ("race_log", LOG_ARGUMENTS) if self.recording else ("race_check", CHECK_ARGUMENTS)
         b.declare(name, "void", ", ".join(["ptr", "ptr", "ptr", *["i64"] * (2 + len(arguments))]))
@@ -277,6 +337,76 @@ class RaceWatch:
         if execution is None or execution.size == 1 or self.total not in (1, execution.size):
             return NO_LANE
         return execution.offset + part.first
+
+    # -- work-items ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def ordering(self) -> frozenset[int]:
+        """Instructions of the function that order the work-items of a thread, in a launch that records their races."""
+        dispatch = self.state.dispatch
+        return ordering_steps(self.state.function, dispatch.grf_size) if dispatch.races_of_items else frozenset()
+
+    def _is_for_lanes(self) -> bool:
+        """Whether the message is one of lanes, and no other for the thread as a whole."""
+        execution = self.state.at.execution
+        return is_for_lanes(execution) and execution is not None and self.total in (1, execution.size)
+
+    def _whole_ids(self, count: int) -> Value:
+        """The id of what all running work-items of the thread do, so many times."""
+        if not self.ids.step:
+            return self.ids.of_lanes([0] * count)
+        return self.b.broadcast(self.ids.narrow(self._whole_id()), count)
+
+    def _whole_id(self, is_atomic: bool = False) -> str:
+        """The id of what all running work-items do, i64: if just one runs it is that of the one."""
+        b, ids, running = self.b, self.ids, self.state.at.running
+        lane = str(ids.traits.lanes + is_atomic)
+        if running is not True:
+            bits = mask_bits(b, running, self.state.lanes)
+            b.declare("llvm.cttz.i64", "i64", "i64, i1")
+            count = self.ids.findings.lanes_in(bits)
+            first = b.assign(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 false)")
+            lane = b.assign(f"select i1 {b.assign(f'icmp eq i64 {count}, 1')}, i64 {first}, i64 {lane}")
+        return b.assign(f"add i64 {ids.now()}, {b.assign(f'mul i64 {lane}, {ids.step}')}")
+
+    def _lane_ids(self, lanes: Iterable[int]) -> Value:
+        """The ids of lanes of the message."""
+        if not self._is_for_lanes() or self.total == 1:
+            return self._whole_ids(len([*lanes]))
+        execution = self.state.at.execution
+        assert execution is not None
+        return self.ids.of_lanes([execution.offset + lane for lane in lanes])
+
+    def _first_id(self, part: LanePart, kind: int) -> str:
+        """The id of the first lane of a part, i64."""
+        execution, ids = self.state.at.execution, self.ids
+        if not ids.step:
+            return ids.now()
+        if execution is None or not self._is_for_lanes():
+            return self._whole_id(kind == ATOMIC)
+        return self.b.assign(f"add i64 {ids.now()}, {(execution.offset + part.first) * ids.step}")
+
+    def _items(self, part: LanePart) -> str:
+        """The lanes whose access it is as bits, i64; 0 if each has its own."""
+        state, execution = self.state, self.state.at.execution
+        if not state.dispatch.races_of_items or (self._is_for_lanes() and part.lanes > 1):
+            return "0"
+        running = None if state.at.running is True else state.at.running
+        bits = mask_bits(self.b, running, state.lanes)
+        if execution is None or not self._is_for_lanes():
+            return self.b.assign(f"or i64 {bits}, {WHOLE}")
+        if self.total > 1:
+            return "0"
+        return self.b.assign(f"and i64 {bits}, {((1 << execution.size) - 1) << execution.offset}")
+
+    def _mark_shared(self, lanes: _Lanes) -> None:
+        """Mark a place that several lanes store to, in a launch that is checked."""
+        b, bits = self.b, mask_bits(self.b, lanes.vector, lanes.part.lanes)
+        if self.total == 1:
+            bits = str((1 << self.state.lanes) - 1)
+        less = b.assign(f"sub i64 {bits}, 1")
+        several = b.assign(f"icmp ne i64 {b.assign(f'and i64 {bits}, {less}')}, 0")
+        self._if_suspicious(several, lambda: self._call(lanes, _MARKING, lanes.vector, "0"), lambda: None)
 
     # -- lanes of one instruction --------------------------------------------------------------------------
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from visa import types
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.runtime import context as cx
-from vsim.llvm_engine.runtime.race import EPOCHS
 
 
 class RaceIds:
@@ -32,7 +33,7 @@ class RaceIds:
     @property
     def epochs(self) -> int:
         """The bits of a word that hold the epoch."""
-        return (EPOCHS - 1) << self.traits.flags
+        return (self.traits.epochs - 1) << self.traits.flags
 
     @property
     def flags(self) -> int:
@@ -60,6 +61,8 @@ class RaceIds:
         return self.narrow(b.hoist(f"sub i64 {self.first()}, {within}"))
 
     def _thread(self) -> str:
+        if self.traits.lanes:
+            return self.b.hoist(f"mul i64 {self.state.thread}, {self.traits.ids << self.traits.shift}")
         return self.b.hoist(f"shl i64 {self.state.thread}, {self.traits.shift}")
 
     def _group(self) -> str:
@@ -86,12 +89,23 @@ class RaceIds:
         return epoch, epoch
 
     def now(self) -> str:
-        """The thread's id with the barriers behind it, i64."""
+        """The thread's id (that of its first lane, if each has one) with the barriers behind it, i64."""
         b = self.b
         if not self.traits.barriers:
             return self.first()
-        epoch = b.assign(f"and i64 {self.counts()[0]}, {EPOCHS - 1}")
+        epoch = b.assign(f"and i64 {self.counts()[0]}, {self.traits.epochs - 1}")
         return b.assign(f"add i64 {self.first()}, {b.assign(f'shl i64 {epoch}, {self.traits.flags}')}")
+
+    @property
+    def step(self) -> int:
+        """From the id of a lane to that of the next one; 0 where the thread has one id."""
+        return 1 << self.traits.shift if self.traits.lanes else 0
+
+    def of_lanes(self, lanes: Sequence[int]) -> Value:
+        """The ids of lanes of the thread as they are now."""
+        b = self.b
+        mine = b.broadcast(self.narrow(self.now()), len(lanes))
+        return mine + b.vector([lane * self.step for lane in lanes], types.UD) if self.step else mine
 
     def site(self) -> str:
         """The instruction that is lowered: number of the function times 2**32, and its own."""

@@ -75,14 +75,15 @@ class RaceWords:
 
     # -- tests ---------------------------------------------------------------------------------------------
 
-    def row(self, place: Value, first: int, width: int, mask: Value | None, stores: bool, is_local: bool) -> Test:
-        """Units that follow each other, from a number behind a place on."""
+    def row(self, place: Value, first: int, ids: Value, mask: Value | None, stores: bool, is_local: bool) -> Test:
+        """Units that follow each other, from a number behind a place on; ``ids`` says whose each of them is."""
+        width = ids.lanes
         b = self.b
         if self.recording:
             marks = b.offset(self._pointers(cx.RACE_MARKS, place, 1), first)
             return self._test(b.load(types.UB, width, marks, 1) != b.const(0, types.UB), mask, lambda: None)
         pointer = b.offset(self._pointers(cx.RACE_WORDS, place, 4), 4 * first)
-        suspicious, word = self._judged(b.load(types.UD, width, pointer, 1), stores, is_local)
+        suspicious, word = self._judged(b.load(types.UD, width, pointer, 1), ids, stores, is_local)
 
         def update() -> None:
             target, words, kept = pointer, b.broadcast(word, width), mask
@@ -99,18 +100,32 @@ class RaceWords:
 
         return self._test(suspicious, mask, update)
 
-    def scattered(self, place: Value, mask: Value, stores: bool, is_local: bool) -> Test:
-        """Units anywhere."""
+    def scattered(
+        self, place: Value, ids: Value, mask: Value, stores: bool, is_local: bool, shared: Callable[[Value], None]
+    ) -> Test:
+        """Units anywhere, of lanes with ``ids``. Where lanes that are told apart store to the same unit, ``shared``
+        gets those of them whose words were replaced; where they read it, the word becomes that of many.
+        """
         b = self.b
         if self.recording:
             marks = masked_read(b, "gather", types.UB, self._pointers(cx.RACE_MARKS, place, 1), 1, mask)
             return self._test(marks != b.const(0, types.UB), mask, lambda: None)
         pointer = self._pointers(cx.RACE_WORDS, place, 4)
-        suspicious, word = self._judged(masked_read(b, "gather", types.UD, pointer, 4, mask), stores, is_local)
+        suspicious, word = self._judged(masked_read(b, "gather", types.UD, pointer, 4, mask), ids, stores, is_local)
 
         def update() -> None:
             kept = self._kept(place, mask) if self.windowed and not is_local else mask
-            masked_write(b, "scatter", b.broadcast(word, mask.lanes), pointer, 4, kept)
+            words = b.broadcast(word, mask.lanes)
+            masked_write(b, "scatter", words, pointer, 4, kept)
+            if not self.ids.step:
+                return
+            found = masked_read(b, "gather", types.UD, pointer, 4, kept)
+            replaced = (found != words) & kept
+            if stores:
+                shared(replaced)
+            else:
+                flags = (found | words) & b.const(self.ids.flags, types.UD)
+                masked_write(b, "scatter", self._of_many(ids, is_local) | flags, pointer, 4, replaced)
 
         return self._test(suspicious, mask, update)
 
@@ -130,10 +145,17 @@ class RaceWords:
     def _test(suspicious: Value, mask: Value | None, update: Callable[[], None]) -> Test:
         return Test(suspicious if mask is None else suspicious & mask, update)
 
-    def _judged(self, word: Value, stores: bool, is_local: bool) -> tuple[Value, Value]:
+    def _of_many(self, me: Value, is_local: bool) -> Value:
+        """The words of units that several lanes with these ids have read."""
+        b, ids, traits = self.b, self.ids, self.ids.traits
+        if not (is_local or traits.barriers):
+            return b.broadcast(ids.number(cx.RACE_ALL_ID), me.lanes)
+        many = ids.group() + ids.number(cx.RACE_SPAN) - b.const(1 << traits.shift, types.UD)
+        return many + (me & b.const(ids.epochs, types.UD)) if traits.barriers else b.broadcast(many, me.lanes)
+
+    def _judged(self, word: Value, me: Value, stores: bool, is_local: bool) -> tuple[Value, Value]:
         """Which units may race, and their new words; ``race.ll`` says the same of single lanes."""
         b, ids, traits = self.b, self.ids, self.ids.traits
-        me = ids.narrow(ids.now())
         differs = word ^ me
         other = differs >= b.const(1 << traits.shift, types.UD)
         inside = None

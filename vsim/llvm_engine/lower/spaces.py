@@ -17,7 +17,7 @@ from vsim.llvm_engine.lower.storage import state_key
 from vsim.llvm_engine.memory.space import MemorySpace
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.surfaces import table_index
-from vsim.memory import SLM_ADDRESS_MASK
+from vsim.memory import SLM_ADDRESS_MASK, SLM_STEP
 from vsim.payload import SCRATCH_HANDLE, SURFACE_HANDLE_STEP
 
 
@@ -41,11 +41,15 @@ class Spaces:
         """Local memory of the work-group."""
         b = self.state.b
         pointer, size = b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE)
+        room, writable = size, None
+        if self.state.dispatch.lenient_reads:
+            room, writable = b.hoist(f"and i64 {b.hoist(f'add i64 {size}, {SLM_STEP - 1}')}, {-SLM_STEP}"), size
         undefined = b.field("%worker", cx.WORKER_SLM_UNDEFINED, "ptr") if self.watched else None
         return MemorySpace(
             cx.LOCAL,
             pointer,
-            size,
+            room,
+            writable=writable,
             address_mask=SLM_ADDRESS_MASK,
             undefined=undefined,
             least=self.state.dispatch.signature.slm_size,
@@ -121,7 +125,7 @@ class Spaces:
         pointer = b.assign(f"load ptr, ptr {at}, align 8, {INVARIANT_LOAD}")
         size = b.assign(f"load i64, ptr {b.offset(at, 8)}, align 8, {INVARIANT_LOAD}")
         writable = None
-        if self.state.dispatch.has_read_only:
+        if self.state.dispatch.separates_writes:
             writable = b.assign(f"load i64, ptr {b.offset(at, cx.WRITTEN_SURFACES + 8)}, align 8, {INVARIANT_LOAD}")
         undefined = origins = None
         if self.watched:
@@ -152,7 +156,7 @@ class Spaces:
             exists = known < cx.SURFACE_LIMIT or known == URB
             entry = table_index(False, known if exists else cx.SURFACE_LIMIT - 1) * cx.SURFACE_ENTRY
             writable = None
-            if self.state.dispatch.has_read_only:
+            if self.state.dispatch.separates_writes:
                 writable = b.field(table, entry + cx.WRITTEN_SURFACES + 8)
             pointer, size = b.field(table, entry, "ptr"), b.field(table, entry + 8)
             undefined = origins = None

@@ -58,8 +58,9 @@ class FunctionState:
     def __init__(self, module: ModuleState, function: Function) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
         self.is_kernel = function.is_kernel
-        self.lanes = self.dispatch.simd if self.is_kernel else function.simd_size
+        self.lanes = self.dispatch.lanes if self.is_kernel else function.lanes
         """Lanes of a thread in this function."""
+        self.jump_lanes = function.jump_lanes if function.is_cm else self.lanes
         self.layout = layout_of(function, self.dispatch.grf_size)
         self.is_coroutine = module.can_wait(function)
         self.barriers_end_blocks = self.is_kernel and self.is_coroutine and has_many_barriers(function)
@@ -68,7 +69,7 @@ class FunctionState:
             self.layout.allow_overrun()
         self.flow = control_flow(function, self.barriers_end_blocks)
         self.uniform = uniform_predicates(function)
-        self.reconvergence = reconvergence(self.flow, self.uniform, self.lanes, self.is_kernel)
+        self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
         """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
@@ -118,7 +119,7 @@ class FunctionState:
         leads behind its calls.
         """
         flow, last = self.flow, end - 1
-        found = set(flow.successors(last, self.lanes))
+        found = set(flow.successors(last, self.jump_lanes))
         if self.function.instructions[last].desc.flow.ends_lanes:
             found.update(flow.return_sites.get(flow.subroutine_of(last), ()))
         following = self.reconvergence.next_point(last)

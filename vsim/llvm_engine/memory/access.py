@@ -154,7 +154,7 @@ class LanePartAccess:
 class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked.
 
-    ``has_read_only``: the launch has arrays that writes must leave alone. ``instructions``: how many the function has.
+    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: how many the function has.
     ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
     not. ``is_straight``: the function is one block.
     """
@@ -164,13 +164,13 @@ class MemoryAccess:
         b: Builder,
         leave: FaultExit,
         helpers: dict[str, str],
-        has_read_only: bool,
+        separates_writes: bool,
         instructions: int,
         walks: LaneWalks,
         row: int,
         is_straight: bool,
     ) -> None:
-        self.b, self.leave, self.has_read_only, self.walks = b, leave, has_read_only, walks
+        self.b, self.leave, self.separates_writes, self.walks = b, leave, separates_writes, walks
         self.watch: AccessWatch | None = None
         self.touched = 0
         """How many places the accesses go to that were emitted."""
@@ -208,7 +208,7 @@ class MemoryAccess:
 
     def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
         """Consecutive elements for each active lane; of lanes with one address the highest wins."""
-        space = space.for_writes() if self.has_read_only else space
+        space = space.for_writes() if self.separates_writes else space
         element, count = values[0].type, len(values)
         lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
         if self.watch:
@@ -257,7 +257,7 @@ class MemoryAccess:
         values, 0 where the mask does not hold, and anything if they are not ``wanted``.
         """
         b = self.b
-        space = space.for_writes() if self.has_read_only else space
+        space = space.for_writes() if self.separates_writes else space
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)

@@ -127,10 +127,11 @@ def masked(space: MemorySpace, offset: Value) -> Value:
 
 
 def widened(b: Builder, text: str, data_type: DataType) -> str:
-    """A scalar offset as an i64."""
-    if data_type.size == 8:
+    """A scalar offset of any type as an i64, without a sign."""
+    bits = data_type.bits
+    if bits == 64:
         return text
-    return b.assign(f"zext i32 {text} to i64") if text.startswith("%") else str(int(text) & (1 << 32) - 1)
+    return b.assign(f"zext i{bits} {text} to i64") if text.startswith("%") else str(int(text) & (1 << bits) - 1)
 
 
 def scalar_offset(space: MemorySpace, offset: Value) -> str:

@@ -14,11 +14,11 @@ class MemorySpace:
     ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
     surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
     accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
-    is read-only; None where that is the same. In launches that are checked for undefined values ``undefined`` and
-    ``origins`` are the first bytes of the memory's shadow and of where it is noted who left undefined bytes. Where
-    accesses outside arguments are looked for, ``address`` is what the first byte of a surface has in the flat space.
-    ``least`` bytes the memory has at least, whatever its size is.
-    With ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
+    is read-only, less than the size where there are zeros behind its end; None where that is the same. In launches that
+    are checked for undefined values ``undefined`` and ``origins`` are the first bytes of the memory's shadow and of
+    where it is noted who left undefined bytes. Where accesses outside arguments are looked for, ``address`` is what the
+    first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
+    ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
     """
 
     kind: int
@@ -44,7 +44,8 @@ class MemorySpace:
         return self.kind == cx.FLAT_WRITTEN
 
     def for_writes(self) -> MemorySpace:
-        """The space as writes see it in a launch with read-only arrays."""
+        """The space as writes see it in a launch where they see other sizes than reads."""
         if self.is_flat:
             return replace(self, kind=cx.FLAT_WRITTEN)
-        return replace(self, kind=cx.SURFACE_WRITTEN, size=self.writable) if self.writable else self
+        kind = cx.SURFACE_WRITTEN if self.kind == cx.SURFACE else self.kind
+        return replace(self, kind=kind, size=self.writable) if self.writable else self

@@ -119,7 +119,7 @@ class StridedAccess:
         if values is None and stride_of(part) == part.element.size:
             one = replace(part, count=1)
             for k in range(part.count):
-                self.watch.row(one, self.b.offset(pointer, k * part.element.size), vector, stores=False)
+                self.watch.row(one, self.b.offset(pointer, k * part.element.size), vector, stores=False, first=k)
         else:
             self.watch.each(part, pointer, _offsets(part), vector, values)
 

@@ -3,16 +3,37 @@ one, or bytes of a record. The elements ahead are loaded once, 32 bytes of each 
 that the rounds that follow load a vector each.
 
 An access of a loop that counts and leaves memory alone remembers where its lanes would go on. If they do, the first
-time fills its *window*, and later ones find their row there. Whatever writes memory, orders accesses or waits forgets
-it. There are two ways to know where lanes are:
+time fills its *window*, and later ones find their row there. There are two ways to know where lanes are:
 
 * The address is a vector that is computed in front of the loop, plus a scalar (``ir/apart.py``). Then the scalar tells
-  the row of the window: one comparison for all lanes (:class:`ScalarWalk`). Where that vector is computed anew, the
-  window is forgotten, so that it need not be compared.
+  the row of the window: one comparison for all lanes (:class:`ScalarWalk`).
 * Else the addresses of all lanes are compared with those at which they would go on (:class:`OffsetsWalk`).
 
 Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the window with elements 1 to 32
 of each lane, rounds 2 to 32 find that ``k`` is 1 to 31 more than when it was filled, and load a row of the window.
+
+**Why a row has what a lane would load.** A window is filled with the AHEAD bytes from one address of each lane on, all
+of them inside of one buffer: active lanes give their own address, the others that of the first active one. Row ``r``
+then has of every lane the element ``r`` behind that address, as long as memory stays what it was: instructions that
+write memory, order accesses, wait or call forget all windows before they act, wherever in the function they are, and
+each thread begins with none. What other threads write meanwhile need not be seen: nothing orders it with the load. So
+a row is right for a lane whose address is that far behind the one with which the lane was filled. That must be known
+of each active lane for itself, by whichever way, and however late, it came to the access:
+
+* An :class:`OffsetsWalk` keeps for each lane, active or not, the address of the next row: fill, and each row that is
+  taken, move it on for all lanes together with the row. A row is taken if the address of every active lane is that
+  one. Nothing is assumed of how lanes go through the loop.
+* A :class:`ScalarWalk` needs that each active lane had its own part of the sum when the window was filled, and has it
+  still. Its own part is a value from in front of the loop: where that is computed anew, the window is forgotten, and
+  so with what is added behind a widening. Or it is what a counter was before it was counted up: whoever did not count
+  when others did is taken out of the *active* lanes, and somebody else who writes the counter makes the window
+  forgotten (``memory/counted.py``). Lanes that were not active when the window was filled have no row, unless the
+  mask is a value from in front of the loop, too: then the same lanes are active now. Then as many elements as
+  scalars lie between the two addresses if no sum wraps around: those of addresses do not, as all rows are inside of
+  a buffer; sums before a widening are tested where the window is filled, for all of its rows; a scalar that wraps
+  around is far from every row.
+
+A window that is forgotten has no rows. What is left in it says when to fill it, never what is in it.
 """
 
 from __future__ import annotations
@@ -30,9 +51,10 @@ from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.memory.counted import CountedLanes
-from vsim.llvm_engine.memory.part import LanePart, mask_bits, widened
+from vsim.llvm_engine.memory.part import LanePart, mask_bits
 from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.target import vector_bits
+from vsim.semantics.core import unsigned_of
 
 AHEAD = 32
 """Bytes that are loaded ahead for each lane."""
@@ -154,8 +176,8 @@ class Walk(Protocol):
 
 @dataclass(frozen=True)
 class OffsetsWalk:
-    """Addresses of all lanes are compared. ``next`` is where the lanes would go on, ``place`` the byte of the window at
-    which the row for that lies; at the window's end nothing is left in it.
+    """Addresses of all lanes are compared. ``next`` is where each lane would go on, ``place`` the byte of the window at
+    which the row for that lies; at the window's end nothing is left in it, and ``next`` is where it may be filled.
     """
 
     window: WalkWindow
@@ -173,14 +195,14 @@ class OffsetsWalk:
 
     def goes_on(self) -> str:
         b, vector = self.window.b, self.vector
-        same = self.offset == b.load(self.window.index, self.window.lanes, f"{self.window.name}.next", 64)
+        same = self.offset == self._next()
         return b.all(same if vector is None else same | ~vector)
 
     def load(self) -> list[Value]:
         window, place = self.window, self.window.field("place")
         found = window.row_at(place)
         window.set("place", window.b.assign(f"add i64 {place}, {window.row}"))
-        self._remember(self.offset)
+        self._remember(self._next())  # Where lanes are that are not active does not matter: they may join later.
         return found
 
     def begin(self) -> None:
@@ -195,6 +217,9 @@ class OffsetsWalk:
             offset = b.select(self.vector, offset, b.broadcast(b.lane(offset, ahead.at_first), self.window.lanes))
         self._remember(offset)
         return found
+
+    def _next(self) -> Value:
+        return self.window.b.load(self.window.index, self.window.lanes, f"{self.window.name}.next", 64)
 
     def _remember(self, offset: Value) -> None:
         b, window = self.window.b, self.window
@@ -256,7 +281,8 @@ class ScalarWalk:
         return found
 
     def _scalar(self) -> str:
-        return widened(self.window.b, self.apart.scalar.text, self.apart.scalar.type)
+        b, scalar = self.window.b, self.apart.scalar
+        return b.cast(b.retype(scalar, unsigned_of(scalar.type.size)), types.UQ).text
 
     def _row(self) -> str:
         """The row of the window at which the lanes are; a number beyond all rows if they are between two (i64)."""
@@ -414,7 +440,7 @@ class LaneWalks:
         if apart is None or apart.loop not in (None, self.quiet[self.at()]):
             return None
         size, unit = window.element.size, apart.outer_factor
-        if apart.narrow and (unit > size or size % unit):
+        if apart.narrow and (not 0 < unit <= size or size % unit):
             return None
         first = self._first_line()
         values = [value for value in (apart.lanes, apart.outer) if value is not None]

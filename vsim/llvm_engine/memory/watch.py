@@ -23,8 +23,8 @@ class AccessWatch(Protocol):
     def begin(self, lanes: int) -> None:
         """A message of so many lanes."""
 
-    def row(self, part: LanePart, pointer: str, vector: Value | None, stores: bool) -> None:
-        """Lanes that follow each other from a host pointer on."""
+    def row(self, part: LanePart, pointer: str, vector: Value | None, stores: bool, first: int = 0) -> None:
+        """Lanes that follow each other from a host pointer on; ``first`` is the number of their first element."""
 
     def one(self, part: LanePart, pointer: str, vector: Value | None, values: Sequence[Value] | None) -> None:
         """Lanes that all access the same place."""

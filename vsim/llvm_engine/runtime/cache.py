@@ -43,7 +43,7 @@ def key(*parts: object) -> str:
     global _SOURCES
     if _SOURCES is None:
         _SOURCES = _sources()
-    return cache.digest([_SOURCES, *(part if isinstance(part, bytes) else str(part).encode() for part in parts)])
+    return cache.digest([_SOURCES, *(part if isinstance(part, bytes) else os.fsencode(str(part)) for part in parts)])
 
 
 def load(name: str) -> bytes | None:

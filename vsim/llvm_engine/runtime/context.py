@@ -202,7 +202,8 @@ FINDING_SIZE = 80
 # The race check: where the summaries of accesses begin, and the marks of suspicious units; which bits of the
 # host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
 # records, with how many there were and how many it has room for; whether parts of units were suspicious; and the
-# window: where the global memory begins whose words are kept, and its bytes, and where the words of other memory go.
+# window: where the global memory begins whose words are kept, and its bytes, and where the words of other memory go;
+# and how often each thread has ordered its work-items.
 (
     RACE_WORDS,
     RACE_MARKS,
@@ -224,9 +225,10 @@ FINDING_SIZE = 80
     RACE_WINDOW,
     RACE_WINDOW_SIZE,
     RACE_SINK,
-) = range(0, 160, 8)
+    RACE_STEPS,
+) = range(0, 168, 8)
 RACE_SIZE = 192
-RECORD_BYTES = 56
+RECORD_BYTES = 68
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""
 
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its

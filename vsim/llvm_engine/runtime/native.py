@@ -12,6 +12,7 @@ from llvmlite import binding as llvm
 
 from visa.diagnostics import UsageError
 from vsim.llvm_engine import InvalidCode
+from vsim.llvm_engine.runtime.making import in_llvm
 from vsim.llvm_engine.runtime.room import room_for
 from vsim.llvm_engine.runtime.target import converts_halves, has_feature, target
 
@@ -119,6 +120,7 @@ def _is_straight(text: str) -> bool:
     return lines > LARGE_LINES and max(block.count("\n") for block in text.split(":\n")) > lines // 2
 
 
+@in_llvm()
 def compile_object(text: str) -> bytes:
     """Native object code of a module, which goes through a short pipeline of our own; a huge
     one through nearly none, and so one that our pipeline breaks.
@@ -175,7 +177,7 @@ def _verified(text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise InvalidCode(" ".join(str(error).split())) from error
+        raise InvalidCode(" ".join(str(error).split()), text) from error
     return module
 
 
@@ -188,6 +190,7 @@ def _is_valid(module: llvm.ModuleRef) -> bool:
     return True
 
 
+@in_llvm()
 def compile_support(text: str) -> bytes:
     """Native object code of functions that are written as they are to be."""
     machine = target_machine(1)  # Below that, functions that leave all registers as they are lose their result.
@@ -197,6 +200,7 @@ def compile_support(text: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+@in_llvm()
 def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
     """Object code in memory, linked together."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))

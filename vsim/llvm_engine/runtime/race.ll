@@ -68,7 +68,9 @@ done:
   %$name = load i64, ptr %$name.p, align 8
 
 ;; who
-  %me = trunc i64 %me.w to i32
+  %me.l = mul i64 %number, %id_step
+  %me.i = add i64 %me.w, %me.l
+  %me = trunc i64 %me.i to i32
   %base_id = trunc i64 %first_id to i32
   %span32 = trunc i64 %span to i32
   %shift32 = trunc i64 %shift to i32
@@ -278,6 +280,10 @@ record:
   %lost.b = select i1 %is_atomic, i64 0, i64 %bit
   %looks = select i1 %is_atomic, i64 %bit, i64 0
   %kind.k = add i64 %kind, %looks
+  %lane.s = and i64 %lane.k, 63
+  %item = shl i64 1, %lane.s
+  %has_items = icmp ne i64 %items, 0
+  %items.k = select i1 %has_items, i64 %items, i64 %item
 $stores
   br label %next
 
@@ -292,6 +298,12 @@ $stores
   %thread32 = lshr i32 %within, %shift32
   %group = zext i32 %group32 to i64
   %thread = zext i32 %thread32 to i64
+  %steps.b = inttoptr i64 %steps to ptr
+  %slot.r = lshr i32 %rank, %shift32
+  %slot.n = zext i32 %slot.r to i64
+  %step.p = getelementptr i32, ptr %steps.b, i64 %slot.n
+  %step.v = load i32, ptr %step.p, align 4
+  %step = zext i32 %step.v to i64
   %function = lshr i64 %site, 32
   %instruction = and i64 %site, 4294967295
 
@@ -322,5 +334,23 @@ record:
 $stores
   br label %done
 done:
+  ret void
+}
+
+;; ordered
+; Counts that a thread has ordered its work-items, so many times.
+define void @race_ordered(ptr %ctx, i64 %me.w, i64 %times) #2 {
+entry:
+  %race.p = getelementptr i8, ptr %ctx, i64 $RACE
+  %race = load ptr, ptr %race.p, align 8
+$fields
+  %rank = sub i64 %me.w, %first_id
+  %slot = lshr i64 %rank, %shift
+  %steps.b = inttoptr i64 %steps to ptr
+  %step.p = getelementptr i32, ptr %steps.b, i64 %slot
+  %step = load i32, ptr %step.p, align 4
+  %times32 = trunc i64 %times to i32
+  %step1 = add i32 %step, %times32
+  store i32 %step1, ptr %step.p, align 4
   ret void
 }

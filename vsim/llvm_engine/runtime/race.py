@@ -62,8 +62,8 @@ LARGEST_UNIT = 4
 Window = tuple[int, int]
 """The global memory whose words are kept: its first place, and bytes."""
 WHOLE: Window = (0, 1 << PLACE_BITS)
-EPOCHS = 64
-"""Epochs are counted modulo this."""
+EPOCHS, EPOCHS_OF_ITEMS = 64, 8
+"""Epochs are counted modulo this; fewer where each work-item has an id."""
 WRITTEN, MIXED, ATOMICS, BEHIND = 1, 2, 4, 8
 """Flags of a word."""
 _ALIGNMENT = EPOCHS * 2 * BEHIND
@@ -77,15 +77,15 @@ LISTED, RECORDED = 1 << 20, 1 << 22
 CHOSEN = 1 << 15
 """Units whose accesses are recorded: if more are marked, the lowest ones and as many evenly from the others."""
 _CTTZ = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"}
-CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local")
-LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost")
+CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local", "id_step")
+LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost", "items")
 EVENT_ARGUMENTS = ("kind", "me.w", "signals", "waits", "site", "named", "opening")
 _FIELDS = {
     "words": cx.RACE_WORDS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
     "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
     "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
     "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS, "window": cx.RACE_WINDOW,
-    "window_size": cx.RACE_WINDOW_SIZE,
+    "window_size": cx.RACE_WINDOW_SIZE, "steps": cx.RACE_STEPS,
 }  # fmt: skip
 
 
@@ -96,7 +96,8 @@ _FIELDS = {
 def helpers(recording: bool) -> str:
     """The module of what compiled code calls: to check an access, or to record one and events."""
     if not recording:
-        return module([_helper("race_check", CHECK_ARGUMENTS, fill("race", "who"), fill("race", "check"))], _CTTZ)
+        check = fill("race", "who") + "\n" + fill("race", "check")
+        return module([_helper("race_check", CHECK_ARGUMENTS, "", check)], _CTTZ)
     begin = fill("race", "begin_log") + "\n" + fill("race", "who_of_record")
     accessed = {
         "address": "shown",
@@ -105,13 +106,15 @@ def helpers(recording: bool) -> str:
         "kind": "kind.k",
         "space": "space",
         "lost": "lost.b",
+        "items": "items.k",
     }
     ends = fill("race", "ends_of_log", stores=_stores(accessed))
     log = _helper("race_log", LOG_ARGUMENTS, begin, fill("race", "log"), ends)
     events = {"kind": "kind", "lane": "no_lane", "number": "named", "opening": "opening"}
     who = fill("race", "who_of_record") + "\n  %no_lane = add i64 255, 0"
     event = fill("race", "event", arguments=_typed(EVENT_ARGUMENTS), fields=_fields(), who=who, stores=_stores(events))
-    return module([log, event], _CTTZ)
+    ordered = fill("race", "ordered", fields=_fields())
+    return module([log, event, ordered], _CTTZ)
 
 
 def _helper(name: str, arguments: tuple[str, ...], begin: str, act: str, ends: str = "") -> str:
@@ -131,7 +134,7 @@ def _fields() -> str:
 
 def _stores(values: dict[str, str]) -> str:
     """Stores of the columns of a record."""
-    values = {"sequence": "sequence1", "signals": "signals", "waits": "waits", **values}
+    values = {"sequence": "sequence1", "signals": "signals", "waits": "waits", "steps": "step", **values}
     values |= {n: n for n in ("function", "instruction", "group", "thread")}
     assert RECORD.fields is not None
     texts = []
@@ -207,12 +210,25 @@ def shadow() -> ShadowMemory:
 
 @dataclass(frozen=True)
 class Traits:
-    """What a kernel's code depends on: whether it waits at barriers, plain or other ones, has atomics, and fences."""
+    """What a kernel's code depends on: whether it waits at barriers, plain or other ones, has atomics, and fences; how
+    many lanes of a thread have ids of their own, 0 where the thread has one.
+    """
 
     barriers: bool
     split: bool
     atomics: bool
     fences: bool
+    lanes: int
+
+    @property
+    def epochs(self) -> int:
+        """Epochs are counted modulo this."""
+        return EPOCHS_OF_ITEMS if self.lanes else EPOCHS
+
+    @property
+    def ids(self) -> int:
+        """Numbers of a thread: one, or one for each lane, one for all, and one for atomics of all."""
+        return self.lanes + 2 if self.lanes else 1
 
     @property
     def flags(self) -> int:
@@ -224,20 +240,25 @@ class Traits:
     @property
     def shift(self) -> int:
         """Bits of a word below the thread."""
-        return self.flags + (EPOCHS.bit_length() - 1 if self.barriers else 0)
+        return self.flags + (self.epochs.bit_length() - 1 if self.barriers else 0)
 
 
 def _once_for_a_kernel(find: Callable[[Dispatch], Traits]) -> Callable[[Dispatch], Traits]:
     """What is found for a kernel is kept with its signature: to look takes longer than many a launch."""
-    known: WeakKeyDictionary[KernelSignature, dict[bool, Traits]] = WeakKeyDictionary()
+    known: WeakKeyDictionary[KernelSignature, dict[tuple[bool, int], Traits]] = WeakKeyDictionary()
 
     def found(dispatch: Dispatch) -> Traits:
-        own, key = known.setdefault(dispatch.signature, {}), dispatch.takes_turns
+        own, key = known.setdefault(dispatch.signature, {}), (dispatch.takes_turns, _lanes_with_ids(dispatch))
         if key not in own:
             own[key] = find(dispatch)
         return own[key]
 
     return found
+
+
+def _lanes_with_ids(dispatch: Dispatch) -> int:
+    """The lanes of a thread whose accesses are told apart; 0 if none are."""
+    return dispatch.simd if dispatch.races_of_items and RECORDING not in dispatch.checks else 0
 
 
 @_once_for_a_kernel
@@ -250,6 +271,7 @@ def traits(dispatch: Dispatch) -> Traits:
         dispatch.takes_turns,
         any(i.desc.access is Access.ATOMIC for i in found),
         any(fence_of(i) is not None for i in found),
+        _lanes_with_ids(dispatch),
     )
 
 
@@ -258,11 +280,13 @@ class RaceBlock:
 
     def __init__(self, dispatch: Dispatch, recording: bool = False, window: Window = WHOLE) -> None:
         memory, known = shadow(), traits(dispatch)
-        slots = dispatch.threads_of(dispatch.group(0)) + 1
+        slots = dispatch.threads_of(dispatch.group(0)) * known.ids + 1
         span = slots << known.shift
         first = memory.ids((dispatch.group_count + 1) * span)
         self.recording = recording
         self.list: Array = np.empty(RECORDED, RECORD) if recording else np.empty(LISTED, np.uint64)
+        self.steps: Dwords = np.zeros((dispatch.group_count + 1) * slots if recording else 0, np.uint32)
+        """How often each thread has ordered its work-items."""
         self.words: Words = np.zeros(cx.RACE_SIZE // 8, np.uint64)
         for field, value in {
             cx.RACE_WORDS: memory.start,
@@ -271,15 +295,16 @@ class RaceBlock:
             cx.RACE_FIRST_ID: first,
             cx.RACE_SPAN: span,
             cx.RACE_SHIFT: known.shift,
-            cx.RACE_EPOCHS: (EPOCHS - 1) << known.flags if known.barriers else 0,
+            cx.RACE_EPOCHS: (known.epochs - 1) << known.flags if known.barriers else 0,
             cx.RACE_FLAGS: known.flags,
-            cx.RACE_HALF: EPOCHS // 2 if known.split else 0,
+            cx.RACE_HALF: known.epochs // 2 if known.split else 0,
             cx.RACE_ALL_ID: first + dispatch.group_count * span,
             cx.RACE_LIST: address(self.list),
             cx.RACE_LIST_SIZE: self.list.size,
             cx.RACE_ATOMICS: known.fences,
             cx.RACE_WINDOW: window[0],
             cx.RACE_WINDOW_SIZE: window[1],
+            cx.RACE_STEPS: address(self.steps),
         }.items():
             self.words[field // 8] = value
 

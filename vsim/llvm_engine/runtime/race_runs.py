@@ -19,7 +19,7 @@ from vsim.checks import races
 from vsim.checks.accesses import RECORD, Records
 from vsim.checks.findings import Findings
 from vsim.checks.queued import LaunchAccesses, Ranges, united
-from vsim.checks.selection import RACE, Checking
+from vsim.checks.selection import RACE, RACE_ITEMS, Checking
 from vsim.dispatch import PRIVATE_MEMORY, TIMEOUT, Dispatch
 from vsim.images import SurfaceImage
 from vsim.llvm_engine import Unsupported
@@ -90,7 +90,7 @@ class RaceRun:
 
     def ranges(self) -> list[tuple[int, int, bool]]:
         """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
-        own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list)]
+        own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list, self.block.steps)]
         return [*own, (shadow().start, shadow().size, True)]
 
     def end(self) -> None:
@@ -320,9 +320,14 @@ class _Again:
     once: RunOnce
     changed: ChangedMemory
 
+    @property
+    def _of_items(self) -> frozenset[str]:
+        """The check that tells work-items apart, if it watches the launch."""
+        return self.dispatch.checks & {RACE_ITEMS}
+
     def recorded(self, units: Units) -> Records:
         """The accesses to dwords of global memory, and to offsets in local memory; memory is as it was."""
-        run = self._run(units, RECORDING)
+        run = self._run(units, RECORDING, *self._of_items)
         return _renumbered(run.block.records, self.dispatch, run.compiled)
 
     def finer(self, windows: Sequence[Window]) -> Units:
@@ -331,7 +336,7 @@ class _Again:
         for window in windows:
             shadow().forget()
             try:
-                run = self._run(None, RACE, FINE, window=window)
+                run = self._run(None, RACE, FINE, *self._of_items, window=window)
             finally:
                 shadow().forget()
             found.append(run.suspicious())

@@ -107,7 +107,7 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
     if record.kind == cx.BARRIER:
         return "a barrier waits for threads of the work-group that never arrive"
     if record.kind == cx.CALL:
-        return uncallable(dispatch.image.function_at(record.address), record.address, dispatch.simd)
+        return uncallable(dispatch.image.function_at(record.address), record.address, dispatch.lanes)
     if record.kind == cx.CALL_SIZES:
         callee = dispatch.image.function_at(record.address)
         assert callee is not None, "the call found it at this address"
@@ -151,7 +151,8 @@ def _first_outside(dispatch: Dispatch, record: FaultRecord) -> FaultRecord:
         return record
     if record.kind in (cx.FLAT, cx.FLAT_WRITTEN):
         buffer = dispatch.memory.slots.get((start & _ALL_BITS) >> 32)
-        start, size = (start - buffer.address, buffer.size) if buffer else (-1, 0)
+        room = 0 if buffer is None else buffer.room if record.kind == cx.FLAT else buffer.size
+        start, size = (start - buffer.address, room) if buffer else (-1, 0)
     inside = (size - start) // step if step and 0 <= start < size else 0
     return record._replace(lane=record.lane + inside, address=record.address + inside * step)
 
@@ -182,7 +183,10 @@ def _memory(dispatch: Dispatch, record: FaultRecord) -> str:
             return dispatch.nowhere(at)
         return f"'{dispatch.name_of(buffer)}', which has {buffer.size} bytes, at offset {at - buffer.address}"
     if record.kind in (cx.SURFACE, cx.SURFACE_WRITTEN):
-        name = _surface_name(dispatch, record.number)
+        name, surface = _surface_name(dispatch, record.number), _surface(dispatch, record.number)
+        size = surface.size if isinstance(surface, Buffer) else size
+    elif record.kind == cx.LOCAL:
+        name, size = "local memory", dispatch.slm_size
     else:
-        name = "local memory" if record.kind == cx.LOCAL else "scratch memory"
+        name = "scratch memory"
     return f"'{name}', which has {size} bytes, at offset {shown_offset(at, size)}"

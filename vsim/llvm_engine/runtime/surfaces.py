@@ -25,7 +25,8 @@ def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
 
 
 def made_for(dispatch: Dispatch) -> Hashable:
-    """What code depends on besides the kernel: the images and samplers of the launch, and whether arrays are read-only.
+    """What code depends on besides the kernel: the images and samplers of the launch, and whether
+    writes see other sizes than reads.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
@@ -38,7 +39,7 @@ def made_for(dispatch: Dispatch) -> Hashable:
         if handle // SURFACE_HANDLE_STEP >= cx.SURFACE_LIMIT:
             raise Unsupported("more surfaces than the table holds")
     found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
-    return (*found, "read-only") if dispatch.has_read_only else found
+    return (*found, "separate writes") if dispatch.separates_writes else found
 
 
 def table_index(bindless: bool, number: int) -> int:

@@ -61,7 +61,7 @@ class SlotTable:
         count = max(count, self.words.size // 6)
         self.words = np.zeros(6 * count, np.uint64)
         for slot, buffer in slots:
-            self.words[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.size)
+            self.words[3 * slot : 3 * slot + 3] = (buffer.address, buffer.host, buffer.room)
             if not buffer.read_only:
                 at = 3 * (count + slot)
                 self.words[at : at + 3] = (buffer.address, buffer.host, buffer.size)
@@ -72,14 +72,14 @@ class SlotTable:
 def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
     """Write the surfaces and images of a launch into their table."""
     table.fill(0)
-    guarded = dispatch.has_read_only
+    separate = dispatch.separates_writes
     for number, surface in table_entries(dispatch):
         at = number * cx.SURFACE_ENTRY // 8
         if not isinstance(surface, Buffer):
             _fill_image(table[at:], surface)
             continue
-        table[at], table[at + 1] = surface.host, surface.size
-        if guarded:
+        table[at], table[at + 1] = surface.host, surface.room
+        if separate:
             table[at + cx.WRITTEN_SURFACES // 8 + 1] = 0 if surface.read_only else surface.size
 
 
@@ -91,13 +91,16 @@ def _fill_image(entry: Words, image: SurfaceImage) -> None:
 
 
 def local_id_table(dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
-    """Local ids of all threads of a group, three rows of words for each; ``turned``: y counts up along the lanes."""
+    """Local ids of all threads of a group, room for three rows of words for each; ``turned``: y counts up along the
+    lanes.
+    """
     row, count = threads.id_row_bytes(dispatch), dispatch.threads_of(group)
+    step = threads.id_step_bytes(dispatch) // 2
     found = aligned(count * 3 * row + 64)
-    words = found[: count * 3 * row].view(np.uint16).reshape(count, 3, row // 2)
+    words = found[: count * 3 * row].view(np.uint16).reshape(count, 3 * row // 2)
     for t in range(count):
         for dimension, ids in enumerate(threads.local_ids(dispatch, group, t, turned)):
-            words[t, dimension, : dispatch.simd] = ids
+            words[t, dimension * step : dimension * step + dispatch.simd] = ids
     return found
 
 
@@ -124,7 +127,7 @@ def worker_memory(
     Args:
         arena: that of another worker, whose groups are under way together with those of this one.
     """
-    slm_size, scratch_size = _rounded(dispatch.slm_size), _rounded(dispatch.scratch_size * threads_per_group)
+    slm_size, scratch_size = _rounded(dispatch.slm_room), _rounded(dispatch.scratch_size * threads_per_group)
     copies = 2 if dispatch.watches_undefined else 1  # memory, and its shadow behind it
     slm, scratch = aligned(slm_size * copies), aligned(scratch_size * copies)
     block = aligned(cx.WORKER_SIZE).view(np.uint64)

@@ -89,7 +89,7 @@ def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
     yield from (_range(payload, False) for _, payload in plan.payloads)
     for worker in plan.workers:
         yield _range(worker.block, True)
-        yield address(worker.slm), dispatch.slm_size, True
+        yield address(worker.slm), dispatch.slm_room, True
         if dispatch.watches_undefined:
             yield int(worker.block[cx.WORKER_SLM_UNDEFINED // 8]), dispatch.slm_size, True
         yield _range(worker.scratch, True)
@@ -99,12 +99,12 @@ def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
 def _of_arguments(dispatch: Dispatch) -> Iterator[Range]:
     """Buffers and images."""
     for buffer in dict.fromkeys(dispatch.memory.slots.values()):
-        yield buffer.host, buffer.size, not buffer.read_only
+        yield buffer.host, buffer.room, not buffer.read_only
     for surface in dispatch.all_surfaces:
         if isinstance(surface, SurfaceImage):
             yield _range(surface.array, surface.array.flags.writeable)
         else:
-            yield surface.host, surface.size, not surface.read_only
+            yield surface.host, surface.room, not surface.read_only
 
 
 def _violation(dispatch: Dispatch, functions: Sequence[Function], state: Words) -> SimulationError:

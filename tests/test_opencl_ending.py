@@ -1,0 +1,81 @@
+"""Programs that hold objects of OpenCL, wait or run kernels when they end: each ends, with its own exit status."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from test_opencl_programs import SOURCES, needs_all, run
+
+RELEASED = "released 0, other -5\n"
+"""What an end says after Python, or its part in the process, has ended."""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """The library that holds objects."""
+    target = tmp_path_factory.mktemp("held") / "libheld.so"
+    words = ["gcc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", target, SOURCES / "held.c", "-lOpenCL"]
+    subprocess.run([*words, "-lpthread"], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def host(held):
+    """A program in C++ that is linked with the library."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    target = held.parent / "host"
+    words = ["g++", "-Wall", "-Werror", "-o", target, SOURCES / "held_host.cpp", held, f"-Wl,-rpath,{held.parent}"]
+    subprocess.run(words, check=True)
+    return target
+
+
+def check(done, lines):
+    assert (done.returncode, done.stderr, done.stdout) == (7, "", lines)
+
+
+PYTHON = {
+    "make": f"destructor: {RELEASED}",
+    "make run": f"0 wrong\ndestructor: {RELEASED}",
+    "make atexit run": f"0 wrong\natexit: {RELEASED}",
+    "python-atexit make": f"0 wrong\ndestructor: {RELEASED}",
+    "make enqueue": f"destructor: {RELEASED}",
+    "make endless wait python-wait": f"destructor: {RELEASED}",
+    "make blocked wait": f"destructor: {RELEASED}",
+    "make run fork": f"0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run python-fork": f"0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run exit": f"0 wrong\ndestructor: {RELEASED}",
+    "make run python-_exit": "0 wrong\n",
+    "make run thread-exit": f"0 wrong\ndestructor: {RELEASED}",
+    "make run close": "0 wrong\ndestructor: released 0, other 0\n",
+}
+"""What a program in Python does, and what it says until it has ended."""
+
+
+@needs_all
+@pytest.mark.parametrize("words", PYTHON)
+def test_a_program_in_python_ends(held, words):
+    """A library's destructors come after Python, which is finalised by then."""
+    done = run(sys.executable, SOURCES / "held_host.py", held, *words.split(), options=["--platform", "tgllp"])
+    check(done, PYTHON[words])
+
+
+CPP = {
+    "make run": f"0 wrong\ndestructor: {RELEASED}",
+    "make run static": f"0 wrong\nstatic: {RELEASED}",
+    "make run atexit": "0 wrong\natexit: released 0, other 0\n",
+    "make atexit run": f"0 wrong\natexit: {RELEASED}",
+    "make run endless wait join": f"0 wrong\ndestructor: {RELEASED}",
+    "make run blocked wait static join": f"0 wrong\nstatic: {RELEASED}",
+    "make run fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run _exit": "0 wrong\n",
+}
+"""The same of a program in C++, in which the driver has begun Python: later ends are those of static variables."""
+
+
+@needs_all
+@pytest.mark.parametrize("words", CPP)
+def test_a_program_in_cpp_ends(host, words):
+    check(run(host, *words.split(), options=["--platform", "tgllp"]), CPP[words])
