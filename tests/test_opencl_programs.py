@@ -275,6 +275,13 @@ def test_a_program_in_python_runs_unchanged():
 
 
 @needs_all
+@pytest.mark.skipif(importlib.util.find_spec("dpnp") is None, reason="there is no dpnp in this environment")
+def test_a_program_with_sycl_runs_unchanged():
+    done = run(sys.executable, SOURCES / "dpnp_sums.py")
+    assert (done.returncode, done.stdout) == (0, "[True, True, True, True]\n")
+
+
+@needs_all
 def test_what_python_is_about_to_raise_stays(tmp_path):
     target = tmp_path / "raised.so"
     folder = sysconfig.get_paths()["include"]

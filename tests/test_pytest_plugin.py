@@ -1,6 +1,7 @@
 """The plugin of pytest, in runs of pytest of its own."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from conftest import DATA
@@ -87,6 +88,15 @@ def test_what_checks_find_is_a_failure(tests, pytester):
     tests(text, "--visa-engines=numpy", passed=1, failed=1)
     out = tests(text, "--visa-engines=numpy", "--visa-check=all", failed=2)
     out.fnmatch_lines(["E *AssertionError: checks found something:", "E *around.visaasm:10:1: error: a barrier *K021*"])
+
+
+def test_races_of_work_items_are_asked_for_by_name(tests, pytester):
+    golden = (Path(__file__).parent / "golden" / "vsim" / "K005-items-llvm.test").read_text()
+    text = golden.partition("# FILE t.visaasm\n")[2].partition("\n# STDOUT")[0]
+    (pytester.path / "near.visaasm").write_text(text)
+    test = 'def test_a(visakit):\n    visakit.run(visakit.load("near.visaasm").k, global_size=16, local_size=16)\n'
+    tests(test, "--visa-engines=numpy", "--visa-check=all", passed=1)
+    tests(test, "--visa-engines=numpy", "--visa-check=race-items", failed=1).fnmatch_lines(["E *K005*"])
 
 
 def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):

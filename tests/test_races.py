@@ -377,7 +377,7 @@ def test_what_raced_before_a_fault_is_found(engine):
     program = Program(build_text(source, "pvc"))
     with pytest.raises(SimulationError) as caught:
         program.launch("k", 128, 64, [memory, 1], engine=engine, check="race")
-    assert [d.code for d in caught.value.diagnostics] == ["S030", "K001"]
+    assert [d.code for d in caught.value.diagnostics] == ["S030", "K001", "K093"]
     assert memory[4:68].view(np.uint32).tolist() == list(range(16))
 
 

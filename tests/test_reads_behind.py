@@ -11,6 +11,7 @@ from strategies import ENGINES
 from test_ocloc import needs_ocloc
 
 from opencl import kernels
+from vsim.checks.selection import parse_checking
 
 pytestmark = needs_ocloc
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
@@ -155,3 +156,25 @@ def test_reports_name_memory_behind_a_pointer_in_memory(session, capfd):
     assert (
         "outside 'shared allocation 1, made by clSharedMemAllocINTEL', which has 256 bytes, at offset 65536" in report
     )
+
+
+@pytest.mark.parametrize("check", ["race", "all"])
+def test_who_watches_kernels_is_told_of_reads_behind_memory(session, check, monkeypatch, capfd):
+    """Results are the same; each instruction is noted once."""
+    monkeypatch.setattr(kernels, "checks", lambda: parse_checking(check, None, None))
+    first = list(range(1, COUNT + 1))
+    for kind in ("buffer", "device"):
+        found = launch(session, "reads", MEMORY[kind](session), 2)
+        assert found.tolist() == [*first[2:], 0, 0]
+        report = capfd.readouterr().err
+        assert report.count("note: a read outside an argument: ") == 1 and "2 times in all" in report
+        assert "at offset 256, right behind its end" in report and "work-item (62, 0, 0)" in report
+        assert launch(session, "reads", MEMORY[kind](session), 0).tolist() == first
+        assert launch(session, "writes", MEMORY[kind](session), 1) is None
+        assert "error: access of 4 bytes outside 'x'" in capfd.readouterr().err
+    assert local(session, "reads_local", 1) == [*first[1:], 0]
+    report = capfd.readouterr().err
+    assert "note: a read outside an argument: local memory, which has 256 bytes, at offset 256" in report
+    assert local(session, "reads_local", 0) == first
+    assert capfd.readouterr().err == ""
+    assert local(session, "writes_local", 1) is None

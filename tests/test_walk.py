@@ -140,7 +140,7 @@ MISTAKES = {
     "too many lanes": Mistake("add", "add (M1, 16) X(", "add (M1, 32) X(", "W010", "reaches to byte 128 of 'X', which has 64 bytes", "32 elements"),
     "an input without a place": Mistake("add", ".input B   offset=80 size=8", ".input B", "V009", ".input needs offset=", r"write \.input NAME offset=64 size=8"),
     "an input of nothing": Mistake("add", ".input B ", ".input BB", "V010", "'BB' is not declared", "did you mean 'B'"),
-    "inputs that overlap": Mistake("add", "offset=80", "offset=76", "W008", "begins at byte 76, inside the one before it", "line 17"),
+    "inputs that overlap": Mistake("add", "offset=80", "offset=76", "V073", "begins at byte 76, inside the one before it", "line 17"),
     "an attribute in capitals": Mistake("add", "SimdSize", "SIMDSize", "W002", "'SIMDSize' is not a known attribute", "did you mean 'SimdSize'"),
     "a label that is nowhere": Mistake("add", "    ret", "    goto (M1, 16) end\n    ret", "V026", "label 'end' is not defined", "write end:"),
     "a call of C": Mistake("calls", CALL, "fcall (M1, 16) weigh(X, N)", "V012", r"'weigh\(X, N\)' is not a name", "fcall .* name arg_grf ret_grf"),

@@ -12,6 +12,11 @@ Key = TypeVar("Key", int, tuple[int, int])
 class Platform(NamedTuple):
     """A GPU generation. ``grf_size`` is the register size in bytes; ``order`` compares ages."""
 
+    @property
+    def local_memory(self) -> int:
+        """The most local memory that a work-group can have, in bytes."""
+        return (64 if self.grf_size == SMALLEST_GRF_SIZE else 128) << 10
+
     name: str
     order: int
     grf_size: int

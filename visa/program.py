@@ -39,6 +39,12 @@ PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
     ("%scratchloc", UQ, 1),
 )  # fmt: skip
 """Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 4); the last is new in 4.2."""
+_WRITABLE = frozenset(
+    ("%null", "%arg", "%retval", "%sp", "%fp", "%cr0", "%dbg0", "%impl_arg_buf_ptr", "%local_id_buf_ptr")
+)
+"""The predefined variables that kernels and functions may write, as the reference finalizer takes it."""
+READ_ONLY_VARIABLES = frozenset(n for n, (name, _, _) in enumerate(PREDEFINED_VARIABLES) if name not in _WRITABLE)
+"""Numbers of the others."""
 ARGUMENT_REGISTERS, RESULT_REGISTERS = 32, 12
 """Registers of %arg and %retval, whatever bytes a register has; the counts above are of registers of 32 bytes."""
 ARG, RETVAL = 8, 9

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from visa.call_rules import broken_calls, declared_sizes
@@ -26,9 +27,11 @@ from visa.platforms import MAXIMUM_GRF_SIZE, SMALLEST_GRF_SIZE
 from visa.program import (
     FIRST_VARIABLE,
     MAXIMUM_PREDICATES,
+    READ_ONLY_VARIABLES,
     AliasCircle,
     Fields,
     Function,
+    Input,
     Instruction,
     Module,
     predefined_size,
@@ -151,6 +154,7 @@ class _Shape:
     vectors: tuple[str, ...]
     raws: tuple[str, ...]
     lists: tuple[str, ...]
+    written: tuple[str, ...]
     single: bool
 
 
@@ -165,6 +169,7 @@ def _shape(desc: InstructionDesc) -> _Shape:
             tuple(f.name for f in fields if f.kind in ("d", "s")),
             tuple(f.name for f in fields if f.kind in ("r", "w")),
             tuple(f.name for f in fields if f.kind in ("r*", "r!")),
+            tuple(f.name for f in fields if f.kind in ("d", "w")),
             desc.category in _SCALAR,
         )
     return found
@@ -183,6 +188,18 @@ def takes_scalars(desc: InstructionDesc) -> bool:
 def has_message(desc: InstructionDesc) -> bool:
     """Whether an instruction has message operands."""
     return bool(_shape(desc).raws or _shape(desc).lists)
+
+
+def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
+    """The destinations that name what the dispatcher and the hardware fill.
+
+    Through an alias, %r0 is a register like others, as the reference finalizer has it.
+    """
+    for name in _shape(i.desc).written:
+        op = i.args.get(name)
+        if isinstance(op, (General, Raw)) and op.var in READ_ONLY_VARIABLES:
+            owner = function.variable_name(op.var)
+            yield Violation("V072", f"'{owner}' is only read", "write a variable of your own, and read that", name)
 
 
 def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
@@ -276,6 +293,16 @@ def inputs(function: Function) -> Iterator[Violation]:
             yield Violation("C004", f"input {n} is the value of something that does not exist")
         elif not (0 <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
             yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")
+    yield from (violation for violation, _ in overlaps(function))
+
+
+def overlaps(function: Function) -> Iterator[tuple[Violation, Input]]:
+    """Inputs that share bytes of the payload with the one before them, each with the second of them."""
+    placed = sorted((i for i in function.inputs if i.size), key=lambda i: i.offset)
+    for before, i in pairwise(placed):
+        if i.offset < before.offset + before.size:
+            line = f"that one is in line {before.line}" if before.line else ""
+            yield Violation("V073", f"this input begins at byte {i.offset}, inside the one before it", line), i
 
 
 def _declarations(function: Function) -> Iterator[Violation]:
@@ -385,6 +412,7 @@ class _FunctionPass:
                 yield found
             else:
                 self._operands.add(key)
+        yield from read_only_writes(self.function, i)
         yield from broken_calls(self.function, i)
         if shape.raws or shape.lists:
             if any(args[name].offset < 0 for name in shape.raws if name in args):

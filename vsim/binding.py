@@ -11,6 +11,7 @@ from functools import cached_property
 
 from visa.diagnostics import did_you_mean
 from visa.payload import round_up
+from visa.platforms import SMALLEST_GRF_SIZE
 from visa.program import Input
 from visa.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
@@ -266,6 +267,7 @@ class _InputBinder:
         """All arguments, checked."""
         reader = self.reader
         launch = reader.launch
+        self._check_places()
         names = {id(argument): name for name, argument in launch.names.items()} if launch.names else {}
         for index, argument in enumerate(launch.args):
             name = names.get(id(argument))
@@ -290,6 +292,14 @@ class _InputBinder:
             buffers=reader.buffers,
             inputs=self.names,
         )
+
+    def _check_places(self) -> None:
+        """No input lies in %r0, which texts cannot say, but bytes."""
+        register = self.signature.image.grf_size or SMALLEST_GRF_SIZE
+        for name, found in self.signature.inputs.items():
+            if found.size and found.offset < register:
+                where = f"begins at byte {found.offset} of the payload, in '%r0', which has the first {register} bytes"
+                raise self.signature.error(f".input '{name}' {where}")
 
     def _inputs_hint(self) -> str:
         known = f"inputs are {', '.join(self.signature.inputs)}" if self.signature.inputs else "it has no inputs"

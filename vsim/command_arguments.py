@@ -116,7 +116,8 @@ def override(
         if isinstance(entry, dict) and kernel in ("", entry.get("kernel") or kernel):
             items = entry.get("args")
             known |= dict.fromkeys(_numbers(program.signature(str(entry.get("kernel") or kernel))))
-            known |= {i["name"]: None for i in (items if isinstance(items, list) else ()) if "name" in i}
+            named = [i.get("name") for i in (items if isinstance(items, list) else ()) if isinstance(i, dict)]
+            known |= dict.fromkeys(name for name in named if isinstance(name, str))
     for word in texts:
         if isinstance(_index(word), str) and word not in known:
             hint = did_you_mean(word, known) or f"arguments are {', '.join(known) or '(none)'}"

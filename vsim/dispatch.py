@@ -137,7 +137,14 @@ class Dispatch:
         if self.findings is None:
             return frozenset()
         wanted = self.findings.checks
+        if self.notes_reads_behind:
+            return wanted | {GUARD}
         return wanted if self.memory.guarded else wanted - {GUARD}
+
+    @property
+    def notes_reads_behind(self) -> bool:
+        """Whether reads behind the end of memory, which give zeros, are found and noted."""
+        return self.findings is not None and self.signature.image.lenient_reads
 
     @property
     def watches_undefined(self) -> bool:
@@ -251,7 +258,7 @@ class Dispatch:
     @property
     def slm_room(self) -> int:
         """Bytes of it that kernels may read."""
-        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.lenient_reads else self.slm_size
+        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.signature.image.lenient_reads else self.slm_size
 
     @property
     def scratch_size(self) -> int:
@@ -266,7 +273,7 @@ class Dispatch:
     @property
     def separates_writes(self) -> bool:
         """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
-        return self.has_read_only or self.lenient_reads
+        return self.has_read_only or self.signature.image.lenient_reads
 
     @property
     def has_private_memory(self) -> bool:

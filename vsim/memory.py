@@ -300,6 +300,11 @@ class AddressSpace:
         self.guarded |= dict.fromkeys(_slots_of(own), Guarded(whole, start, start + size))
         return own
 
+    def readable_ranges(self) -> dict[int, tuple[int, int]]:
+        """By slot, where what belongs to its addresses begins, and its bytes, where reads find more than that."""
+        found = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
+        return found | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
+
     def protect(self, buffer: Buffer, read_only: bool) -> None:
         """Say whether kernels must leave a buffer alone, and the one that it is a part of."""
         with self.lock:

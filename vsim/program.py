@@ -18,6 +18,7 @@ import numpy as np
 from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visa.files import read_bytes
 from visa.image import LinkedImage
+from visa.platforms import find
 from visa.usage import check_text, warn
 from vsim.arrays import Array
 from vsim.binding import bind
@@ -169,6 +170,7 @@ class Program:
 
             findings = watching(check)
         arguments = bind(signature, launch, nd_range, self.memory, findings is not None and findings.guards)
+        _check_local_memory(signature, arguments.slm_size)
         payload = with_values(template, arguments.values)
         coverage = not_executed(self.image) if profile else None
         return Dispatch(
@@ -506,6 +508,20 @@ def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[
     from vsim.tiers import overtake
 
     return overtake(dispatch, max_seconds, is_ready)
+
+
+def _check_local_memory(signature: KernelSignature, given: int) -> None:
+    """Refuse a launch whose groups have more local memory than the device; ``given`` bytes are those of arguments.
+
+    Raises:
+        LaunchError: S010, they have.
+    """
+    platform = find(signature.image.platform) if signature.slm_size or given else None
+    if platform is not None and signature.slm_size + given > platform.local_memory:
+        wanted, room = (f"{n / 1024:g} KiB" for n in (signature.slm_size + given, platform.local_memory))
+        slm = signature.kernel.integer_attribute("SLMSize")
+        hint = f"SLMSize counts KiB: {slm} of them are {slm * 1024} bytes" if slm else ""
+        raise signature.error(f"a group takes {wanted} of local memory, and has {room} on {platform.name}", hint)
 
 
 def _besides_buffers(dispatch: Dispatch) -> int:

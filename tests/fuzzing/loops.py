@@ -28,7 +28,7 @@ LAUNCHES = 10
 CPUS = ("", "", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 SCHEDULES = (("",), ("",), ("",), ("reverse", "random:1", "random:2"), ("round-robin",))
 """Orders of the launches of a text, for which it is compiled once."""
-MEMORY_BYTES = (0, 1, 2, 3, 4, 7, 12, 31, 33, 64, 100, 127, 256, 500, 1023, 1024, 4096, 4096, 4099)
+MEMORY_BYTES = (0, 1, 2, 3, 4, 7, 12, 31, 33, 64, 100, 127, 256, 500, 1023, 1024, *(4096,) * 8, 4099)
 INPUTS = ("IN", "OUT", "MEM", "OTHER")
 """Buffers, which are the surfaces from T6 on, too; a scalar is behind them: the threads of a group."""
 SCALARS = ("S", "TURN", "BYTES")
@@ -71,12 +71,9 @@ class Loop:
         self.labels = 0
         self.schedules = self.random.choice(SCHEDULES)
         n = self.simd
-        shapes = (
-            [[1], [3], [n - 1], [n]]
-            if self.stores
-            else [[n], [n], [n], [5], [2 * n], [2 * n + 3], [7, 3], [5, 3, 2], [n, 2], [3, n]]
-        )
-        self.shapes = self.random.sample(shapes, 2)
+        of_one_thread = [[1], [3], [n - 1], [n]]
+        shapes = [[n], [n], [n], [5], [2 * n], [2 * n + 3], [7, 3], [5, 3, 2], [n, 2], [3, n]]
+        self.shapes = self.random.sample(of_one_thread if self.stores else shapes, 2)
         """Groups of the launches: shapes that differ are compiled apart."""
 
     @property
@@ -94,7 +91,11 @@ class Loop:
     def all_lanes(self, line: str, widest: int = 4, nm: bool = False) -> list[str]:
         """An instruction for all lanes, in as many pieces as registers of two let it.
 
-        ``line`` has the mask as ``{m}``, and of each operand the name with its size, as ``{K:4}``: the place follows.
+        Args:
+            line: the instruction, with ``{m}`` for mask and size, and behind the names of its operands the bytes of an
+                element, as ``K@4``.
+            widest: bytes of the largest element.
+            nm: whether lanes that do not run take part.
         """
         each = min(self.simd, 16, 2 * self.register // widest)
         found = []
@@ -116,7 +117,7 @@ class Loop:
     # -- a round -------------------------------------------------------------------------------------------------
 
     def at(self) -> list[str]:
-        """Lines that compute the index of this access in ``E``, of dwords, and in ``WIDE``, of qwords."""
+        """Lines that compute the index of this access in ``I``, of its own type, and in ``E``, of dwords."""
         t, r = self.index, self.random
         size = SIZES[t]
         lines, k = [], "K"
@@ -183,42 +184,43 @@ class Loop:
         """How a message names the register at a byte of a variable."""
         return f"({byte // self.register},0)" if byte else ""
 
+    def guard(self, kind: str, size: int) -> list[str]:
+        """Lines that compute ``INSIDE``: the lanes whose index is that of an element of so many bytes, or some of them."""
+        r, lines = self.random, []
+        if kind != "none":
+            wide = SIZES[self.index] == 8
+            lines.append(f"shr (M1_NM, 1) LIMIT(0,0)<1> BYTES(0,0)<0;1,0> {size.bit_length() - 1}:ud")
+            if r.random() < 0.03:
+                lines.append("mov (M1_NM, 1) LIMIT(0,0)<1> 0x1000:ud")
+            bits = "I_BITS@8<1;1,0>" if wide else "E_BITS@4<1;1,0>"
+            lines += self.all_lanes(f"cmp.lt {{m}} INSIDE {bits} LIMIT(0,0)<0;1,0>", 8 if wide else 4)
+        if kind == "signed":
+            lines += self.all_lanes("cmp.ge {m} P2 E@4<1;1,0> 0:d")
+            lines.append(f"and (M1, {self.simd}) INSIDE INSIDE P2")
+        if kind == "none":
+            lines += self.some("INSIDE")
+        elif r.random() < 0.3:
+            lines += [*self.some("P3"), f"and (M1, {self.simd}) INSIDE INSIDE P3"]
+        return lines
+
+    def some(self, predicate: str) -> list[str]:
+        """Lines that choose some lanes, others in each round."""
+        return [
+            *self.all_lanes("and {m} PICK@4<1> BITS@4<1;1,0> TURN(0,0)<0;1,0>"),
+            *self.all_lanes(f"cmp.ne {{m}} {predicate} PICK@4<1;1,0> 0:ud"),
+        ]
+
     def access(self) -> list[str]:
         """A load under a guard, and what becomes of the data."""
         r = self.random
         size, memory = r.choice((1, 1, 2, 4, 4, 4, 8)), r.choice(("MEM", "MEM", "OTHER"))
-        kind = r.choice((*("jump",) * 4, "predicate", "predicate", "predicate", "signed", "signed", "none"))
+        kind = r.choice((*("jump",) * 4, *("predicate",) * 3, *("signed",) * 2, "none"))
         self.labels += 1
-        skip = f"SKIP{self.labels}"
-        index = self.at()
-        lines = [*index, f"shr (M1_NM, 1) LIMIT(0,0)<1> BYTES(0,0)<0;1,0> {size.bit_length() - 1}:ud"]
-        lines.append(
-            "add (M1_NM, 1) LIMIT(0,0)<1> LIMIT(0,0)<0;1,0> 0:d"
-            if r.random() < 0.97
-            else "mov (M1_NM, 1) LIMIT(0,0)<1> 0x1000:ud"
-        )
-        if kind != "none":
-            wide = SIZES[self.index] == 8
-            bits = "I_BITS@8<1;1,0>" if wide else "E_BITS@4<1;1,0>"
-            lines += self.all_lanes(f"cmp.lt {{m}} INSIDE {bits} LIMIT(0,0)<0;1,0>", 8 if wide else 4)
-        if kind == "signed":
-            lines += self.all_lanes("cmp.ge {m} INSIDE E@4<1;1,0> 0:d")
-            lines += self.all_lanes("cmp.lt {m} P2 E@4<1;1,0> LIMIT_D(0,0)<0;1,0>")
-            lines.append(f"and (M1, {self.simd}) INSIDE INSIDE P2")
-        if r.random() < 0.3:
-            lines += self.all_lanes("and {m} PICK@4<1> BITS@4<1;1,0> TURN(0,0)<0;1,0>")
-            lines += self.all_lanes("cmp.ne {m} P3 PICK@4<1;1,0> 0:ud")
-            lines.append(
-                f"and (M1, {self.simd}) INSIDE INSIDE P3" if kind != "none" else f"and (M1, {self.simd}) INSIDE P3 P3"
-            )
-            kind = "jump" if kind == "none" else kind
-        guard = "(INSIDE) " if kind == "predicate" else ""
+        skip, index = f"SKIP{self.labels}", self.at()
+        under = "(INSIDE) " if kind == "predicate" else ""
         body = index if r.random() < 0.75 else []  # What one block computes is known better than what another one has.
-        body = [
-            *body,
-            *(line.replace("{memory}", memory) for line in self.address(size)),
-            *self.message(size, memory, guard),
-        ]
+        body = [*body, *(line.replace("{memory}", memory) for line in self.address(size))]
+        body += self.message(size, memory, under)
         body += self.all_lanes(f"mul {{m}} TOTAL@4<1> TOTAL@4<1;1,0> {r.choice((3, 5))}:uw")
         if size == 8:
             body += self.all_lanes("mov {m} LOW@4<1> DATA_Q@8<1;1,0>", 8)
@@ -226,12 +228,12 @@ class Loop:
             body += self.all_lanes(f"and {{m}} LOW@4<1> DATA@4<1;1,0> {(1 << 8 * size) - 1:#x}:ud")
         body += self.all_lanes("add {m} TOTAL@4<1> TOTAL@4<1;1,0> LOW@4<1;1,0>")
         if self.stores and r.random() < 0.5 and size != 2:
-            body += self.message(size if size < 8 else 4, r.choice(("MEM", memory)), guard, store=True)
-        if r.random() < 0.1 and kind in ("jump", "signed"):
-            body += self.count_up()
-        if kind in ("jump", "signed"):
-            return [*lines, f"(!INSIDE) goto (M1, {self.simd}) {skip}", *body, f"{skip}:"]
-        return lines + body
+            body += self.message(min(size, 4), r.choice(("MEM", memory)), under, store=True)
+        lines = [*index, *self.guard(kind, size)]
+        if kind == "predicate":
+            return lines + body
+        body += self.count_up() if r.random() < 0.1 else []
+        return [*lines, f"(!INSIDE) goto (M1, {self.simd}) {skip}", *body, f"{skip}:"]
 
     def count_up(self) -> list[str]:
         """Lines that change the counter."""
@@ -239,13 +241,9 @@ class Loop:
         size = SIZES[t]
         step = f"{r.choice((1, 1, 1, 1, 2, 4, 8, 3, 16))}:{'w' if size > 1 else 'b'}"
         k = f"K@{size}<1;1,0>"
-        way = r.choice(("all", "all", "all", "all", "some", "step", "anyone", "down", "shifted"))
+        way = r.choice(("all", "all", "all", "all", "some", "step", "anyone", "down"))
         if way == "some":
-            return [
-                *self.all_lanes("and {m} PICK@4<1> BITS@4<1;1,0> TURN(0,0)<0;1,0>"),
-                *self.all_lanes("cmp.ne {m} P3 PICK@4<1;1,0> 0:ud"),
-                *self.all_lanes(f"(P3) add {{m}} K@{size}<1> {k} {step}", size),
-            ]
+            return [*self.some("P3"), *self.all_lanes(f"(P3) add {{m}} K@{size}<1> {k} {step}", size)]
         if way == "step":
             return self.all_lanes(f"add {{m}} K@{size}<1> {k} STEP@{size}<1;1,0>", size)
         if way == "down":
@@ -293,14 +291,14 @@ class Loop:
         if r.random() < 0.4:
             return [*outside, *lines]
         again = []
-        if self.random.random() < 0.4:
+        if r.random() < 0.4:
             again += self.all_lanes(
                 f"add {{m}} OWN@{size}<1> OWN@{size}<1;1,0> {r.choice((1, 4, 5))}:{'w' if size > 1 else 'b'}", size
             )
-        if self.random.random() < 0.2:
+        if r.random() < 0.2:
             again += self.count_up()
         if self.stores:
-            again += [line.replace("{memory}", "MEM") for line in self.address(1)] + self.access()
+            again += self.access()
         return [
             *outside,
             "OUTSIDE:",
@@ -329,7 +327,6 @@ class Loop:
         found += [
             ".decl E_BITS v_type=G type=ud num_elts=32 alias=<E, 0>",
             *([".decl I_BITS v_type=G type=uq num_elts=32 alias=<I, 0>"] if SIZES[self.index] == 8 else []),
-            ".decl LIMIT_D v_type=G type=d num_elts=1 alias=<LIMIT, 0>",
             ".decl DATA_Q v_type=G type=uq num_elts=32 alias=<DATA, 0>",
         ]
         found += [
@@ -363,7 +360,7 @@ class Loop:
 
     # -- launches ------------------------------------------------------------------------------------------------
 
-    def numbers(self, count: int, t: str) -> np.ndarray:
+    def numbers(self, count: int) -> np.ndarray:
         """Where lanes begin, and the like."""
         r = self.random
         lane, s = np.arange(count, dtype=object), r.choice((0, -1, -5, -9, 3, 40, 100, r.randrange(-50, 600)))
@@ -379,22 +376,12 @@ class Loop:
         r, count = self.random, threads * LANES
         largest = 1 << 8 * SIZES[self.counter]
         far = r.choice((0, 0, 0, largest - r.randrange(12), largest // 2 - r.randrange(12)))
-        k = r.choice(
-            (
-                self.numbers(count, self.counter) % 8,
-                0 * np.arange(count, dtype=object),
-                self.numbers(count, self.counter),
-            )
-        )
-        rounds = r.choice(
-            (
-                np.array([r.randrange(1, 40) for _ in range(count)], object),
-                0 * k + r.randrange(1, 60),
-                1 + self.numbers(count, "d") % 30,
-            )
-        )
+        k = self.numbers(count) * r.choice((0, 1, 1))
+        k = r.choice((k, k % 8))
+        any_rounds = np.array([r.randrange(1, 40) for _ in range(count)], object)
+        rounds = r.choice((any_rounds, 0 * k + r.randrange(1, 60), 1 + self.numbers(count) % 30))
         values = {
-            "K": k + far, "OWN": self.numbers(count, self.index) - far, "STEP": self.numbers(count, self.counter) % r.choice((2, 3, 5)) + 1,
+            "K": k + far, "OWN": self.numbers(count) - far, "STEP": self.numbers(count) % r.choice((2, 3, 5)) + 1,
             "LEFT": rounds, "BITS": np.array([r.getrandbits(32) for _ in range(count)], object), "TOTAL": 0 * k + 5,
             "DATA": np.zeros(2 * count, object), "AGAIN_LEFT": r.choice((rounds, 0 * k + 7, rounds % 6 + 1)), "TIMES": 0 * k + r.randrange(1, 4),
             "SCALARS": np.array([(r.choice((far, far, far + 3, far - 24, 2**31 - 9)), r.getrandbits(32), size, 0, 0, 0, 0, 0) for _ in range(threads)], object),
@@ -415,8 +402,8 @@ class Loop:
         groups, threads = (1 if self.stores else r.choice((1, 1, 2, 3))), -(-int(np.prod(local)) // self.simd)
         size = r.choice(MEMORY_BYTES)
         raw = np.frombuffer(self.contents(groups * threads, size), np.uint8)
-        other: Json = {"random": [max(size, 1), 2]} if size else {"random": [0, 2]}
-        if size and r.random() < 0.3:
+        other: Json = {"random": [size, 2]}
+        if r.random() < 0.3:
             other = {"part": [2, 0, size]}
         arguments: list[Json] = [{"bytes": packed(raw)}, {"bytes": packed(np.zeros_like(raw))}, {"random": [size, r.randrange(99)]}, other,
                                  {"scalar": threads.to_bytes(4, "little").hex()}]  # fmt: skip

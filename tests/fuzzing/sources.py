@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,30 +21,14 @@ from vsim.ocloc import compiler_driver
 
 Array = npt.NDArray[np.generic]
 PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "dg2", "dg2")
-TYPES = {
-    "char": "i1",
-    "uchar": "u1",
-    "short": "i2",
-    "ushort": "u2",
-    "int": "i4",
-    "uint": "u4",
-    "long": "i8",
-    "ulong": "u8",
-}
+TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8"}  # fmt: skip
 ITEMS = 256
 """Elements of the table."""
-KERNELS, LAUNCHES = 2, 4
-
-
-@dataclass
-class Items:
-    """The work-items of a launch, with what a kernel computes for each, by name."""
-
-    values: dict[str, Array]
-
-    def of(self, expression: str) -> Array:
-        """An expression that is the same in C and in Python, on numbers that do not wrap around."""
-        return eval(expression, {}, self.values)  # type: ignore[no-any-return]
+LAUNCHES = 5
+OWN = ("g * -3 + s", "g * -1 + s", "s", "g * 5 + s", "t[g]", "t[g]", "x * 7 + y * 3 + s", "(g & 3) * 16 + s", "(g >> 1) * 33 + s")  # fmt: skip
+STARTS = ("0", "0", "g & 3", "g & 3", "g % 5", "t[g] & 7", "y & 1")
+ROUNDS = ("17", "23", "40", "1 + g % 7 * 5", "1 + (t[g] & 31)", "1 + (g & 1) * 36")
+"""What a work-item's index, its counter and its rounds begin with, in C and in Python."""
 
 
 @dataclass(frozen=True)
@@ -59,57 +42,35 @@ class Load:
 
 
 class Kernel:
-    """A kernel under a number in a source."""
+    """A kernel of a seed."""
 
-    def __init__(self, source: random.Random, number: int) -> None:
-        r = self.random = source
-        self.name = f"k{number}"
+    def __init__(self, seed: int) -> None:
+        r = self.random = random.Random(f"source {seed}")
         self.simd = r.choice((8, 16, 16, 32))
-        self.counter, self.wraps = r.choice(list(TYPES)), r.random() < 0.4
-        self.index = r.choice((self.counter, "int", "int", *TYPES))
+        self.counter, self.wraps = r.choice(("int", "int", "int", *TYPES)), r.random() < 0.4
+        self.index = r.choice((self.counter, "int", "int", "int", "int", *TYPES))
         if self.wraps:
             self.counter = {"int": "uint", "long": "ulong"}.get(self.counter, self.counter)
             self.index = r.choice(("u", "")) + self.index.removeprefix("u")
         self.elements = {"a": r.choice(list(TYPES)), "b": r.choice(list(TYPES))}
-        self.own = r.choice(
-            (
-                "g * -3 + s",
-                "g * -1 + s",
-                "s",
-                "g * 5 + s",
-                "t[g]",
-                "t[g]",
-                "x * 7 + y * 3 + s",
-                "(g & 3) * 16 + s",
-                "(g >> 1) * 33 + s",
-            )
-        )
-        self.start = r.choice(("0", "0", "0", "g & 3", "g % 5", "t[g] & 7", "y & 1"))
-        self.rounds = r.choice(("17", "23", "1 + g % 7 * 5", "1 + (t[g] & 31)", "40", "1 + (g & 1) * 36"))
+        self.own, self.start, self.rounds = r.choice(OWN), r.choice(STARTS), r.choice(ROUNDS)
         self.step = r.choice(("1", "1", "1", "2", "3"))
-        self.control = (
-            "fuel"
-            if self.wraps and self.step != "1"
-            else r.choice(("equal", "fuel") if self.wraps else ("less", "less", "less", "equal", "fuel"))
-        )
+        self.control = r.choice(("equal", "fuel") if self.wraps else ("less", "less", "less", "equal", "fuel"))
+        if self.wraps and self.step != "1":  # It may never be equal.
+            self.control = "fuel"
         if self.control == "fuel" and r.random() < 0.5:
             self.step = r.choice(("1 + (g & 1)", "1 + y % 3", "1 + (t[g] & 1)"))
         if self.control == "equal":
             self.step = "1"
-        self.skips = r.choice(("", "", "(k & 3) == 2", "(w & 1) == 1"))
-        self.breaks = r.choice(("", "", "(w & 31) == 7"))
+        self.skips = r.choice(("", "", "", "", "(k & 3) == 2", "(w & 1) == 1"))
+        self.breaks = r.choice(("", "", "", "(w & 31) == 7"))
         self.outer, self.moved = r.choice((1, 1, 2, 3)), r.choice((0, 1, 16, -3))
         self.stores = r.random() < 0.2
         self.loads = [self._load() for _ in range(r.choice((1, 1, 2, 3)))]
 
     def _load(self) -> Load:
-        r = self.random
-        return Load(
-            r.choice("aab"),
-            r.choice((0, 0, 0, 1, 2, -1, 7)),
-            r.choice(("both", "unsigned")),
-            self.stores and r.random() < 0.6,
-        )
+        r, stores = self.random, self.stores and self.random.random() < 0.6
+        return Load(r.choice("aab"), r.choice((0, 0, 0, 1, 2, -1, 7)), r.choice(("both", "unsigned")), stores)
 
     # -- C -----------------------------------------------------------------------------------------------------------
 
@@ -129,7 +90,7 @@ class Kernel:
         return "\n".join(
             [
                 f"kernel __attribute__((intel_reqd_sub_group_size({self.simd})))",
-                f"void {self.name}(global uint *o, {a}, {b}, global const int *t, int n, int m, int s, ulong far) {{",
+                f"void k(global uint *o, {a}, {b}, global const int *t, int n, int m, int s, ulong far) {{",
                 "int x = get_global_id(0), y = get_global_id(1), g = x + get_global_size(0) * (y + get_global_size(1) * get_global_id(2));",
                 f"uint w = 5; {i} own = {own};",
                 f"for (int q = 0; q < {self.outer}; q++) {{",
@@ -163,51 +124,40 @@ class Kernel:
 
     def model(self, shape: list[int], arrays: dict[str, Array], s: int, far: int) -> Array:
         """What each work-item leaves in ``o``."""
-        size = [*shape, 1, 1][:3]
-        count = math.prod(size)
-        g = np.arange(count)
-        items = Items(
-            {"g": g, "x": g % size[0], "y": g // size[0] % size[1], "s": np.int64(s), "t": arrays["t"].astype("i8")}
-        )
-        k_type, i_type = TYPES[self.counter], TYPES[self.index]
-        big = np.array(far % 2**64, "u8")
+        width, height, depth = [*shape, 1, 1][:3]
+        g = np.arange(width * height * depth)
+        names = {"g": g, "x": g % width, "y": g // width % height, "s": np.int64(s), "t": arrays["t"].astype("i8")}
+        k_type, i_type, big = TYPES[self.counter], TYPES[self.index], np.uint64(far % 2**64)
 
         def number(expression: str) -> Array:
-            return np.broadcast_to(np.asarray(items.of(expression), "i8"), (count,)).astype("u8")
+            """What an expression, which is the same in C and in Python, is for each work-item; modulo 2**64."""
+            return (eval(expression, {}, names) + 0 * g).astype("u8")  # type: ignore[no-any-return]
 
-        w = np.full(count, 5, "u4")
-        own = (number(self.own) - (big if self.wraps else np.array(0, "u8"))).astype(i_type)
+        w = np.full(g.size, 5, "u4")
+        own = (number(self.own) - (big if self.wraps else np.uint64(0))).astype(i_type)
+        start, rounds, step = map(number, (self.start, self.rounds, self.step))
         for _ in range(self.outer):
-            k, end = (
-                (number(self.start) + big + more).astype(k_type) for more in (np.array(0, "u8"), number(self.rounds))
-            )
-            left = number(self.rounds)
-            active = np.ones(count, bool)
-            while True:
-                more = {"less": k < end, "equal": k != end, "fuel": left > 0}[self.control]
-                active = active & more
-                if not active.any():
-                    break
-                here = active.copy()
-                if self.skips:
-                    here &= ~eval(self.skips, {}, {"k": k, "w": w})
+            k, end = ((start + big + more).astype(k_type) for more in (np.uint64(0), rounds))
+            left, active = rounds, np.ones(g.size, bool)
+            while (active := active & {"less": k < end, "equal": k != end, "fuel": left > 0}[self.control]).any():
+                here = active & ~eval(self.skips, {}, {"k": k, "w": w}) if self.skips else active
                 for load in self.loads:
                     w = self._loaded(load, w, here, own, k, arrays)
                 if self.breaks:
                     active = active & ~(here & eval(self.breaks, {}, {"w": w}))
-                k = (k.astype("u8") + number(self.step)).astype(k_type)
-                left = left - np.array(1, "u8")
-            own = (own.astype("u8") + np.array(self.moved % 2**64, "u8")).astype(i_type)
+                k = (k.astype("u8") + step).astype(k_type)
+                left = left - np.uint64(1)
+            own = (own.astype("u8") + np.uint64(self.moved % 2**64)).astype(i_type)
         return w
 
     def _loaded(self, load: Load, w: Array, here: Array, own: Array, k: Array, arrays: dict[str, Array]) -> Array:
         array = arrays[load.array]
-        at = (own.astype("u8") + k.astype("u8") + np.array(load.further % 2**64, "u8")).astype(TYPES[self.index])
-        inside = here & (at >= 0) & (at.astype("u8") < np.array(array.size, "u8"))
+        at = (own.astype("u8") + k.astype("u8") + np.uint64(load.further % 2**64)).astype(TYPES[self.index])
+        inside = here & (at >= 0) & (at.astype("u8") < np.uint64(array.size))
         if not array.size:
             return w
         data = array[np.where(inside, at, 0).astype("i8")].astype("u4")
-        return np.where(inside, w * np.array(3, "u4") + data, w)  # type: ignore[operator]
+        return np.where(inside, w * np.uint32(3) + data, w)  # type: ignore[operator]
 
     # -- launches ------------------------------------------------------------------------------------------------------
 
@@ -253,29 +203,24 @@ class Kernel:
             str(n): [size, [["<u1", 0, size]]] for n, size in ((0, 4 * items), (1, arrays["a"].nbytes)) if size
         }
         expected = {} if self.stores else {"0": packed(self.model(shape, arrays, s, far))}
-        return {"kernel": self.name, "global_size": shape, "local_size": local, "arguments": arguments, "compare": compare,
+        return {"global_size": shape, "local_size": local, "arguments": arguments, "compare": compare,
                 "schedule": schedule, "host_threads": r.choice((1, 1, 2)), "expected": expected}  # fmt: skip
 
 
 def make(seed: int) -> bytes:
     """The input of a seed."""
-    source = random.Random(f"source {seed}")
-    kernels = [Kernel(source, n) for n in range(KERNELS)]
-    schedules = source.choice(SCHEDULES)
-    launches = []
-    with np.errstate(over="ignore"):
-        for kernel in kernels:
-            shapes = kernel.shapes()
-            launches += [kernel.launch(source.choice(shapes), source.choice(schedules)) for _ in range(LAUNCHES)]
-    first, *more = launches
+    kernel = Kernel(seed)
+    r, shapes = kernel.random, kernel.shapes()
+    schedules = r.choice(SCHEDULES)
+    first, *more = (kernel.launch(r.choice(shapes), r.choice(schedules)) for _ in range(LAUNCHES))
     fixed = {
+        "kernel": "k",
         "source": True,
-        "lenient": source.random() < 0.2,
-        "cpu": source.choice(CPUS),
-        "at_end": source.random() < 0.8,
+        "lenient": r.random() < 0.2,
+        "cpu": r.choice(CPUS),
+        "at_end": r.random() < 0.8,
     }
-    text = "\n".join(kernel.text() for kernel in kernels) + "\n"
-    return Execution(text, source.choice(PLATFORMS), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
+    return Execution(kernel.text(), r.choice(PLATFORMS), more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
 
 
 def missing() -> str:
@@ -283,7 +228,6 @@ def missing() -> str:
     return "" if compiler_driver() else "the compiler driver ocloc is not installed"
 
 
-Check = Callable[[bytes], str]
 TARGETS = [
     Target(
         "source",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from visa import types
+from visa.attributes import VARIABLE_ATTRIBUTES
 from visa.program import (
     FIRST_PREDICATE,
     FIRST_SURFACE,
@@ -28,11 +29,6 @@ VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 
 MAXIMUM_PREDICATE = 32
 """Elements of a predicate."""
-VARIABLE_FLAGS = (
-    "Input", "Output", "Input_Output", "NoWidening", "DoNotSpill", "PayloadLiveOut", "ForceSpill", "ExclusiveLoad",
-)  # fmt: skip
-VARIABLE_NUMBERS = ("Scope", "SurfaceUsage")
-"""Attributes of variables without and with a number."""
 SIMD_SIZES = (0, 1, 8, 16, 32)
 MAXIMUM_OFFSET, MAXIMUM_SIZE = 0x7FFF, 0xFFFF
 """Of an input, in bytes."""
@@ -98,7 +94,7 @@ def _other_problems(function: Function) -> Iterator[str]:
 
 
 def _variable_attribute(name: str, a: Attribute) -> Iterator[str]:
-    if a.name not in VARIABLE_FLAGS and a.name not in VARIABLE_NUMBERS:
+    if a.name not in VARIABLE_ATTRIBUTES:
         yield f"'{a.name}' is not an attribute of a variable, as '{name}' has it"
     elif a.value is not None and len(a.value) != 4:
         yield f"attribute {a.name} of '{name}' has {len(a.value)} bytes"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from visa.calls import mismatched_sizes
 from visa.cisa.references import counts_threads
 from visa.diagnostics import Label, did_you_mean
@@ -17,6 +15,7 @@ from visa.text.reader import LineReader
 from visa.text.rules import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visa.text.source import Source
 from visa.text.syntax import InstructionStatement, Placed
+from visa.validation import overlaps
 
 _JUMPS = (Flow.GOTO, Flow.JUMP)
 
@@ -113,12 +112,9 @@ class Checks:
         return statement.opcode
 
     def _inputs(self, function: Function) -> None:
-        placed = sorted((i for i in function.inputs if i.size), key=lambda i: i.offset)
-        for before, i in pairwise(placed):
-            if i.offset < before.offset + before.size:
-                message = f"this input begins at byte {i.offset}, inside the one before it"
-                self.source.warn("W008", message, i.line, hint=f"that one is in line {before.line}")
-        for i in placed:
+        for v, i in overlaps(function):
+            self.source.report(Problem(v.code, v.message, v.hint), i.line)
+        for i in sorted((i for i in function.inputs if i.size), key=lambda i: i.offset):
             if i.operand_class != 0 or i.index < FIRST_VARIABLE:
                 continue
             size = function.variables[i.index - FIRST_VARIABLE].size

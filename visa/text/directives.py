@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable
 
 from visa import types
+from visa.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES, AttributeForm
 from visa.call_rules import excess
 from visa.cisa.declarations import (
     MAXIMUM_OFFSET,
     MAXIMUM_PREDICATE,
     MAXIMUM_SIZE,
     SIMD_SIZES,
-    VARIABLE_FLAGS,
-    VARIABLE_NUMBERS,
 )
 from visa.diagnostics import Label, did_you_mean
 from visa.isa.elsewhere import TYPES_ELSEWHERE
+from visa.platforms import SMALLEST_GRF_SIZE
 from visa.program import (
     FIRST_PREDICATE,
     FIRST_SURFACE,
@@ -36,13 +36,6 @@ from visa.text.problem import Problem
 from visa.text.source import Source
 from visa.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
 
-KERNEL_ATTRIBUTES = (
-    "Extern", "NoBarrier", "Callable", "Caller", "Composable", "Entry", "SepSpillPvtSS", "LTO_InvokeOptTarget",
-    "Target", "SLMSize", "SpillMemOffset", "ArgSize", "RetValSize", "PerThreadInputSize", "SimdSize",
-    "CrossThreadInputSize", "NBarrierCnt", "OutputAsmPath", "AsmName", "perThreadInputSize", "AllLaneActive", "NumGRF",
-    "MaxRegThreadDispatch", "ScratchInlineOffset", "ScratchIndirectRegOffset", "ScratchIndirectMemOffset",
-    "DisableLoadThreadPayloadWA",
-)  # fmt: skip
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
 _IMPLICIT_INPUT = 5
 _DUMP = ".isaasm"
@@ -250,10 +243,12 @@ def _variable_attributes(parser: FunctionParser, settings: Settings) -> list[Att
         raise Problem("V029", f"a variable has at most {MAXIMUM_ATTRIBUTES} attributes", at=at)
     found = []
     for name, value in node.items:
-        if name not in VARIABLE_FLAGS and name not in VARIABLE_NUMBERS:
-            hint = did_you_mean(name, VARIABLE_FLAGS + VARIABLE_NUMBERS)
+        if name not in VARIABLE_ATTRIBUTES:
+            hint = did_you_mean(name, VARIABLE_ATTRIBUTES)
             raise Problem("V027", f"'{name}' is not an attribute of a variable", hint, at)
-        found.append(Attribute(parser.function.add_string(name), name, _attribute_value(parser, value, at)))
+        data = _attribute_value(parser, value, at)
+        _check_value(name, VARIABLE_ATTRIBUTES[name], value, data, at)
+        found.append(Attribute(parser.function.add_string(name), name, data))
     return found
 
 
@@ -273,6 +268,21 @@ def _attribute_value(parser: FunctionParser, value: syntax.SettingValue, at: Pla
         raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
     number = parser.binder.integer(value, -(1 << 31), (1 << 32) - 1)
     return (number & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def _check_value(name: str, form: AttributeForm, value: syntax.SettingValue, data: bytes | None, at: Placed) -> None:
+    """Hold the value of an attribute against the table."""
+    given: int | str | None = None
+    if data is not None:
+        is_text = isinstance(value, syntax.StringNode)
+        given = data.decode("utf-8", "replace") if is_text else int.from_bytes(data, "little")
+    wanted = form.problem(given)
+    if wanted:
+        found = "no value"
+        if given is not None:
+            is_number = isinstance(value, int)
+            found = f"the value {value if is_number else repr(given) if isinstance(given, str) else _word(at)}"
+        raise Problem("V027", f"{name} cannot have {found}", wanted, at)
 
 
 def kernel_attribute(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
@@ -298,6 +308,8 @@ def kernel_attribute(parser: FunctionParser, source: Source, statement: Directiv
     problem = excess(name, int.from_bytes(data or b"\1", "little"))
     if problem:
         raise Problem("V070", problem, "pass the rest in memory", at)
+    if name in KERNEL_ATTRIBUTES and name != "Target":
+        _check_value(name, KERNEL_ATTRIBUTES[name], node.value, data, at)
     if name == "AsmName":
         name = "OutputAsmPath"
     if len(parser.function.attributes) >= 0xFFFE:  # and Target, which may follow
@@ -325,6 +337,11 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
         size = parser.binder.size_of(name) or 4
         if size > 0xFFFF:
             raise Problem("V029", f"an input has at most 65535 bytes, '{name}' has {size}", "write size=", at)
+    register = parser.platform.grf_size if parser.platform else SMALLEST_GRF_SIZE
+    if statement.word != ".parameter" and offset < register and size:
+        message = f"this input begins at byte {offset}, in '%r0', which has the first {register} bytes"
+        hint = f"the payload begins behind it: write offset={register} or more"
+        source.report(Problem("V073", message, hint), parser.line, settings["offset"])
     kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
     if statement.word.startswith(".implicit_") and "size" in settings:
         m = re.fullmatch(r"\.implicit_UNDEFINED_0*(\d+)", statement.word)

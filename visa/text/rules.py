@@ -25,6 +25,7 @@ from visa.validation import (
     count_of,
     has_message,
     message_overruns,
+    read_only_writes,
     state_overruns,
     takes_scalars,
     unaligned_messages,
@@ -124,6 +125,7 @@ class Rules:
             found += self._heard(self._mixed(i, plan))
         if plan.restricted:
             found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
+        found += read_only_writes(self.function, i)
         if plan.whole:
             found += self._heard(self._whole(i))
         if plan.calls:

@@ -134,6 +134,8 @@ KINDS: dict[str, Kind] = {
     "K040": Kind(GUARD, "a read outside an argument", _BOUNDS, ARGUMENT),
     "K041": Kind(GUARD, "a write outside an argument", _BOUNDS, ARGUMENT),
 }
+BY_ORDER = frozenset(("K001", "K003"))
+"""The codes of races whose winner is another one where threads and groups run in another order."""
 OUTSIDE = {False: "K040", True: "K041"}
 """The codes of accesses outside an argument, by whether they write."""
 
@@ -190,9 +192,12 @@ def outside_in_words(dispatch: Dispatch, address: int, size: int) -> str:
     """An access of so many bytes outside the argument that its address belongs to, and what lies there:
     ``'y' at offset 68, 4 bytes behind its end, in 'x' at offset 4``.
     """
-    memory = dispatch.memory
-    guarded, own = memory.guarded[address >> 32], memory.slots[address >> 32]
-    first, last = own.address + guarded.start, own.address + guarded.end
+    memory, slot = dispatch.memory, address >> 32
+    if not slot:
+        return f"local memory, which has {_bytes(dispatch.slm_size)}, at offset {address}"
+    own = memory.slots[slot]
+    first, room = memory.readable_ranges()[slot]
+    last = first + room
     names = [
         dispatch.argument_name(index)
         for index, buffer in dispatch.arguments.buffers.items()

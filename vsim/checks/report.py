@@ -8,6 +8,7 @@ from visa.diagnostics import Diagnostic, Label, Span
 from visa.text.printer import FunctionPrinter
 from vsim import threads
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
+from vsim.checks.kinds import BY_ORDER
 from vsim.checks.suppressions import Described
 from vsim.dispatch import Dispatch
 
@@ -81,6 +82,8 @@ def diagnostics(dispatch: Dispatch) -> list[Diagnostic]:
     found, limit = kept(dispatch), findings.checking.limit
     shown = [diagnostic(dispatch, f) for f in found[:limit]]
     more = len(found) - len(shown)
+    if not BY_ORDER.isdisjoint(f.code for f in found):
+        shown.append(_depends_on_order(dispatch))
     if more:
         words = "findings are" if more > 1 else "finding is"
         message = f"{more} more {words} not shown, of '{dispatch.kernel.name}'"
@@ -93,6 +96,17 @@ def diagnostics(dispatch: Dispatch) -> list[Diagnostic]:
     return shown
 
 
+def _depends_on_order(dispatch: Dispatch) -> Diagnostic:
+    """What is said of a launch whose threads or groups race: others run in other orders."""
+    message = f"the results of '{dispatch.kernel.name}' depend on the order in which its threads run"
+    if dispatch.schedule is not None:
+        return Diagnostic("K093", f"{message}: with another schedule they may be others", severity="warning")
+    message += ", and checks change that: without them the results may be others"
+    return Diagnostic(
+        "K093", message, None, "on the fast engine a schedule gives both the same order", severity="warning"
+    )
+
+
 def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     """A finding as a diagnostic: the other side is a label."""
     at = place(dispatch, finding.site)
@@ -102,7 +116,9 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     labels = at.labels
     if finding.other is not None:
         labels += (_other_side(dispatch, finding.other),)
-    return Diagnostic(finding.code, message, at.span, finding.hint, labels)
+    asked_for = dispatch.findings is None or finding.check in dispatch.findings.checks
+    severity = "error" if asked_for else "note"
+    return Diagnostic(finding.code, message, at.span, finding.hint, labels, severity)
 
 
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:

@@ -46,7 +46,7 @@ class MemoryBeside:
         if isinstance(buffer, Buffer) and buffer.address:
             slot = self.slot(buffer.address >> 32)
             if slot is not None:
-                return slot.part(buffer.name, buffer.address, buffer.size)
+                return slot.part(buffer.name, buffer.address, buffer.room)
         data = buffer.data if isinstance(buffer, Buffer) else buffer.bytes
         place = int(data.__array_interface__["data"][0])
         found = self.others.get(place)
@@ -64,8 +64,10 @@ class MemoryBeside:
             whole = self.slot(guarded.whole.address >> 32)
             assert whole is not None
             return Buffer(buffer.name, buffer.address, whole.data)
-        if found is None or found.size < buffer.size:
-            found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.size), np.uint8))
+        if found is None or found.size < buffer.room:
+            found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.room), np.uint8))
+            if self.follows:
+                found.data[buffer.size : buffer.room] = UNDEFINED_BYTE
             if self.follows and buffer.undefined is not None:
                 found.data[: buffer.size] = buffer.undefined
         return found

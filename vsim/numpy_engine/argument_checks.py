@@ -7,7 +7,7 @@ import numpy as np
 from visa.program import Function, Instruction
 from vsim.arrays import Array, Bools
 from vsim.checks.kinds import OUTSIDE
-from vsim.memory import Buffer
+from vsim.memory import SLM_ADDRESS_MASK, Buffer
 from vsim.numpy_engine.findings import BatchFindings
 from vsim.numpy_engine.memory import FlatSpace, MessageAccess, SurfaceSpace
 from vsim.numpy_engine.race_log import number_in
@@ -60,6 +60,8 @@ class BatchArgumentChecks:
     def _addresses(self, access: MessageAccess) -> Array | None:
         """The addresses of the active lanes, also of surfaces; None for other memory."""
         space = access.space
+        if space is self.findings.running.threads.slm:
+            return access.address & np.uint64(SLM_ADDRESS_MASK)
         if isinstance(space, FlatSpace):
             return access.address if space.memory is self.memory else None
         if not (isinstance(space, SurfaceSpace) and self.findings.dispatch.has_table(space.table)):
@@ -73,10 +75,10 @@ class BatchArgumentChecks:
         """Of the active lanes, those that are outside."""
         slots, size = addresses >> np.uint64(32), np.uint64(bytes_each)
         found = np.zeros(slots.size, bool)
+        ranges = {0: (0, self.findings.dispatch.slm_size)} | self.memory.readable_ranges()
         for slot in np.unique(slots).tolist():
-            guarded = self.memory.guarded.get(slot)
-            if guarded is not None:
-                offsets = addresses - np.uint64(self.memory.slots[slot].address + guarded.start)
-                room = np.uint64(guarded.end - guarded.start)
+            if slot in ranges:
+                start, room = map(np.uint64, ranges[slot])
+                offsets = addresses - start
                 found |= (slots == slot) & ((offsets > room) | (offsets + size > room))
         return found

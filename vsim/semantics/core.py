@@ -167,7 +167,7 @@ def source(m: Machine, op: VectorOperand, count: int, wanted: DataType | None = 
     if isinstance(op, Immediate) and not modifier:
         constant = convert(a, read(), own, target)
         return lambda: constant
-    if own.is_integer and target.is_integer and own.size > target.size:  # the sign is in what the conversion drops
+    if modifier in (ABS, NEG_ABS) and own.is_integer and own.size > target.size:  # else the sign would be dropped
         return lambda: convert(a, modify(a, read(), own, modifier), own, target)
     return lambda: modify(a, convert(a, read(), own, target), target, modifier, own.is_signed)
 

@@ -12,7 +12,9 @@ from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.state import FunctionState
 from vsim.llvm_engine.memory.part import mask_bits
 from vsim.llvm_engine.memory.space import MemorySpace
+from vsim.llvm_engine.runtime import context as cx
 from vsim.llvm_engine.runtime.arguments import ARGUMENTS
+from vsim.memory import SLM_ADDRESS_MASK
 
 
 class ArgumentChecks:
@@ -24,10 +26,13 @@ class ArgumentChecks:
 
     def look(self, space: MemorySpace, address: Value, size: int, mask: Mask, writes: bool) -> None:
         """Report the lanes of a mask whose ``size`` bytes at their addresses are not all of their argument."""
-        if not self.wanted or (space.address is None and not space.is_flat):
+        is_local = space.kind == cx.LOCAL and space.writable is not None
+        if not self.wanted or (space.address is None and not space.is_flat and not is_local):
             return
         state, b = self.state, self.state.b
         address = b.cast(address, types.UQ)
+        if is_local:  # Its table entry is that of addresses below 4 GiB.
+            address = address & b.const(SLM_ADDRESS_MASK, types.UQ)
         if space.address is not None:
             address = address + Value(b, types.UQ, 1, space.address)
         lanes, first = max(address.lanes, 1 if mask is True else mask.lanes), "-1"

@@ -197,7 +197,8 @@ class Prologue:
             (threads.SR0, threads.MSG0), threads.slot_registers(state.dispatch.image.platform), strict=True
         ):
             word(register, 0, self._slot_register(fields, slot))
-        word(threads.SR0, threads.DISPATCH_MASK, Value(b, types.UQ, 1, self.masks.work_item_bits()))
+        if threads.SR0 in used or state.shares:
+            word(threads.SR0, threads.DISPATCH_MASK, Value(b, types.UQ, 1, self.masks.work_item_bits()))
         for axis in range(3):
             word(threads.GROUP_ID + axis, 0, group[axis])
         if {threads.THREAD_X, threads.THREAD_X + 1} & used or state.shares:

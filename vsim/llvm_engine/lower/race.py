@@ -170,7 +170,7 @@ class RaceWatch:
         if kind is not None:
             self._event(kind)
         if self.state.at.pc in self.ordering:
-            self._count_step()
+            self.ids.count_step()
 
     def arrived(self, number: str) -> None:
         """Record that the thread is about to arrive at a named barrier (i64), in a launch that records."""
@@ -198,15 +198,6 @@ class RaceWatch:
         values = (str(kind), self.ids.now(), signals, waits, self.ids.site(), number, opening)
         self.b.declare("race_event", "void", ", ".join(["ptr", *["i64"] * len(EVENT_ARGUMENTS)]))
         self.b.emit(f"call void @race_event(ptr %ctx, {', '.join(f'i64 {v}' for v in values)}) #2")
-
-    def _count_step(self) -> None:
-        """Count that the thread orders its work-items, if several run."""
-        b, running, several = self.b, self.state.at.running, "1"
-        if running is not True:
-            count = self.ids.findings.lanes_in(mask_bits(b, running, self.state.lanes))
-            several = b.assign(f"zext i1 {b.assign(f'icmp ugt i64 {count}, 1')} to i64")
-        b.declare("race_ordered", "void", "ptr, i64, i64")
-        b.emit(f"call void @race_ordered(ptr %ctx, i64 {self.ids.now()}, i64 {several}) #2")
 
     # -- tests ---------------------------------------------------------------------------------------------
 
@@ -355,19 +346,7 @@ class RaceWatch:
         """The id of what all running work-items of the thread do, so many times."""
         if not self.ids.step:
             return self.ids.of_lanes([0] * count)
-        return self.b.broadcast(self.ids.narrow(self._whole_id()), count)
-
-    def _whole_id(self, is_atomic: bool = False) -> str:
-        """The id of what all running work-items do, i64: if just one runs it is that of the one."""
-        b, ids, running = self.b, self.ids, self.state.at.running
-        lane = str(ids.traits.lanes + is_atomic)
-        if running is not True:
-            bits = mask_bits(b, running, self.state.lanes)
-            b.declare("llvm.cttz.i64", "i64", "i64, i1")
-            count = self.ids.findings.lanes_in(bits)
-            first = b.assign(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 false)")
-            lane = b.assign(f"select i1 {b.assign(f'icmp eq i64 {count}, 1')}, i64 {first}, i64 {lane}")
-        return b.assign(f"add i64 {ids.now()}, {b.assign(f'mul i64 {lane}, {ids.step}')}")
+        return self.b.broadcast(self.ids.narrow(self.ids.of_all()), count)
 
     def _lane_ids(self, lanes: Iterable[int]) -> Value:
         """The ids of lanes of the message."""
@@ -383,7 +362,7 @@ class RaceWatch:
         if not ids.step:
             return ids.now()
         if execution is None or not self._is_for_lanes():
-            return self._whole_id(kind == ATOMIC)
+            return self.ids.of_all(kind == ATOMIC)
         return self.b.assign(f"add i64 {ids.now()}, {(execution.offset + part.first) * ids.step}")
 
     def _items(self, part: LanePart) -> str:

@@ -8,6 +8,7 @@ from visa import types
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.state import FunctionState
+from vsim.llvm_engine.memory.part import mask_bits
 from vsim.llvm_engine.runtime import context as cx
 
 
@@ -106,6 +107,26 @@ class RaceIds:
         b = self.b
         mine = b.broadcast(self.narrow(self.now()), len(lanes))
         return mine + b.vector([lane * self.step for lane in lanes], types.UD) if self.step else mine
+
+    def of_all(self, is_atomic: bool = False) -> str:
+        """The id of what all running work-items of the thread do, i64: if just one runs it is that of the one."""
+        b, running, lane = self.b, self.state.at.running, str(self.traits.lanes + is_atomic)
+        if running is not True:
+            bits = mask_bits(b, running, self.state.lanes)
+            b.declare("llvm.cttz.i64", "i64", "i64, i1")
+            first = b.assign(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 false)")
+            is_one = b.assign(f"icmp eq i64 {self.findings.lanes_in(bits)}, 1")
+            lane = b.assign(f"select i1 {is_one}, i64 {first}, i64 {lane}")
+        return b.assign(f"add i64 {self.now()}, {b.assign(f'mul i64 {lane}, {self.step}')}")
+
+    def count_step(self) -> None:
+        """Count that the thread orders its work-items, if several run, in a launch that records."""
+        b, running, several = self.b, self.state.at.running, "1"
+        if running is not True:
+            count = self.findings.lanes_in(mask_bits(b, running, self.state.lanes))
+            several = b.assign(f"zext i1 {b.assign(f'icmp ugt i64 {count}, 1')} to i64")
+        b.declare("race_ordered", "void", "ptr, i64, i64")
+        b.emit(f"call void @race_ordered(ptr %ctx, i64 {self.now()}, i64 {several}) #2")
 
     def site(self) -> str:
         """The instruction that is lowered: number of the function times 2**32, and its own."""

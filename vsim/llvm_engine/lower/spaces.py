@@ -42,7 +42,7 @@ class Spaces:
         b = self.state.b
         pointer, size = b.field("%worker", cx.WORKER_SLM, "ptr"), b.field("%ctx", cx.SLM_SIZE)
         room, writable = size, None
-        if self.state.dispatch.lenient_reads:
+        if self.state.dispatch.signature.image.lenient_reads:
             room, writable = b.hoist(f"and i64 {b.hoist(f'add i64 {size}, {SLM_STEP - 1}')}, {-SLM_STEP}"), size
         undefined = b.field("%worker", cx.WORKER_SLM_UNDEFINED, "ptr") if self.watched else None
         return MemorySpace(

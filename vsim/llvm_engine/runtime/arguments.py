@@ -31,15 +31,15 @@ def helper() -> str:
 
 def argument_table(dispatch: Dispatch, context: Words, surfaces: Words) -> Words:
     """By slot of the address space where the argument begins to which addresses there belong, and its bytes; enters it
-    into the launch's context, and addresses of surfaces into their table.
+    into the launch's context, and addresses of surfaces into their table. Slot 0, which has no buffer, is local memory.
     """
     for entry, surface in table_entries(dispatch):
         if isinstance(surface, Buffer):
             surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_ADDRESSES) // 8] = surface.address
-    memory = dispatch.memory
-    found = np.empty((max(memory.guarded) + 1, 2), np.uint64)
+    ranges = {0: (0, dispatch.slm_size)} | dispatch.memory.readable_ranges()
+    found = np.empty((max(ranges) + 1, 2), np.uint64)
     found[:] = _EVERYWHERE
-    for slot, guarded in memory.guarded.items():
-        found[slot] = memory.slots[slot].address + guarded.start, guarded.end - guarded.start
+    for slot, own in ranges.items():
+        found[slot] = own
     context[cx.ARGUMENTS // 8], context[cx.ARGUMENTS_COUNT // 8] = address(found), len(found)
     return found.reshape(-1)

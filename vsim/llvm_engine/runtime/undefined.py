@@ -36,7 +36,7 @@ class UndefinedMemory:
         for slot, buffer in slots.items():
             for read in (True, False):
                 if read or not buffer.read_only:
-                    table[int(not read), slot] = buffer.address, buffer.host, buffer.size
+                    table[int(not read), slot] = buffer.address, buffer.host, buffer.room if read else buffer.size
             for behind, memory in ((cx.UNDEFINED_SLOTS, self.check.validity), (cx.ORIGIN_SLOTS, self.check.origins)):
                 beside = memory.slot(slot)
                 assert beside is not None
